@@ -1,0 +1,1 @@
+"""Small data sets written for this project, and the program that makes them."""
