@@ -1,0 +1,302 @@
+"""Makes the bundled data out of facts.tsv, topics.tsv and templates.txt: a corpus, questions and word pairs.
+
+The corpus is generated, not collected: it serves to try the whole program in seconds. The same seed gives the
+same bytes on every machine: all choices come from ``Random.random`` and weights that are plain quotients.
+"""
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, combinations, permutations
+from pathlib import Path
+from random import Random
+from typing import Generic, NamedTuple, TypeVar
+
+import click
+
+T = TypeVar("T")
+FOLDER = Path(__file__).parent
+SEMANTIC = [
+    "country-capital",
+    "country-currency",
+    "country-language",
+    "city-country",
+    "man-woman",
+    "animal-young",
+    "animal-sound",
+]
+SYNTACTIC = [
+    "adjective-adverb",
+    "adjective-opposite",
+    "adjective-comparative",
+    "adjective-superlative",
+    "verb-participle",
+    "country-nationality",
+    "verb-past",
+    "noun-plural",
+    "verb-third",
+]
+QUESTIONS_PER_SECTION = 300
+PAIRS_PER_SCORE = 30
+NAMES, TOWNS = 20, 8  # invented names around each word of the facts
+STRANGERS, PLACES = 2000, 1000  # invented names that may be anywhere
+GENERAL_SHARE = 0.15  # of the sentences are about nothing in particular
+SEXES = [
+    {"person": "{man}", "he": "he", "him": "him", "his": "his", "himself": "himself"},
+    {"person": "{woman}", "he": "she", "him": "her", "his": "her", "himself": "herself"},
+]
+A_BEFORE_VOWEL = re.compile(r"\ba (?=[aeio]|u(?!ni)|h(?:onest|eir|our))")
+PAIRS_HEADER = """\
+# Word pairs, scored by rule from the table of facts, not by people:
+# 9 two forms of one word (a verb and its past, a country and its nationality)
+# 8 two words joined by another fact (a country and its capital)
+# 7 a word and one of its usual topics
+# 6 two words joined to the same third word (a capital and the currency of its country)
+# 4 two words of one kind (two capitals, two past tenses)
+# 2 two words of different kinds around two words of one kind (a capital and the currency of another country)
+# 0 two words with nothing in common
+"""
+
+
+class Fact(NamedTuple):
+    relation: str  # "first-second": the kinds of the two words
+    first: str
+    second: str
+
+
+class Slot(NamedTuple):
+    name: str
+
+
+class Choice(Generic[T]):
+    """Items drawn by weight, by default 1 / (rank + offset): a small offset lets the first stand out."""
+
+    def __init__(self, items: Iterable[T], offset: float = 1, weights: Iterable[float] | None = None) -> None:
+        self.items = list(items)
+        self.sums = list(accumulate(weights or (1 / (rank + offset) for rank in range(len(self.items)))))
+
+    def draw(self, random: Random) -> T:
+        return self.items[bisect(self.sums, random.random() * self.sums[-1], hi=len(self.items) - 1)]
+
+
+Template = tuple["str | Slot | Choice[Template]", ...]
+Grammar = dict[str, Choice[Template]]
+
+
+def rows(name: str) -> list[list[str]]:
+    lines = (FOLDER / name).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def facts() -> list[Fact]:
+    return [Fact(*row) for row in rows("facts.tsv")]
+
+
+def topics() -> dict[str, list[str]]:
+    return {word: words.split() for word, words in rows("topics.tsv")}
+
+
+class Family:
+    """A word, what the facts join to it (``words``: by kind) and what is talked about around it."""
+
+    def __init__(self, kind: str, word: str, topics: list[str]) -> None:
+        self.kind = kind
+        self.words = {kind: [word]}
+        self.topics = topics
+
+    def members(self) -> list[tuple[str, str]]:
+        return [(kind, word) for kind, words in self.words.items() for word in words]
+
+
+def families() -> list[Family]:
+    about = topics()
+    found: dict[tuple[str, str], Family] = {}
+    for relation, first, second in facts():
+        kind, other = relation.split("-")
+        if other == "country":  # a city belongs to the family of its country
+            kind, first, other, second = other, second, kind, first
+        family = found.setdefault((kind, first), Family(kind, first, about[first]))
+        family.words.setdefault(other, []).append(second)
+    return list(found.values())
+
+
+def compile_template(text: str) -> Template:
+    def part(piece: str) -> "str | Slot | Choice[Template]":
+        if piece.startswith("{"):
+            return Slot(piece[1:-1])
+        if piece.startswith("["):
+            return Choice([compile_template(option) for option in piece[1:-1].split("|")])
+        return piece
+
+    return tuple(part(piece) for piece in re.split(r"(\[[^]]*\]|\{\w+\})", text) if piece.strip())
+
+
+def literals(words: Iterable[str], offset: float = 1) -> Choice[Template]:
+    return Choice([(word,) for word in words], offset)
+
+
+def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
+    """Endless different pronounceable words that are not in ``taken``."""
+    starts = Choice([*"ktsrlnbdvpghfmjz", "", "br", "st", "tr", "th", "gr", "sh", "kl"], 12)
+    vowels = Choice(["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie"], 3)
+    ends = Choice(["", "n", "r", "l", "s", "m", "t", "nd", "rk", "x"])
+    while True:
+        syllables = 2 + (random.random() < 0.4)
+        name = "".join(starts.draw(random) + vowels.draw(random) for _ in range(syllables))
+        name += ends.draw(random)
+        if name not in taken:
+            taken.add(name)
+            yield name
+
+
+def read_templates() -> tuple[Grammar, list[str]]:
+    """The named expansions and the sentences of templates.txt, {person} told as a man's and as a woman's."""
+    grammar, sentences = {}, []
+    for (line,) in rows("templates.txt"):
+        name, equals, expansions = line.partition(" = ")
+        if equals:
+            grammar[name] = Choice([compile_template(text) for text in expansions.split(" | ")])
+        elif "{person}" in line:
+            for words in SEXES:
+                text = line
+                for slot, word in words.items():
+                    text = text.replace(f"{{{slot}}}", word)
+                sentences.append(text)
+        else:
+            sentences.append(line)
+    return grammar, sentences
+
+
+def grammars(random: Random) -> Choice[Grammar]:
+    """One grammar for each family and one for sentences about nothing in particular."""
+    common, sentences = read_templates()
+    everyone = families()
+    kinds = {kind for family in everyone for kind in family.words}
+    needs = {text: kinds & set(re.findall(r"\{(\w+)\}", text)) for text in sentences}
+    taken = {word for text in sentences for word in re.findall(r"\w+", text)}
+    taken |= {word for family in everyone for _, word in family.members()}
+    taken |= {word for family in everyone for word in family.topics}
+    names = invented_names(random, taken)
+
+    def some(count: int, offset: float) -> Choice[Template]:
+        return literals((next(names) for _ in range(count)), offset)
+
+    def body(kinds: set[str]) -> Choice[Template]:
+        fitting = [text for text, need in needs.items() if need <= kinds and bool(need) == bool(kinds)]
+        return Choice([compile_template(text) for text in fitting], offset=len(fitting))
+
+    common["someone"], common["somewhere"] = some(STRANGERS, 3), some(PLACES, 3)
+    common["thing"] = literals(sorted({word for family in everyone for word in family.topics}), 5)
+    made, shares = [], []
+    for family in everyone:
+        own = {kind: literals(words) for kind, words in family.words.items()}
+        own |= {"topic": literals(family.topics, 3), "name": some(NAMES, 6), "town": some(TOWNS, 4)}
+        made.append(common | own | {"body": body(set(family.words))})
+        shares.append(3.0 + len(family.members()))  # the small families need a little more than their part
+    anything = {"topic": common["thing"], "name": common["someone"], "town": common["somewhere"]}
+    made.append(common | anything | {"body": body(set())})
+    shares.append(sum(shares) * GENERAL_SHARE / (1 - GENERAL_SHARE))
+    return Choice(made, weights=shares)
+
+
+def expand(template: Template, grammar: Grammar, random: Random, used: list[Template]) -> str:
+    """The template in words; nothing in ``used`` is drawn again while its choice has something else."""
+    pieces = []
+    for part in template:
+        if isinstance(part, str):
+            pieces.append(part)
+        else:
+            choice = grammar[part.name] if isinstance(part, Slot) else part
+            drawn = choice.draw(random)
+            while drawn in used and any(item not in used for item in choice.items):
+                drawn = choice.draw(random)
+            used.append(drawn)
+            pieces.append(expand(drawn, grammar, random, used))
+    return " ".join(pieces)
+
+
+def corpus(tokens: int, seed: int) -> Iterator[str]:
+    """Sentences, each with its newline, until there are ``tokens`` words."""
+    random = Random(seed)
+    grammar = grammars(random)
+    made = 0
+    while made < tokens:
+        words = expand((Slot("sentence"),), grammar.draw(random), random, []).split()
+        made += len(words)
+        yield A_BEFORE_VOWEL.sub("an ", " ".join(words)) + "\n"
+
+
+def sample(items: Iterable[T], count: int, random: Random) -> list[T]:
+    """``count`` of the items, or all if there are fewer, in a random order."""
+    return sorted(items, key=lambda _: random.random())[:count]
+
+
+def questions(seed: int) -> Iterator[str]:
+    random = Random(seed)
+    table = facts()
+    for relation in SEMANTIC + SYNTACTIC:
+        number = f"gram{SYNTACTIC.index(relation) + 1}-" if relation in SYNTACTIC else ""
+        yield f": {number}{relation}\n"
+        pairs = [(first, second) for name, first, second in table if name == relation]
+        if relation != "city-country":  # an answer must belong to one word only
+            owners = Counter(second for _, second in pairs)
+            pairs = [pair for pair in pairs if owners[pair[1]] == 1]
+        asked = [p + q for p, q in permutations(pairs, 2) if p[1] != q[1]]
+        for words in sample(asked, QUESTIONS_PER_SECTION, random):
+            yield " ".join(words) + "\n"
+
+
+def pairs(seed: int) -> Iterator[str]:
+    random = Random(seed)
+    everyone = families()
+    members = [(family, kind, word) for family in everyone for kind, word in family.members()]
+    joined = {frozenset(fact[1:]) for fact in facts()}
+    two = list(combinations(members, 2))
+    scored = {
+        9: [fact[1:] for fact in facts() if fact.relation in SYNTACTIC],
+        8: [fact[1:] for fact in facts() if fact.relation in SEMANTIC],
+        7: [(family.members()[0][1], word) for family in everyone for word in family.topics[:2]],
+        6: [(v, w) for (f, _, v), (g, _, w) in two if f is g and frozenset((v, w)) not in joined],
+        4: [(v, w) for (f, j, v), (g, k, w) in two if f is not g and j == k],
+        2: [(v, w) for (f, j, v), (g, k, w) in two if f is not g and j != k and f.kind == g.kind],
+        0: [(v, w) for (f, _, v), (g, _, w) in two if f.kind != g.kind],
+    }
+    yield PAIRS_HEADER
+    seen: set[frozenset[str]] = set()
+    for score, candidates in scored.items():
+        new = {frozenset(pair): pair for pair in candidates if pair[0] != pair[1]}
+        for first, second in sample((new[key] for key in new if key not in seen), PAIRS_PER_SCORE, random):
+            yield f"{first}\t{second}\t{score}\n"
+        seen |= set(new)
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["corpus", "questions", "pairs"]))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File [standard output].")
+@click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words [2000000].")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, other sentences.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def main(what: str, output: Path | None, tokens: int | None, seed: int, force: bool) -> None:
+    """Make the sample corpus, the analogy questions or the word pairs."""
+    if tokens and what != "corpus":
+        raise click.UsageError("--tokens is for the corpus only.")
+    if what == "corpus":
+        lines = corpus(tokens or 2_000_000, seed)
+    else:
+        lines = questions(seed) if what == "questions" else pairs(seed)
+    if output is None:
+        for line in lines:
+            click.echo(line, nl=False)
+        return
+    try:
+        with output.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    except FileExistsError:
+        raise click.ClickException(f"{output} exists: name another file or add --force.") from None
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+
+
+if __name__ == "__main__":
+    main()

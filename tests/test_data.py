@@ -1,0 +1,166 @@
+"""The bundled data: sound facts, files that their program reproduces, a corpus with a natural spectrum."""
+
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from data import make
+
+TOKENS = 500_000
+# sha256 of the first 20,000 words of seed 1
+DIGEST = "89c225bc029138bf39bbe2c8cdd28a5fc504386fdef9228d2a59ab9915a781a2"
+WORD = re.compile(r"[a-z]+(_[a-z]+)*")
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[list[str]]:
+    return [line.split() for line in make.corpus(TOKENS, seed=1)]
+
+
+@pytest.fixture(scope="module")
+def counts(sentences: list[list[str]]) -> Counter[str]:
+    return Counter(word for sentence in sentences for word in sentence)
+
+
+def question_words() -> set[str]:
+    return {word for line in make.questions(seed=1) if line[0] != ":" for word in line.split()}
+
+
+def test_facts_are_words_without_duplicates():
+    facts = make.facts()
+    assert len(set(facts)) == len(facts)
+    for relation, first, second in facts:
+        assert relation.count("-") == 1
+        assert WORD.fullmatch(first), first
+        assert WORD.fullmatch(second), second
+        assert first != second
+
+
+def test_every_relation_asked_has_enough_facts():
+    relations = Counter(fact.relation for fact in make.facts())
+    assert set(make.SEMANTIC + make.SYNTACTIC) <= set(relations)
+    assert min(relations.values()) >= 12
+
+
+def test_only_a_city_shares_the_first_word_of_its_relation():
+    relations = Counter((fact.relation, fact.first) for fact in make.facts())
+    assert set(relations.values()) == {1}
+
+
+def test_topics_belong_to_families():
+    topics = make.topics()
+    assert set(topics) == {family.members()[0][1] for family in make.families()}
+    assert all(WORD.fullmatch(word) for words in topics.values() for word in words)
+    assert all(len(set(words)) == len(words) >= 3 for words in topics.values())
+
+
+@pytest.mark.parametrize("what", ["questions", "pairs"])
+def test_committed_file_is_reproduced_exactly(what: str):
+    committed = Path(make.FOLDER, f"{what}.txt").read_bytes()
+    assert CliRunner().invoke(make.main, [what]).stdout_bytes == committed
+
+
+def test_questions_are_well_formed():
+    sections: dict[str, list[list[str]]] = {}
+    for line in make.questions(seed=1):
+        if line.startswith(": "):
+            section = sections.setdefault(line[2:-1], [])
+        else:
+            section.append(line.split())
+    assert len(sections) == len(make.SEMANTIC) + len(make.SYNTACTIC)
+    assert sum(name.startswith("gram") for name in sections) == len(make.SYNTACTIC)
+    facts = set(make.facts())
+    for name, asked in sections.items():
+        relation = re.sub(r"^gram\d+-", "", name)
+        assert 100 <= len(asked) <= make.QUESTIONS_PER_SECTION
+        for first, second, third, answer in asked:
+            assert (relation, first, second) in facts
+            assert (relation, third, answer) in facts
+            assert answer not in (first, second, third)
+
+
+def test_pairs_are_scored_and_different():
+    rows = [line.split("\t") for line in make.pairs(seed=1) if not line.startswith("#")]
+    assert len(rows) >= 200
+    assert len({frozenset(row[:2]) for row in rows}) == len(rows)
+    assert all(len(set(row)) == 3 and 0 <= float(row[2]) <= 10 for row in rows)
+
+
+def test_corpus_is_the_same_everywhere_and_other_with_another_seed():
+    one, same, other = ("".join(make.corpus(20_000, seed)) for seed in (1, 1, 2))
+    assert one == same != other
+    assert hashlib.sha256(one.encode()).hexdigest() == DIGEST
+
+
+def test_smaller_corpus_is_the_beginning_of_a_larger_one(sentences: list[list[str]]):
+    small = [line.split() for line in make.corpus(1_000, seed=1)]
+    assert small == sentences[: len(small)]
+
+
+def test_corpus_has_the_words_asked_for(sentences: list[list[str]]):
+    total = sum(map(len, sentences))
+    assert TOKENS <= total < TOKENS + len(sentences[-1])
+
+
+def test_corpus_is_plain_lower_case_words(counts: Counter[str]):
+    assert [word for word in counts if not WORD.fullmatch(word)] == []
+
+
+def test_spectrum_is_like_that_of_a_natural_text(counts: Counter[str]):
+    """Frequency falls as 1 / rank over the first thousand words, function words lead, many words are rare."""
+    frequencies = np.array(sorted(counts.values(), reverse=True))
+    ranks = np.arange(1, 1001)
+    slope = np.polyfit(np.log(ranks), np.log(frequencies[:1000]), 1)[0]
+    assert -1.1 < slope < -0.9
+    assert {word for word, _ in counts.most_common(8)} == {"the", "and", "a", "in", "is", "of", "to", "was"}
+    assert 8_000 < len(counts) < 15_000
+    assert np.mean(frequencies < 20) > 0.5
+
+
+def test_sentences_are_varied(sentences: list[list[str]]):
+    assert len({tuple(sentence) for sentence in sentences}) > 0.9 * len(sentences)
+
+
+def test_no_question_is_written_in_the_corpus(sentences: list[list[str]]):
+    asked = {tuple(line.split()) for line in make.questions(seed=1)}
+    windows = (tuple(s[i : i + 4]) for s in sentences for i in range(len(s) - 3))
+    assert not any(window in asked for window in windows)
+
+
+def test_every_question_and_pair_word_is_frequent_enough_to_be_learned(counts: Counter[str]):
+    pair_words = {word for line in make.pairs(seed=1) if line[0] != "#" for word in line.split()[:2]}
+    assert {word: counts[word] for word in question_words() | pair_words if counts[word] < 5} == {}
+
+
+def test_file_is_written_once_and_overwritten_by_force(tmp_path: Path):
+    file = tmp_path / "corpus.txt"
+    command = ["corpus", "--tokens", "100", "-o", str(file)]
+    assert CliRunner().invoke(make.main, command).exit_code == 0
+    assert file.read_text("utf-8") == "".join(make.corpus(100, seed=1))
+    refused = CliRunner().invoke(make.main, [*command, "--seed", "2"])
+    assert refused.exit_code == 1
+    assert "exists" in refused.stderr
+    assert file.read_text("utf-8") == "".join(make.corpus(100, seed=1))
+    assert CliRunner().invoke(make.main, [*command, "--seed", "2", "--force"]).exit_code == 0
+    assert file.read_text("utf-8") == "".join(make.corpus(100, seed=2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["questions", "--tokens", "5"], 2),
+        (["corpus", "--tokens", "0"], 2),
+        (["poems"], 2),
+        (["pairs", "-o", "no/such/folder/pairs.txt"], 1),
+    ],
+)
+def test_wrong_use_is_told_in_one_line(arguments: list[str], code: int):
+    result = CliRunner().invoke(make.main, arguments)
+    assert result.exit_code == code
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert result.stdout == ""

@@ -1,0 +1,155 @@
+"""The compiled kernel against its slow twin, for every model and loss."""
+
+import threading
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from w2v import memory, reference
+from w2v._kernels import CHUNK_IDS, Kernel, step_for
+from w2v.outputs import HierarchicalSoftmax, NegativeSampling
+from w2v.train import INSTRUCTION_SETS, thresholds
+
+SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
+TYPES = 60
+
+
+def corpus(size: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids with sentence ends and unknown types, each id's word, and the counts of the words, falling."""
+    random = np.random.default_rng(seed)
+    ids = random.zipf(1.3, size) % TYPES
+    ids[random.random(size) < 0.05] = 0
+    counts = np.bincount(ids, minlength=TYPES)
+    counts[[0, 1, 7]] = 0  # 0 is the sentence end, 1 and 7 are unknown
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    words = np.full(TYPES, -1, np.int32)
+    words[order] = np.arange(len(order))
+    return ids.astype(np.uint32), words, counts[order].astype(np.int64)
+
+
+def run_of(
+    loss: str, size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any
+) -> dict[str, Any]:
+    """Arguments of a training run with matrices far from zero, for Kernel and its twin alike."""
+    ids, words, counts = corpus(size)
+    layer = HierarchicalSoftmax.build(counts) if loss == "hs" else NegativeSampling.build(counts, 5)
+    share = counts / counts.sum()
+    random = np.random.default_rng(4)
+    inputs = memory.aligned_rows(len(counts), dimensions)
+    outputs = memory.aligned_rows(layer.rows, dimensions)
+    for matrix in inputs, outputs:
+        matrix[:, :dimensions] = random.normal(0, 0.5, (len(matrix), dimensions))
+    arguments = {
+        "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "layer": layer,
+        "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
+        "cbow": False, "corrected": True, "window": 4, "shrink_windows": True, "per_pair": False,
+        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "tokens": int(counts.sum()), "seed": 5,
+    }  # fmt: skip
+    return arguments | settings
+
+
+def copied(arguments: dict[str, Any]) -> dict[str, Any]:
+    copy = {name: memory.aligned_rows(*arguments[name].shape) for name in ("inputs", "outputs")}
+    for name, matrix in copy.items():
+        matrix[:] = arguments[name]
+    return arguments | copy
+
+
+def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
+    kernel = Kernel(**arguments, workers=workers, instruction_set=instruction_set)
+    threads = [threading.Thread(target=kernel.run, args=(number,)) for number in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return kernel
+
+
+def assert_equals_reference(arguments: dict[str, Any], instruction_set: str = SETS[0]) -> None:
+    exact = arguments | {name: arguments[name].astype(np.float64) for name in ("inputs", "outputs")}
+    before = exact["inputs"].copy()
+    losses = reference.train(**exact)
+    compiled = copied(arguments)
+    kernel = train(compiled, instruction_set=instruction_set)
+    assert np.abs(exact["inputs"] - before).max() > 0.1  # it has learnt
+    np.testing.assert_allclose(compiled["inputs"], exact["inputs"], atol=2e-4)
+    np.testing.assert_allclose(compiled["outputs"], exact["outputs"], atol=2e-4)
+    np.testing.assert_allclose(kernel.mean_losses, losses, rtol=1e-5)
+
+
+MODELS = [
+    {"cbow": False, "per_pair": False},
+    {"cbow": False, "per_pair": True},
+    {"cbow": True, "corrected": True},
+    {"cbow": True, "corrected": False},
+]
+
+
+@pytest.mark.parametrize("instruction_set", SETS)
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", ["ns", "hs"])
+def test_kernel_equals_reference(loss: str, model: dict[str, Any], instruction_set: str) -> None:
+    assert_equals_reference(run_of(loss, **model), instruction_set)
+
+
+@pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
+def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
+    for loss in "ns", "hs":
+        assert_equals_reference(
+            run_of(loss, size=300, dimensions=dimensions, window=window, shrink_windows=False)
+        )
+
+
+@pytest.mark.parametrize("negative", [1, 2, 11, 40])
+def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> None:
+    arguments = run_of("ns", size=200)
+    counts = np.arange(len(arguments["inputs"]), 0, -1)
+    arguments["layer"] = NegativeSampling.build(counts, negative)
+    assert_equals_reference(arguments)
+
+
+def test_windows_reach_over_chunk_borders() -> None:
+    arguments = run_of("ns", size=2 * CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01)
+    assert_equals_reference(arguments)
+
+
+def test_padding_stays_zero() -> None:
+    arguments = run_of("ns", dimensions=21)
+    train(arguments)
+    assert not arguments["inputs"][:, 21:].any()
+    assert not arguments["outputs"][:, 21:].any()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
+    arguments = run_of("ns", size=5 * CHUNK_IDS + 77, dimensions=2, epochs=3)
+    kernel = train(arguments, workers)
+    assert kernel.tokens_trained == 3 * arguments["tokens"]
+    assert np.isfinite(kernel.mean_losses).all()
+
+
+@pytest.mark.parametrize("loss", ["ns", "hs"])
+def test_one_worker_gives_the_same_bits(loss: str) -> None:
+    arguments = run_of(loss, size=CHUNK_IDS + 999)
+    runs = [copied(arguments) for _ in range(2)]
+    for run in runs:
+        train(run)
+    assert np.array_equal(runs[0]["inputs"], runs[1]["inputs"])
+    assert np.array_equal(runs[0]["outputs"], runs[1]["outputs"])
+    assert not np.array_equal(runs[0]["inputs"], train_with_seed(arguments, 6))
+
+
+def train_with_seed(arguments: dict[str, Any], seed: int) -> np.ndarray:
+    run = copied(arguments | {"seed": seed})
+    train(run)
+    return run["inputs"]
+
+
+def test_stopped_kernel_trains_no_further_chunk() -> None:
+    kernel = Kernel(**run_of("ns"), workers=1, instruction_set=SETS[0])
+    kernel.stop()
+    kernel.run(0)
+    assert kernel.tokens_trained == 0

@@ -1,0 +1,25 @@
+"""word2vec, done again and done right."""
+
+from importlib.metadata import version
+
+from w2v.errors import SettingsError, W2VError
+from w2v.evaluate import analogies, word_pairs
+from w2v.model import Model
+from w2v.settings import Settings
+from w2v.train import train
+from w2v.vectors import KeyedVectors, load
+from w2v.vocab import Vocabulary
+
+__version__ = version("w2v")
+__all__ = [
+    "KeyedVectors",
+    "Model",
+    "Settings",
+    "SettingsError",
+    "Vocabulary",
+    "W2VError",
+    "analogies",
+    "load",
+    "train",
+    "word_pairs",
+]

@@ -1,0 +1,38 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.outputs import OutputLayer
+
+CHUNK_IDS: int
+
+def step_for(name: str) -> bool: ...
+
+class Kernel:
+    def __init__(
+        self,
+        *,
+        ids: NDArray[np.uint32],
+        words: NDArray[np.int32],
+        keep: NDArray[np.uint32],
+        inputs: NDArray[np.float32],
+        outputs: NDArray[np.float32],
+        layer: OutputLayer,
+        cbow: bool,
+        corrected: bool,
+        window: int,
+        shrink_windows: bool,
+        per_pair: bool,
+        alpha: float,
+        min_alpha: float,
+        epochs: int,
+        tokens: int,
+        seed: int,
+        workers: int,
+        instruction_set: str,
+    ) -> None: ...
+    def run(self, worker: int) -> None: ...
+    def stop(self) -> None: ...
+    @property
+    def tokens_trained(self) -> int: ...
+    @property
+    def mean_losses(self) -> NDArray[np.float64]: ...

@@ -1,0 +1,464 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The training loop of every model.
+
+word2vec slides a window over the text and, from the words around its centre, predicts the centre. With v the input
+rows and v' the output rows, the loss of one prediction of word o from an input row x is
+
+    negative sampling      − log σ(v'_o · x) − Σ_k log σ(−v'_k · x)       k: K words drawn from the noise q
+    hierarchical softmax   − Σ_b log σ(± v'_b · x)                        b: inner nodes on o's path; + for code 0
+
+Both are a sum of logistic regressions: output rows Y with targets t (1 for the word itself or a code 0, else 0), and
+the gradient by the score s = y · x is σ(s) − t. Skip-gram predicts from each context word by itself, X = the rows
+v of the context words; CBOW predicts once, X = their mean. So a window is a choice of rows, and one step moves them:
+
+    S = X Yᵀ       E = t − σ(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
+
+That step is all the arithmetic there is; it lives in _step_body.h and knows nothing of words. This file chooses the
+rows. Its design:
+
+Chunks.   The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
+          so all end together. A chunk owns its centres; its windows reach into the neighbours.
+Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, epoch, position), so neighbouring
+          chunks agree on it; windows and negatives on (seed, epoch, chunk), so the only state is how many chunks are
+          done, and a run that is stopped between chunks goes on as if it never had been.
+Sharing.  The K negatives are drawn once for a window and shared by its context words (Ji et al. 2016), which turns
+          scattered dot products into a small matrix product; `per_pair` takes a step for each, as word2vec.c.
+Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
+ahead.    of a window are nearly random, and at 300 dimensions memory is what training waits for.
+Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
+          those. The position, token count and stop flag are atomic; all else belongs to one thread.
+"""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+import numpy as np
+
+from w2v.outputs import NegativeSampling
+
+cdef extern from "_step.h" nogil:
+    enum: ROW_ALIGNMENT, PANEL
+    const float NO_SCORE
+    ctypedef struct StepLoss:
+        float linear[16]
+        float product[16]
+        double total
+    ctypedef struct Step:
+        int64_t width, n, m
+        float **inputs
+        float **outputs
+        const float *target
+        const float *offset
+        int repeats
+        int pooled
+        float spread
+        float alpha
+        float **ahead
+        int64_t ahead_count
+        float *scratch
+        StepLoss *loss
+    ctypedef void (*StepFunction)(const Step *step)
+    int64_t step_column(int64_t j)
+    int64_t step_columns(int64_t m)
+    int64_t step_scratch(int64_t n, int64_t m, int64_t width)
+    void step_loss_start(StepLoss *loss)
+    double step_loss_total(StepLoss *loss)
+    StepFunction step_choose(const char *name)
+
+cdef extern from * nogil:
+    """
+    #define ATOMIC_ADD(where, what) __atomic_fetch_add(where, what, __ATOMIC_RELAXED)
+    #define ATOMIC_READ(where) __atomic_load_n(where, __ATOMIC_RELAXED)
+    #define ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELAXED)
+    #define ALWAYS UINT32_MAX
+    #define HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
+    #define ALIGNED(pointer) ((void *)(((uintptr_t)(pointer) + 63) & ~(uintptr_t)63))
+    """
+    int64_t ATOMIC_ADD(int64_t *where, int64_t what)
+    int64_t ATOMIC_READ(int64_t *where)
+    void ATOMIC_WRITE(int64_t *where, int64_t what)
+    const uint32_t ALWAYS
+    uint64_t HIGH_HALF(uint64_t a, uint64_t b)
+    void *ALIGNED(void *pointer)
+
+cdef enum:
+    CHUNK = 16384     # ids
+    LOOKAHEAD = 2     # windows
+    SENTENCE_END = -1
+    REDRAWS = 64      # of a negative that is taken already, before the next free word is
+
+CHUNK_IDS = CHUNK
+
+cdef enum Stream:     # what a draw is for: keeps the hashes of different purposes apart
+    SUBSAMPLING = 1
+    WINDOWS = 2
+
+
+cdef inline uint64_t scramble(uint64_t x) noexcept nogil:
+    """SplitMix64's finaliser (Steele et al. 2014): a hash of 64 bits to 64 bits."""
+    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t stream) noexcept nogil:
+    return scramble(scramble(seed) + (epoch << 8) + stream)
+
+
+cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
+    return scramble(key + number * <uint64_t>0x9E3779B97F4A7C15)
+
+
+cdef struct Window:
+    # One centre's rows, chosen ahead of the step that moves them.
+    int64_t n              # context words
+    int64_t m              # output rows of a group
+    int64_t groups         # groups of output rows: one for the window, or one for each context word
+    int repeats            # whether a context word stands twice
+    float alpha
+    float **inputs         # n
+    float **outputs        # groups × m, and then an input row that is about to enter
+    int32_t *words         # m: the words or nodes of the group being drawn
+    float *target          # by column
+    float *offset          # by column
+
+
+cdef struct Worker:
+    # One thread's state. Each lies in cache lines of its own.
+    uint64_t random        # state of the chunk's SplitMix64 stream
+    int32_t *kept          # the chunk's tokens as words, without the unknown and the subsampled
+    int32_t *ordinal       # how many known tokens of the chunk have passed at each kept one
+    int64_t known          # known tokens in the chunk
+    Window windows[LOOKAHEAD + 1]
+    Step step
+    StepLoss *loss
+    void *memory
+
+
+cdef struct Counters:
+    int64_t position       # chunks handed out, through all epochs
+    int64_t tokens         # known tokens trained
+    int64_t stop           # whether threads shall end after their chunk
+
+
+cdef inline uint64_t draw(Worker *worker) noexcept nogil:
+    worker.random += <uint64_t>0x9E3779B97F4A7C15
+    return scramble(worker.random)
+
+
+def step_for(name: str) -> bool:
+    """Whether this machine runs the step compiled for the instruction set `name`."""
+    return step_choose(name.encode()) != NULL
+
+
+cdef class Kernel:
+    """A training run: what it reads, what it moves and how far it is. `run` is called once in each thread.
+
+    Args (C-contiguous arrays; V words, R output rows):
+        ids: uint32 (N,), the corpus, 0 for a sentence end; words: int32 (types,), each id's word or -1.
+        keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
+        inputs, outputs: float32 (V, width) and (R, width), aligned to 64 bytes, width a multiple of 16; moved.
+        layer: which output rows predict a word.
+        tokens: known tokens in one epoch.
+    """
+
+    cdef const uint32_t[::1] ids
+    cdef const int32_t[::1] words
+    cdef const uint32_t[::1] keep
+    cdef float[:, ::1] inputs
+    cdef float[:, ::1] outputs
+    cdef const uint32_t[::1] thresholds
+    cdef const int32_t[::1] aliases
+    cdef const int64_t[::1] starts
+    cdef const int32_t[::1] nodes
+    cdef const int8_t[::1] codes
+    cdef int window, negative, shrink, pair, cbow, corrected
+    cdef int64_t epochs, tokens, chunks, count
+    cdef float alpha, min_alpha
+    cdef uint64_t seed
+    cdef StepFunction step
+    cdef Counters *counters
+    cdef Worker **workers
+    cdef int64_t worker_count
+    cdef double[:, ::1] losses        # (workers, epochs)
+    cdef int64_t[:, ::1] predictions  # (workers, epochs)
+
+    def __cinit__(self):
+        self.counters = NULL
+        self.workers = NULL
+
+    def __init__(
+        self, *, ids, words, keep, inputs, outputs, layer,
+        bint cbow, bint corrected, int window, bint shrink_windows, bint per_pair,
+        float alpha, float min_alpha, int64_t epochs, int64_t tokens, uint64_t seed, int64_t workers,
+        str instruction_set,
+    ):
+        cdef int64_t most, n = 2 * window, k
+        self.ids, self.words, self.keep = ids, words, keep
+        self.inputs, self.outputs = inputs, outputs
+        if isinstance(layer, NegativeSampling):
+            self.negative, self.thresholds, self.aliases = layer.negative, layer.thresholds, layer.aliases
+            most = layer.negative + 1
+        else:
+            self.negative, self.starts, self.nodes, self.codes = 0, layer.starts, layer.nodes, layer.codes
+            most = layer.lengths.max()
+        self.cbow, self.corrected = cbow, corrected
+        self.window, self.shrink = window, shrink_windows
+        self.pair = per_pair and not cbow
+        self.alpha, self.min_alpha, self.epochs, self.tokens, self.seed = alpha, min_alpha, epochs, tokens, seed
+        self.count = self.ids.shape[0]
+        self.chunks = (self.count + CHUNK - 1) // CHUNK
+        self.step = step_choose(instruction_set.encode())
+        self.losses = np.zeros((workers, epochs))
+        self.predictions = np.zeros((workers, epochs), np.int64)
+        self.counters = <Counters *>calloc(1, sizeof(Counters))
+        self.workers = <Worker **>calloc(workers, sizeof(Worker *))
+        if self.counters == NULL or self.workers == NULL:
+            raise MemoryError
+        self.worker_count = workers
+        for k in range(workers):
+            self.workers[k] = self.new_worker(n, most)
+
+    def __dealloc__(self):
+        cdef int64_t k
+        if self.workers != NULL:
+            for k in range(self.worker_count):
+                if self.workers[k] != NULL:
+                    free(self.workers[k].memory)
+        free(self.workers)
+        free(self.counters)
+
+    cdef Worker *new_worker(self, int64_t n, int64_t m) except NULL:
+        """A worker for windows of at most n context words and groups of m output rows, in one piece of memory."""
+        cdef int64_t groups = n if self.pair else 1, columns = step_columns(m) + PANEL
+        cdef int64_t kept = CHUNK + 2 * (self.window + 1), scratch = step_scratch(n, m, self.inputs.shape[1])
+        cdef int64_t window = (n + groups * m + 1) * sizeof(float *) + m * sizeof(int32_t) + 2 * columns * sizeof(float)
+        cdef int64_t pieces = 8 + 5 * (LOOKAHEAD + 1)
+        cdef char *memory = <char *>calloc(
+            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + scratch * sizeof(float)
+            + (LOOKAHEAD + 1) * window + pieces * 64)
+        if memory == NULL:
+            raise MemoryError
+        cdef char *at = memory
+        cdef Worker *worker = <Worker *>take(&at, sizeof(Worker))
+        cdef Window *w
+        cdef int64_t k, j
+        worker.memory = memory
+        worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
+        step_loss_start(worker.loss)
+        worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
+        worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
+        worker.step.scratch = <float *>take(&at, scratch * sizeof(float))
+        worker.step.loss = worker.loss
+        worker.step.width = self.inputs.shape[1]
+        worker.step.pooled = self.cbow
+        for k in range(LOOKAHEAD + 1):
+            w = &worker.windows[k]
+            w.inputs = <float **>take(&at, n * sizeof(float *))
+            w.outputs = <float **>take(&at, (groups * m + 1) * sizeof(float *))
+            w.words = <int32_t *>take(&at, m * sizeof(int32_t))
+            w.target = <float *>take(&at, columns * sizeof(float))
+            w.offset = <float *>take(&at, columns * sizeof(float))
+            for j in range(columns):
+                w.offset[j] = NO_SCORE
+            if self.negative:
+                w.m = m
+                w.target[0] = 1
+                for j in range(m):
+                    w.offset[step_column(j)] = 0
+        return worker
+
+    def run(self, int64_t worker) -> None:
+        """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""
+        cdef int64_t item
+        with nogil:
+            while not ATOMIC_READ(&self.counters.stop):
+                item = ATOMIC_ADD(&self.counters.position, 1)
+                if item >= self.epochs * self.chunks:
+                    break
+                self.train_chunk(worker, item // self.chunks, item % self.chunks)
+
+    def stop(self) -> None:
+        """Makes every `run` return at the end of its chunk."""
+        ATOMIC_WRITE(&self.counters.stop, 1)
+
+    @property
+    def tokens_trained(self) -> int:
+        return ATOMIC_READ(&self.counters.tokens)
+
+    @property
+    def mean_losses(self):
+        """Mean loss of a prediction in each epoch, float64 (epochs,); nan where there was none. Read it at rest."""
+        predictions = np.asarray(self.predictions).sum(axis=0)
+        losses = np.asarray(self.losses).sum(axis=0)
+        return np.divide(losses, predictions, out=np.full(self.epochs, np.nan), where=predictions > 0)
+
+    cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
+        cdef Worker *worker = self.workers[number]
+        cdef int64_t begin = chunk * CHUNK, end = min(begin + CHUNK, self.count)
+        cdef int64_t first = self.window + 1, last, k, ready = 0, done = 0, before
+        cdef int64_t predictions = 0
+        cdef double loss_before = worker.loss.total
+        worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
+        last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
+        before = ATOMIC_READ(&self.counters.tokens)
+        for k in range(first, last):
+            if worker.kept[k] == SENTENCE_END:
+                continue
+            predictions += self.choose(worker, &worker.windows[ready % (LOOKAHEAD + 1)], k, before)
+            ready += 1
+            if ready > LOOKAHEAD:
+                self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], &worker.windows[(ready - 1) % (LOOKAHEAD + 1)])
+                done += 1
+        while done < ready:
+            self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
+            done += 1
+        self.losses[number, epoch] += step_loss_total(worker.loss) - loss_before
+        self.predictions[number, epoch] += predictions
+        ATOMIC_ADD(&self.counters.tokens, worker.known)
+
+    cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
+        """Fills `kept` with the chunk's words from index window + 1 on; returns where they end.
+
+        Before and after them stand as many of the neighbours' as a window can reach, SENTENCE_END at either end.
+        """
+        cdef int64_t first = self.window + 1, last = first, k, position
+        cdef int32_t word
+        worker.known = 0
+        for position in range(begin, end):
+            if self.ids[position] == 0:
+                worker.kept[last] = SENTENCE_END
+                last += 1
+                continue
+            word = self.words[self.ids[position]]
+            if word < 0:
+                continue
+            worker.known += 1
+            if self.is_kept(key, position, word):
+                worker.kept[last] = word
+                worker.ordinal[last] = <int32_t>worker.known
+                last += 1
+        if last == first:
+            return last
+        k, position = first - 1, begin - 1
+        while k > 0 and position >= 0 and self.ids[position] != 0:
+            word = self.words[self.ids[position]]
+            if word >= 0 and self.is_kept(key, position, word):
+                worker.kept[k] = word
+                k -= 1
+            position -= 1
+        worker.kept[k] = SENTENCE_END
+        k, position = last, end
+        while k < last + self.window and position < self.count and self.ids[position] != 0:
+            word = self.words[self.ids[position]]
+            if word >= 0 and self.is_kept(key, position, word):
+                worker.kept[k] = word
+                k += 1
+            position += 1
+        worker.kept[k] = SENTENCE_END
+        return last
+
+    cdef inline bint is_kept(self, uint64_t key, int64_t position, int32_t word) noexcept nogil:
+        cdef uint32_t keep = self.keep[word]
+        return keep == ALWAYS or <uint32_t>(hash_of(key, position) >> 32) <= keep
+
+    cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t before) noexcept nogil:
+        """Chooses the rows of the window around kept[centre]; returns how many predictions it makes."""
+        cdef int32_t *kept = worker.kept
+        cdef int64_t reach = self.window, left = centre, right = centre, k, j, group
+        cdef int64_t width = self.inputs.shape[1]
+        cdef float progress = (before + worker.ordinal[centre]) / <double>(self.epochs * self.tokens)
+        w.alpha = max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
+        if self.shrink:
+            reach -= HIGH_HALF(draw(worker), self.window)
+        while centre - left < reach and kept[left - 1] != SENTENCE_END:
+            left -= 1
+        while right - centre < reach and kept[right + 1] != SENTENCE_END:
+            right += 1
+        w.n = 0
+        w.repeats = False
+        for k in range(left, right + 1):
+            if k != centre:
+                for j in range(left, k):
+                    w.repeats |= kept[j] == kept[k] and j != centre
+                w.inputs[w.n] = &self.inputs[0, 0] + kept[k] * width
+                w.n += 1
+        if w.n == 0:
+            w.groups = 0
+            return 0
+        w.groups = w.n if self.pair else 1
+        for group in range(w.groups):
+            if self.negative:
+                self.choose_negatives(worker, w, kept[centre], group)
+            else:
+                self.choose_path(w, kept[centre], group)
+        # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
+        k = kept[centre + self.window]
+        w.outputs[w.groups * w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
+        return 1 if self.cbow else w.n
+
+    cdef void choose_negatives(self, Worker *worker, Window *w, int32_t centre, int64_t group) noexcept nogil:
+        """The centre word and K others: drawn by the alias table, none twice, none the centre."""
+        cdef int64_t size = self.outputs.shape[0], width = self.outputs.shape[1], j, k, tries
+        cdef uint64_t random
+        cdef int32_t word
+        cdef float **outputs = w.outputs + group * w.m
+        cdef bint taken
+        w.words[0] = centre
+        outputs[0] = &self.outputs[0, 0] + centre * width
+        for j in range(1, w.m):
+            tries = 0
+            word = 0
+            taken = True
+            while taken:
+                if tries < REDRAWS:
+                    # The high half of random × size is the cell; the low half, uniform still, decides in it.
+                    random = draw(worker)
+                    word = <int32_t>HIGH_HALF(random, size)
+                    if <uint32_t>((random * <uint64_t>size) >> 32) > self.thresholds[word]:
+                        word = self.aliases[word]
+                else:
+                    word = <int32_t>((word + 1) % size)
+                tries += 1
+                taken = False
+                for k in range(j):
+                    taken |= w.words[k] == word
+            w.words[j] = word
+            outputs[j] = &self.outputs[0, 0] + word * width
+
+    cdef void choose_path(self, Window *w, int32_t centre, int64_t group) noexcept nogil:
+        """The inner nodes from the root to the centre word; target 1 - code."""
+        cdef int64_t start = self.starts[centre], width = self.outputs.shape[1], j
+        w.m = self.starts[centre + 1] - start
+        for j in range(step_columns(w.m)):
+            w.offset[j] = NO_SCORE
+            w.target[j] = 0
+        for j in range(w.m):
+            w.outputs[group * w.m + j] = &self.outputs[0, 0] + self.nodes[start + j] * width
+            w.target[step_column(j)] = 1 - self.codes[start + j]
+            w.offset[step_column(j)] = 0
+
+    cdef void move(self, Worker *worker, Window *w, Window *ahead) noexcept nogil:
+        """Takes the window's step, or one for each of its groups, while the rows of `ahead` are fetched."""
+        cdef Step *step = &worker.step
+        cdef int64_t group
+        step.m, step.target, step.offset, step.alpha = w.m, w.target, w.offset, w.alpha
+        step.repeats = w.repeats and w.groups == 1
+        step.spread = 1.0 / w.n if self.corrected and w.n else 1.0
+        for group in range(w.groups):
+            step.n = w.n if w.groups == 1 else 1
+            step.inputs = w.inputs + group
+            step.outputs = w.outputs + group * w.m
+            step.ahead_count = 0
+            if ahead != NULL and group < ahead.groups:
+                step.ahead = ahead.outputs + group * ahead.m
+                step.ahead_count = ahead.m + (group + 1 == ahead.groups)
+            self.step(step)
+
+
+cdef inline char *take(char **at, int64_t size) noexcept nogil:
+    """The next piece of a worker's memory, on a cache line of its own."""
+    cdef char *piece = <char *>ALIGNED(at[0])
+    at[0] = piece + size
+    return piece

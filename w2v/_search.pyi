@@ -1,0 +1,16 @@
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH: int
+
+def update_best(
+    cosines: NDArray[np.float32],  # (U, W)
+    questions: NDArray[np.int32],  # (Q, 3)
+    rows: NDArray[np.int32],  # (U,)
+    variants: NDArray[np.int32],  # (V,)
+    first: int,
+    multiply: bool,
+    epsilon: float,
+    best_scores: NDArray[np.float32],  # (Q,)
+    best_rows: NDArray[np.int64],  # (Q,)
+) -> None: ...

@@ -1,0 +1,86 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""The best answer to each of many analogy questions, from cosines computed once for each word that they use.
+
+Both scores of a : b :: c : ? are made of cosines of the candidate with a, b and c. So the matrix product runs
+over the different words in the questions, far fewer than the questions, and a question costs one pass over
+three rows.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    MOST = 1024  # candidates at a time: the scores of a question stay in the first-level cache
+    LANES = 16  # maxima kept side by side, so that the compiler uses vector registers
+
+WIDTH = MOST
+
+
+def update_best(
+    const float[:, ::1] cosines,
+    const int32_t[:, ::1] questions,
+    const int32_t[::1] rows,
+    const int32_t[::1] variants,
+    int64_t first,
+    bint multiply,
+    float epsilon,
+    float[::1] best_scores,
+    int64_t[::1] best_rows,
+):
+    """Look for better answers among W <= WIDTH candidates: rows `first` to `first` + W of the vocabulary.
+
+    cosines     (U, W): of each used word with each candidate, shifted to 0..1 if `multiply`
+    questions   (Q, 3): a, b, c as indices of used words
+    rows        (U,): the vocabulary row of each used word
+    variants    (V,): the next row whose word differs only in case, or -1; all are left out with a word
+    Updated: best_scores and best_rows (Q,).
+    """
+    cdef Py_ssize_t question, i, width = cosines.shape[1]
+    cdef const float *a
+    cdef const float *b
+    cdef const float *c
+    cdef float[MOST] scores
+    cdef float best
+    cdef int64_t row
+    cdef int side
+    with nogil:
+        for i in range(width, MOST):
+            scores[i] = -INFINITY
+        for question in range(questions.shape[0]):
+            a = &cosines[questions[question, 0], 0]
+            b = &cosines[questions[question, 1], 0]
+            c = &cosines[questions[question, 2], 0]
+            if multiply:
+                for i in range(width):
+                    scores[i] = b[i] * c[i] / (a[i] + epsilon)
+            else:
+                for i in range(width):
+                    scores[i] = b[i] - a[i] + c[i]
+            for side in range(3):
+                row = rows[questions[question, side]]
+                while row >= 0:
+                    if first <= row < first + width:
+                        scores[row - first] = -INFINITY
+                    row = variants[row]
+            best = largest(scores)
+            if best > best_scores[question]:
+                best_scores[question] = best
+                i = 0
+                while scores[i] != best:
+                    i += 1
+                best_rows[question] = first + i
+
+
+cdef inline float largest(const float *values) noexcept nogil:
+    cdef float[LANES] lanes
+    cdef float result = -INFINITY
+    cdef int lane
+    for lane in range(LANES):
+        lanes[lane] = -INFINITY
+    for _ in range(MOST // LANES):
+        for lane in range(LANES):
+            lanes[lane] = values[lane] if values[lane] > lanes[lane] else lanes[lane]
+        values += LANES
+    for lane in range(LANES):
+        result = lanes[lane] if lanes[lane] > result else result
+    return result

@@ -1,0 +1,59 @@
+/* The one update step: a few input rows times a few output rows.
+ *
+ *     S = X Yᵀ − offset        scores, n × m
+ *     E = target − link(S)     error
+ *     X ← X + alpha E Y        both updates use the values read before the step
+ *     Y ← Y + alpha Eᵀ X
+ *
+ * _step.c compiles the same source, _step_body.h, for each instruction set and step_choose() picks one. */
+
+#ifndef W2V_STEP_H
+#define W2V_STEP_H
+
+#include <stdint.h>
+
+enum {
+    ROW_ALIGNMENT = 16, /* floats in a cache line: every row starts on one and is padded with zeros to one */
+    BLOCK_OUTPUTS = 6,  /* output rows whose scores are computed together; they fill the first columns */
+    PANEL = 8,          /* of a panel of this many, so that rows of scores never straddle a vector */
+};
+static const float NO_SCORE = 1e30f; /* the offset of a column without an output row: probability 0, loss 0 */
+
+/* Where output row j's target and offset stand, and how many columns m rows take. */
+static inline int64_t step_column(int64_t j) { return j / BLOCK_OUTPUTS * PANEL + j % BLOCK_OUTPUTS; }
+static inline int64_t step_columns(int64_t m) { return (m + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS * PANEL; }
+
+/* The loss so far is total + Σ linear + Σ log(product): logarithms are slow, and one serves many factors. */
+typedef struct {
+    float linear[ROW_ALIGNMENT], product[ROW_ALIGNMENT]; /* aligned to a cache line */
+    double total;
+    int64_t factors; /* in each product */
+} StepLoss;
+
+typedef struct {
+    int64_t width;        /* floats in a row, a multiple of ROW_ALIGNMENT */
+    int64_t n, m;         /* input rows, output rows */
+    float **inputs;       /* n rows X */
+    float **outputs;      /* m rows Y: read and updated; no row twice */
+    const float *target;  /* by column, with room for a panel more */
+    const float *offset;  /* by column, with room for a panel more */
+    int repeats;          /* whether an input row stands twice; each time is an input of its own */
+    int pooled;           /* X is one row, the mean of the n rows ... */
+    float spread;         /* ... which each receive this times its update */
+    float alpha;          /* learning rate */
+    float **ahead;        /* rows that the next steps need, fetched into cache while this one computes */
+    int64_t ahead_count;
+    float *scratch;       /* step_scratch(n, m, width) floats, aligned to a cache line */
+    StepLoss *loss;       /* grows by Σ −log p(target) */
+} Step;
+
+int64_t step_scratch(int64_t n, int64_t m, int64_t width);
+void step_loss_start(StepLoss *loss);
+double step_loss_total(StepLoss *loss); /* settles the pending logarithms */
+
+typedef void (*StepFunction)(const Step *step);
+
+/* The step for an instruction set ("avx512", "avx2", "baseline"), NULL where this machine cannot run it. */
+StepFunction step_choose(const char *name);
+
+#endif

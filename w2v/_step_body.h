@@ -1,0 +1,251 @@
+/* The step's source, included by _step.c once for each instruction set, which defines
+ *
+ *     NAME(x)        x with the set's name appended
+ *     LANES          floats in a vector register
+ *     BLOCK_INPUTS   input rows whose scores are held in registers at once (× BLOCK_OUTPUTS)
+ *     UNROLL         vectors of each row that one pass of the update holds in registers
+ *
+ * With 32 registers 4 × 6 scores need 24 accumulators and 5 operands; the update of 6 outputs × 2 vectors needs
+ * 12 old values, 12 new ones and 5 operands. With 16 registers the same blocks are 2 × 6 and 6 × 1. */
+
+#define vec NAME(vec)
+#define loose NAME(loose)
+#define bits NAME(bits)
+
+typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
+typedef float loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t bits __attribute__((vector_size(4 * LANES), may_alias));
+
+#define EACH(index, count) _Pragma("GCC unroll 24") for (int index = 0; index < (count); index++)
+#define AT(pointer) (*(vec *)(pointer))
+#define LOOSE(pointer) (*(loose *)(pointer))
+
+static INLINE vec NAME(splat)(float x) { return x - (vec){0}; }
+
+static INLINE vec NAME(select)(bits mask, vec yes, vec no) { return (vec)((mask & (bits)yes) | (~mask & (bits)no)); }
+
+/* One level of the transpose-reduce: adds the halves of each vector while packing two vectors into one. After
+ * log2(LANES) levels lane k holds the sum of vector k's lanes. Each shuffle is one instruction. */
+#if LANES == 16
+#define FOLD_1(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29) +                       \
+     SHUFFLE(bits, a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))
+#define FOLD_2(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +                       \
+     SHUFFLE(bits, a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+#define FOLD_4(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +                         \
+     SHUFFLE(bits, a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#define FOLD_8(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +                       \
+     SHUFFLE(bits, a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+#elif LANES == 8
+#define FOLD_1(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 8, 1, 9, 4, 12, 5, 13) + SHUFFLE(bits, a, b, 2, 10, 3, 11, 6, 14, 7, 15))
+#define FOLD_2(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(bits, a, b, 2, 3, 10, 11, 6, 7, 14, 15))
+#define FOLD_4(a, b)                                                                                       \
+    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(bits, a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+#else
+#define FOLD_1(a, b) (SHUFFLE(bits, a, b, 0, 4, 1, 5) + SHUFFLE(bits, a, b, 2, 6, 3, 7))
+#define FOLD_2(a, b) (SHUFFLE(bits, a, b, 0, 1, 4, 5) + SHUFFLE(bits, a, b, 2, 3, 6, 7))
+#endif
+
+/* Sums the lanes of I × J vectors into I rows of PANEL scores; those past J are left without meaning. */
+static INLINE void NAME(sum_lanes)(const int I, const int J, vec *v, float *scores) {
+    vec pairs[BLOCK_INPUTS * 4], fours[BLOCK_INPUTS * 2];
+    EACH(i, I) EACH(k, 4) pairs[i * 4 + k] = FOLD_1(v[i * J + LEAST(2 * k, J - 1)], v[i * J + LEAST(2 * k + 1, J - 1)]);
+    EACH(k, I * 2) fours[k] = FOLD_2(pairs[2 * k], pairs[2 * k + 1]);
+#if LANES == 4
+    EACH(k, I * 2) AT(scores + k * LANES) = fours[k];
+#elif LANES == 8
+    EACH(i, I) AT(scores + i * LANES) = FOLD_4(fours[2 * i], fours[2 * i + 1]);
+#else
+    EACH(k, (I + 1) / 2) {
+        const int last = LEAST(2 * k + 1, I - 1);
+        const vec low = FOLD_4(fours[4 * k], fours[4 * k + 1]), high = FOLD_4(fours[2 * last], fours[2 * last + 1]);
+        AT(scores + k * LANES) = FOLD_8(low, high);
+    }
+#endif
+}
+
+/* Scores of I × J rows, as I rows of a panel. */
+static INLINE void NAME(score_block)(const int I, const int J, float *const *x, float *const *y, int64_t width,
+                                     float *scores) {
+    vec sums[BLOCK_INPUTS * BLOCK_OUTPUTS];
+    EACH(k, I * J) sums[k] = (vec){0};
+    for (int64_t d = 0; d < width; d += LANES) {
+        vec row[BLOCK_INPUTS];
+        EACH(i, I) row[i] = AT(x[i] + d);
+        EACH(j, J) {
+            const vec output = AT(y[j] + d);
+            EACH(i, I) sums[i * J + j] += row[i] * output;
+        }
+    }
+    NAME(sum_lanes)(I, J, sums, scores);
+}
+
+/* Adds E Y to the input sums and Eᵀ X to J output rows, over U vectors of each row. `x` holds the values before the step. */
+static INLINE void NAME(update_block)(const int J, const int U, int64_t n, int64_t d, float *const *x, int64_t x_at,
+                                      float *const *x_sums, float *const *y, const float *error) {
+    vec old[BLOCK_OUTPUTS * UNROLL], new[BLOCK_OUTPUTS * UNROLL];
+    EACH(j, J) EACH(u, U) new[j * U + u] = old[j * U + u] = AT(y[j] + d + u * LANES);
+    for (int64_t i = 0; i < n; i++) {
+        vec row[UNROLL], sum[UNROLL];
+        EACH(u, U) row[u] = AT(x[i] + x_at + u * LANES);
+        EACH(u, U) sum[u] = AT(x_sums[i] + d + u * LANES);
+        EACH(j, J) {
+            const vec e = NAME(splat)(error[i * PANEL + j]);
+            EACH(u, U) sum[u] += e * old[j * U + u];
+            EACH(u, U) new[j * U + u] += e * row[u];
+        }
+        EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[u];
+    }
+    EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = new[j * U + u];
+}
+
+#define ALL_OUTPUTS(macro, ...) \
+    macro(1, __VA_ARGS__) macro(2, __VA_ARGS__) macro(3, __VA_ARGS__) macro(4, __VA_ARGS__) macro(5, __VA_ARGS__) \
+    macro(6, __VA_ARGS__)
+
+#define SCORE_CASE(J, I) \
+    case (I) * 8 + (J): NAME(score_block)(I, J, x, y, width, scores); break;
+
+static NOINLINE void NAME(score)(int I, int J, float *const *x, float *const *y, int64_t width, float *scores) {
+    switch (I * 8 + J) {
+        ALL_OUTPUTS(SCORE_CASE, 1)
+        ALL_OUTPUTS(SCORE_CASE, 2)
+#if BLOCK_INPUTS == 4
+        ALL_OUTPUTS(SCORE_CASE, 3)
+        ALL_OUTPUTS(SCORE_CASE, 4)
+#endif
+    }
+}
+
+/* e^x for x ≤ 0, to 2 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. */
+static INLINE vec NAME(exp)(vec x) {
+    x = NAME(select)(x < -87.0f, NAME(splat)(-87.0f), x);
+    const vec shift = NAME(splat)(0x1.8p23f);
+    const vec rounded = x * 1.44269504f + shift;
+    const vec k = rounded - shift;
+    const vec r = x - k * 0.693145752f - k * 1.42860677e-6f;
+    const vec p = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (8.33333333e-3f + r * 1.38888889e-3f)))));
+    return (vec)((bits)p + ((bits)rounded << 23));
+}
+
+/* One panel of n rows of scores → alpha (target − logistic(score − offset)), in place.
+ * Loss: Σ log(1 + e^s) − target · s, where the logarithm is taken of a running product Π (1 + e^−|s|). */
+static INLINE void NAME(logistic)(int64_t n, float *scores, const float *target, const float *offset, float alpha,
+                                  StepLoss *loss) {
+    vec linear = AT(loss->linear), product = AT(loss->product);
+    for (int64_t k = 0; k < n * PANEL; k += LANES) {
+#if LANES == 16
+        vec t = LOOSE(target), o = LOOSE(offset);
+        t = SHUFFLE(bits, t, t, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+        o = SHUFFLE(bits, o, o, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+        if (k + LANES > n * PANEL) { /* the last row is without a second one */
+            const bits half = {-1, -1, -1, -1, -1, -1, -1, -1};
+            t = NAME(select)(half, t, (vec){0});
+            o = NAME(select)(half, o, NAME(splat)(NO_SCORE));
+        }
+#else
+        const vec t = LOOSE(target + k % PANEL), o = LOOSE(offset + k % PANEL);
+#endif
+        const vec s = AT(scores + k) - o;
+        const vec size = (vec)((bits)s & 0x7fffffff);
+        const vec u = NAME(exp)(-size), positive = (vec)((bits)s & (s > 0.0f));
+        const vec probability = NAME(select)(s < 0.0f, u, NAME(splat)(1.0f)) / (1.0f + u);
+        linear += positive - t * s;
+        product *= 1.0f + u;
+        AT(scores + k) = alpha * (t - probability);
+        if (++loss->factors == LOSS_FACTORS) {
+            AT(loss->linear) = linear;
+            AT(loss->product) = product;
+            step_loss_total(loss);
+            linear = (vec){0};
+            product = NAME(splat)(1.0f);
+        }
+    }
+    AT(loss->linear) = linear;
+    AT(loss->product) = product;
+}
+
+#define UPDATE_CASE(J, U) \
+    case J: NAME(update_block)(J, U, n, d, x, x_at, sums, s->outputs + j, error); break;
+
+static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n, float **inputs, float **x,
+                                float **sums, const float *error) {
+    int64_t x_at = d;
+    if (x != inputs) {
+        x_at = 0;
+        for (int64_t i = 0; i < n; i++) EACH(u, U) AT(x[i] + u * LANES) = AT(inputs[i] + d + u * LANES);
+    }
+    for (int64_t j = 0; j < s->m; j += BLOCK_OUTPUTS, error += step_panel(n))
+        switch (LEAST(s->m - j, BLOCK_OUTPUTS)) { ALL_OUTPUTS(UPDATE_CASE, U) }
+    for (int64_t line = d & -ROW_ALIGNMENT; line < d + U * LANES; line += ROW_ALIGNMENT)
+        for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 1);
+}
+
+/* row ← mean of the inputs, change ← 0 */
+static INLINE void NAME(pool)(const Step *s, float *row, float *change) {
+    for (int64_t d = 0; d < s->width; d += LANES) {
+        vec sum = {0};
+        for (int64_t i = 0; i < s->n; i++) sum += AT(s->inputs[i] + d);
+        AT(row + d) = sum / (float)s->n;
+        AT(change + d) = (vec){0};
+    }
+}
+
+static INLINE void NAME(spread)(const Step *s, const float *change) {
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t d = 0; d < s->width; d += LANES) AT(s->inputs[i] + d) += s->spread * AT(change + d);
+}
+
+void NAME(step)(const Step *s) {
+    const int64_t m = s->m, width = s->width, n = s->pooled ? 1 : s->n;
+    float *room = s->scratch, **inputs = s->inputs, **sums = inputs, *pooled_row, *pooled_change;
+    if (s->pooled) {
+        pooled_row = room;
+        pooled_change = room + width;
+        room += 2 * width;
+        NAME(pool)(s, pooled_row, pooled_change);
+        inputs = &pooled_row;
+        sums = &pooled_change;
+    }
+
+    float *const error = room;
+    for (int64_t j = 0, column = 0; j < m; j += BLOCK_OUTPUTS, column += PANEL, room += step_panel(n)) {
+        for (int64_t i = 0; i < n; i += BLOCK_INPUTS)
+            NAME(score)(LEAST(n - i, BLOCK_INPUTS), LEAST(m - j, BLOCK_OUTPUTS), inputs + i, s->outputs + j, width,
+                        room + i * PANEL);
+        NAME(logistic)(n, room, s->target + column, s->offset + column, s->alpha, s->loss);
+    }
+
+    float **x = inputs;
+    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats)) { /* an input changes before it is last read: copy it */
+        x = (float **)(room + n * UNROLL * LANES);
+        for (int64_t i = 0; i < n; i++) x[i] = room + i * UNROLL * LANES;
+    }
+    int64_t d = 0;
+    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error);
+    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error);
+    if (s->pooled) NAME(spread)(s, pooled_change);
+}
+
+#undef vec
+#undef loose
+#undef bits
+#undef NAME
+#undef LANES
+#undef BLOCK_INPUTS
+#undef UNROLL
+#undef EACH
+#undef AT
+#undef LOOSE
+#undef FOLD_1
+#undef FOLD_2
+#undef FOLD_4
+#undef FOLD_8
+#undef ALL_OUTPUTS
+#undef SCORE_CASE
+#undef UPDATE_CASE

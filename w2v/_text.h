@@ -1,0 +1,81 @@
+/* The bit tricks of _text.pyx. Everything is read eight bytes at a time, so callers keep PADDING readable
+   bytes behind every text. */
+#pragma once
+#include <stdint.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "w2v packs bytes in little-endian order"
+#endif
+
+#define EACH_BYTE(b) (0x0101010101010101u * (uint64_t)(b))
+
+static inline uint64_t load_bytes(const uint8_t *text)
+{
+    uint64_t bytes;
+    memcpy(&bytes, text, sizeof bytes);
+    return bytes;
+}
+
+/* Bit i is set where byte i of 64 is ASCII white space: a space, or 9 to 13. */
+static inline uint64_t find_spaces(const uint8_t *text)
+{
+    uint64_t spaces = 0;
+    for (int i = 0; i < 8; i++) {
+        /* Seven bits and one addend fit a byte, so sums never carry into the next byte: the top bit is the answer. */
+        uint64_t bytes = load_bytes(text + 8 * i), low = bytes & EACH_BYTE(0x7f);
+        uint64_t control = (low + EACH_BYTE(0x80 - 9)) & ~(low + EACH_BYTE(0x80 - 14));
+        uint64_t blank = ~((low ^ EACH_BYTE(' ')) + EACH_BYTE(0x7f));
+        uint64_t found = (control | blank) & ~bytes & EACH_BYTE(0x80);
+        /* The product moves the top bit of byte i to bit 56 + i. */
+        spaces |= ((found >> 7) * 0x0102040810204080u >> 56) << (8 * i);
+    }
+    return spaces;
+}
+
+static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* A word of up to 8 bytes is its own key, so that equal key and length mean equal words; longer ones are hashed. */
+static inline uint64_t word_key(const uint8_t *word, int64_t length)
+{
+    if (length <= 8)
+        return load_bytes(word) & (~(uint64_t)0 >> (64 - 8 * length));
+    uint64_t key = 0x2545f4914f6cdd1du;
+    int64_t i = 0;
+    for (; i < length - 8; i += 8)
+        key = multiply_mix(key ^ load_bytes(word + i), 0x9e3779b97f4a7c15u);
+    return multiply_mix(key ^ load_bytes(word + length - 8), 0xd6e8feb86659fd93u);
+}
+
+static inline uint64_t word_hash(uint64_t key, uint32_t length)
+{
+    return multiply_mix(key ^ 0xa0761d6478bd642fu, length ^ 0xe7037ed1a0b428dbu);
+}
+
+/* For words of more than 8 bytes. */
+static inline int equal_bytes(const uint8_t *word, const uint8_t *other, int64_t length)
+{
+    for (int64_t i = 0; i < length - 8; i += 8)
+        if (load_bytes(word + i) != load_bytes(other + i))
+            return 0;
+    return load_bytes(word + length - 8) == load_bytes(other + length - 8);
+}
+
+static inline int is_ascii(const uint8_t *word, int64_t length)
+{
+    uint8_t all = 0;
+    for (int64_t i = 0; i < length; i++)
+        all |= word[i];
+    return all < 0x80;
+}
+
+static inline int lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+static inline void prefetch(const void *address) { __builtin_prefetch(address); }
+
+/* One thread fills a slot and publishes it by its id; others that see the id see the rest. */
+static inline uint32_t read_id(const uint32_t *id) { return __atomic_load_n(id, __ATOMIC_ACQUIRE); }
+static inline void publish_id(uint32_t *slot, uint32_t id) { __atomic_store_n(slot, id, __ATOMIC_RELEASE); }

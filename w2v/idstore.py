@@ -1,0 +1,241 @@
+"""The corpus as integer ids in one file on disk, memory-mapped: text is read once, ids in every epoch."""
+
+import contextlib
+import hashlib
+import io
+import json
+import mmap
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END, Malformed, Scan, Types, match
+from w2v.corpus import Block, Corpus
+from w2v.errors import SettingsError, W2VError
+from w2v.files import atomic_write
+from w2v.words import Words
+
+Errors = Literal["strict", "replace", "ignore"]
+Progress = Callable[[int, int | None], object]
+
+SIGNATURE = b"w2v ids, format 1\n"
+LARGEST_MAX_TYPES = 1 << 30  # ids have 31 bits, and one block of text may exceed the limit
+PIECE = 1 << 22  # bytes of ids rewritten at a time
+
+
+class IdStore:
+    """A corpus as ids: 0 ends a sentence, 1 is a word that pruning dropped, from 2 on words as first seen.
+
+    ids        uint32 (tokens + sentences,), memory-mapped, read-only
+    counts     int64 (types + 2,): how often each id occurs
+    tokens     int: words in the corpus
+    sentences  int: lines that hold a word
+    pruned     int: how many types were dropped to keep within `max_types`
+    reused     bool: whether the file was found in the cache
+
+    The file holds ids, counts, offsets into the words' bytes (int64), the bytes, a description in JSON, its
+    length (8 bytes) and a signature. Raises ValueError or KeyError for a damaged one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reused: bool = False) -> None:
+        with Path(path).open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        tail = len(memory) - len(SIGNATURE) - 8
+        if tail < 0 or memory[tail + 8 :] != SIGNATURE:
+            raise ValueError(f"{path} is not a complete id file")
+        length = int.from_bytes(memory[tail : tail + 8], "little")
+        self.description: dict[str, Any] = json.loads(memory[tail - length : tail])
+        ids, types = self.description["ids"], self.description["types"]
+        start = _aligned(4 * ids)
+        self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
+        self.counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
+        self._offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
+        start += 8 * (2 * types + 1)
+        size = int(self._offsets[-1]) + len(PADDING)
+        self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
+        self.tokens = int(self.counts[PRUNED_TYPE:].sum())
+        self.sentences = int(self.counts[SENTENCE_END])
+        self.pruned: int = self.description["pruned"]
+        self.reused = reused
+
+    def words(self, ids: NDArray[np.int64]) -> list[str]:
+        """The words with these ids."""
+        strings = self._strings.data
+        bounds = zip(self._offsets[ids].tolist(), self._offsets[ids + 1].tolist(), strict=True)
+        return [str(strings[start:end], "utf-8") for start, end in bounds]
+
+    def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """The position of each id among the words of a vocabulary, −1 if it has none: int32 (types + 2,)."""
+        packed = Words.of(words)
+        padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
+        return match(padded, packed.offsets, self._strings, self._offsets)
+
+    def count_known(self, remap: NDArray[np.int32]) -> int:
+        """How many words of the corpus are in the vocabulary that `remap` belongs to."""
+        return int(self.counts[remap >= 0].sum())
+
+    def close(self) -> None:
+        """Let go of the file; a temporary one gives its place on the disk back."""
+        del self.ids, self.counts, self._offsets, self._strings
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_corpus(
+    corpus: Corpus,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    errors: Errors = "strict",
+    workers: int = 1,
+    max_types: int = 50_000_000,
+    progress: Progress | None = None,
+) -> IdStore:
+    """Read the text once, in `workers` threads, and keep it as ids.
+
+    The ids go to a temporary file, which is gone from its folder when this returns, or to a file in the
+    folder `cache`, which is used again while the corpus and the settings are the same; a text that can be
+    read only once is not kept. `errors` says what becomes of bytes that are not UTF-8. When there are more
+    than `max_types` types the rarest are dropped, as word2vec.c does. `progress` is called with the bytes read
+    and their total, None if unknown.
+
+    Raises W2VError for a text that cannot be read or holds no word and for a folder that cannot be written,
+    SettingsError for impossible settings.
+    """
+    if errors not in get_args(Errors):
+        raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
+    if workers < 1:
+        raise SettingsError(f"workers is {workers}: it must be at least 1")
+    if not 1 <= max_types <= LARGEST_MAX_TYPES:
+        raise SettingsError(f"max_types is {max_types}: it must be between 1 and {LARGEST_MAX_TYPES}")
+    files = corpus.fingerprint()
+    settings = {"files": files, "errors": errors, "max_types": max_types}
+    folder = Path(tempfile.gettempdir() if cache is None else cache)
+    with _writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if cache is None or files is None:
+        with _writing_to(folder):
+            temporary = tempfile.NamedTemporaryFile(prefix="w2v-", dir=folder, buffering=0)  # noqa: SIM115
+        with temporary as file:
+            _write(file, folder, corpus, settings, workers, progress)  # type: ignore[arg-type]
+            return IdStore(file.name)  # the memory map outlives the name
+
+    # One file for the same files read in the same way; whether they have changed stands in it.
+    identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
+    path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.ids"
+    with contextlib.suppress(OSError, ValueError, KeyError):  # a damaged file is as good as none
+        store = IdStore(path, reused=True)
+        if store.description["settings"] == json.dumps(settings):
+            return store
+    with atomic_write(path) as file:
+        _write(file, folder, corpus, settings, workers, progress)
+    return IdStore(path)
+
+
+def _write(
+    file: BinaryIO,
+    folder: Path,
+    corpus: Corpus,
+    settings: dict[str, Any],
+    workers: int,
+    progress: Progress | None,
+) -> None:
+    """Write the ids of a corpus, and all that belongs to them, to a new file."""
+    types = Types(settings["errors"])
+    max_types = settings["max_types"]
+    pruned = threshold = 0
+    for block, scan in _scanned(types, corpus.blocks(), workers):
+        try:
+            ids = types.merge(scan)
+        except Malformed as error:
+            position, word = error.args
+            name, offset = block.locate(position)
+            raise W2VError(
+                f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or choose what "
+                "to do with --errors replace or ignore"
+            ) from None
+        with _writing_to(folder):
+            _put(file, ids.data)
+            if len(types) - FIRST_TYPE > max_types:
+                before = len(types)
+                threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
+                _renumber(file, types.prune(threshold))
+                pruned += before - len(types)
+        if progress:
+            progress(block.bytes_done, corpus.total_bytes)
+    counts = types.counts()
+    if not counts[PRUNED_TYPE:].any():
+        raise W2VError(f"{corpus} holds no words")
+    size = int(counts.sum())
+    description = {"settings": json.dumps(settings), "ids": size, "types": len(types), "pruned": pruned}
+    encoded = json.dumps(description).encode()
+    with _writing_to(folder):
+        _put(file, bytes(_aligned(4 * size) - 4 * size))
+        _put(file, counts.data)
+        _put(file, np.cumsum(np.append(0, types.lengths())).data)
+        for piece in types.strings():
+            _put(file, piece.data)
+        _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+
+
+def _scanned(types: Types, blocks: Iterable[Block], workers: int) -> Iterator[tuple[Block, Scan]]:
+    """The blocks in order, scanned by `workers` threads ahead of their use."""
+    if workers == 1:
+        for block in blocks:
+            yield block, types.scan(block.text)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        ahead: deque[tuple[Block, Future[Scan]]] = deque()
+        for block in blocks:
+            ahead.append((block, pool.submit(types.scan, block.text)))
+            if len(ahead) > 2 * workers:
+                first, scan = ahead.popleft()
+                yield first, scan.result()
+        for block, scan in ahead:
+            yield block, scan.result()
+
+
+def _threshold(counts: NDArray[np.int64], least: int, max_types: int) -> int:
+    """The smallest number, `least` or more, that at most `max_types` counts exceed."""
+    rank = counts.size - max_types - 1
+    return max(least, int(np.partition(counts, rank)[rank]))
+
+
+def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:
+    """Replace every id written so far."""
+    file.flush()
+    with Path(file.name).open("r+b", buffering=0) as same:
+        while data := same.read(PIECE):
+            same.seek(-len(data), os.SEEK_CUR)
+            _put(same, renumbered[np.frombuffer(data, np.uint32)].data)
+
+
+def _put(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
+    """Write all of it, where the system may write less than it is given."""
+    rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _aligned(size: int) -> int:
+    return (size + 7) // 8 * 8
+
+
+@contextlib.contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise W2VError(
+            f"cannot write ids to {folder}: {error.strerror}; name another folder with --cache or TMPDIR"
+        ) from error

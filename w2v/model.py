@@ -1,0 +1,57 @@
+"""A trained model: its settings, vocabulary and both matrices."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import formats
+from w2v.settings import Settings
+from w2v.vectors import KeyedVectors
+from w2v.vocab import Vocabulary
+from w2v.words import Words
+
+
+@dataclass
+class Model:
+    """What training returns.
+
+    Attributes:
+        settings, vocabulary: what the model was made with.
+        inputs: float32 (V, D), the word vectors. outputs: float32 (R, D), the output layer's rows.
+        figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
+            seconds (of each phase), loss (mean of a prediction, by epoch), pruned (types that fell to max_types).
+    """
+
+    settings: Settings
+    vocabulary: Vocabulary
+    inputs: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def wv(self) -> KeyedVectors:
+        """The word vectors by word."""
+        return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
+
+        Raises W2VError where the file cannot be written, SettingsError for an unknown extension.
+        """
+        formats.write(
+            path,
+            formats.Stored(
+                Words.of(self.vocabulary.words),
+                self.inputs,
+                self.vocabulary.counts,
+                {"outputs": self.outputs},
+                {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
+            ),
+        )

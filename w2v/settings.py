@@ -1,0 +1,138 @@
+"""What a model is and how it is trained: one set of values, checked once."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from w2v.errors import SettingsError
+
+ModelName = Literal["skipgram", "cbow"]
+LossName = Literal["ns", "hs"]
+Formula = Literal["word2vec", "paper"]
+Gradient = Literal["corrected", "faithful"]
+
+# The learning rate that measured best for each model and loss.
+ALPHA: dict[tuple[ModelName, LossName], float] = {
+    ("skipgram", "ns"): 0.05,
+    ("skipgram", "hs"): 0.025,
+    ("cbow", "ns"): 0.1,
+    ("cbow", "hs"): 0.1,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a training run, under the names that gensim made common.
+
+    Attributes:
+        model: "skipgram" predicts the centre word from each context word, "cbow" from their mean.
+        loss: "ns", negative sampling, or "hs", hierarchical softmax.
+        vector_size: dimensions of a vector.
+        window: context words on either side, at most.
+        shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
+        min_count: words that occur less often are left out.
+        max_vocab: keep only this many words, the most frequent.
+        negative: negatives for each prediction. ns_exponent: they are drawn from count^ns_exponent.
+        per_pair: whether every context word takes a step of its own, with negatives of its own, as in
+            word2vec.c; otherwise a window's context words share them.
+        cbow_gradient: "corrected" divides a mean's gradient among its words (İrsoy et al. 2021); "faithful"
+            gives each the whole of it, as word2vec.c and gensim do.
+        sample: threshold of subsampling, 0 for none; sample_formula: see Vocabulary.keep_probabilities.
+        alpha: learning rate at the start, by default the one that measured best for model and loss; it falls
+            linearly with the tokens trained to min_alpha, by default alpha / 10,000.
+        epochs: passes over the corpus. workers: threads, by default one for each processor.
+        seed: one worker and one seed give the same bits on every run.
+
+    Raises SettingsError, naming the value, for one that is impossible.
+    """
+
+    model: ModelName = "skipgram"
+    loss: LossName = "ns"
+    vector_size: int = 100
+    window: int = 5
+    shrink_windows: bool = True
+    min_count: int = 5
+    max_vocab: int | None = None
+    negative: int = 5
+    ns_exponent: float = 0.75
+    per_pair: bool = False
+    cbow_gradient: Gradient = "corrected"
+    sample: float = 1e-3
+    sample_formula: Formula = "word2vec"
+    alpha: float | None = None
+    min_alpha: float | None = None
+    epochs: int = 5
+    workers: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("model", ModelName),
+            ("loss", LossName),
+            ("sample_formula", Formula),
+            ("cbow_gradient", Gradient),
+        ):
+            if getattr(self, name) not in get_args(choices):
+                raise SettingsError(
+                    f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}"
+                )
+        for name, least, most in (
+            ("vector_size", 1, 1 << 20),
+            ("window", 1, 1 << 14),
+            ("min_count", 0, None),
+            ("max_vocab", 1, None),
+            ("negative", 1, 1 << 14),
+            ("epochs", 1, None),
+            ("workers", 1, 1 << 10),
+            ("seed", 0, (1 << 64) - 1),
+        ):
+            self._check(name, int, least, most)
+        self._check("ns_exponent", float, -10, 10)
+        self._check("sample", float, 0, 1)
+        self._check("alpha", float, 0, 1000)
+        self._check("min_alpha", float, 0, 1000)
+        if self.alpha == 0:
+            raise SettingsError("alpha 0: with a learning rate of 0 nothing is learnt")
+        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
+            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
+
+    def _check(self, name: str, kind: type, least: float, most: float | None) -> None:
+        value = getattr(self, name)
+        if value is None and type(self).__dataclass_fields__[name].default is None:
+            return
+        fits = isinstance(value, int) or (kind is float and isinstance(value, float) and math.isfinite(value))
+        if not fits or isinstance(value, bool) or value < least or (most is not None and value > most):
+            wanted = "a whole number" if kind is int else "a number"
+            limits = f"{least:g} or more" if most is None else f"from {least:g} to {most:g}"
+            raise SettingsError(f"{name} {value!r}: it must be {wanted}, {limits}")
+
+    @property
+    def start_alpha(self) -> float:
+        return ALPHA[self.model, self.loss] if self.alpha is None else self.alpha
+
+    @property
+    def end_alpha(self) -> float:
+        return self.start_alpha * 1e-4 if self.min_alpha is None else self.min_alpha
+
+    @property
+    def threads(self) -> int:
+        return self.workers or processors()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting with the value it takes in training."""
+        used = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
+        return asdict(self) | used
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,68 @@
+"""What a vector file is, told by its first bytes."""
+
+import re
+from collections import Counter
+from typing import Literal, NamedTuple
+
+from w2v.errors import W2VError
+
+SAMPLE = 1 << 20  # bytes looked at
+LINES = 16  # lines that vote on the number of columns
+
+_HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
+_NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Layout(NamedTuple):
+    """How the rows of a word2vec file lie."""
+
+    kind: Literal["binary", "text"]
+    rows: int | None  # as the header says; None without a header, as GloVe and koan write
+    columns: int
+    start: int  # bytes before the first row
+
+    def smallest_row(self) -> int:
+        """The fewest bytes a row can take: an empty word, or a word of one byte and numbers of one digit."""
+        return 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 2
+
+
+def recognise(path: object, sample: bytes) -> Layout:
+    """The layout of the word2vec file that begins with `sample` (SAMPLE bytes, or all of it).
+
+    Raises W2VError for anything else.
+    """
+    mark = len(_BYTE_ORDER_MARK) if sample.startswith(_BYTE_ORDER_MARK) else 0
+    header = _HEADER.match(sample, mark)
+    start = header.end() if header else mark
+    lines = sample[start:].split(b"\n", LINES)
+    if len(lines) > 1 and len(sample) == SAMPLE:
+        del lines[-1]  # it may go on past the sample
+    votes = [_numbers(line) for line in lines if line.strip()]
+    usual = Counter(votes).most_common(1)[0][0] if votes else 0
+    whole = len(lines) > 1 or len(sample) < SAMPLE  # the first line
+    is_text = not _NOT_TEXT.search(lines[0])
+    if not header:
+        if not (is_text and whole and usual):
+            raise W2VError(f"{path}: not a vector file: it begins with {sample[:24]!r}")
+        return Layout("text", None, usual, start)
+    rows, columns = int(header[1]), int(header[2])
+    if not rows or not columns:
+        raise W2VError(f"{path}: it holds no vectors: its header says {rows} rows of {columns} values")
+    if not is_text or (whole and 2 * usual < columns):
+        return Layout("binary", rows, columns, start)
+    if whole and usual != columns:
+        raise W2VError(f"{path}: wrong header: it says {columns} values in a row, its rows have {usual}")
+    return Layout("text", rows, columns, start)
+
+
+def _numbers(line: bytes) -> int:
+    """How many fields at the end of a line are numbers, the first field never being one."""
+    count = 0
+    for text in reversed(line.split()[1:]):
+        try:
+            float(text)
+        except ValueError:
+            break
+        count += 1
+    return count

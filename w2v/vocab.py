@@ -1,0 +1,136 @@
+"""The vocabulary: words, how often they occur, and how often training keeps them."""
+
+import math
+import os
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v._text import FIRST_TYPE
+from w2v.errors import SettingsError, W2VError
+from w2v.files import atomic_write
+from w2v.idstore import IdStore
+
+Formula = Literal["word2vec", "paper"]
+
+LARGEST_COUNT = 2**63 - 1
+SENTENCE_END = "</s>"
+
+
+class Vocabulary:
+    """Words in order of falling count, equal counts in the order first seen.
+
+    words   list of str
+    counts  int64 (V,), at least 1
+    tokens  their sum
+    """
+
+    def __init__(self, words: list[str], counts: NDArray[np.int64]) -> None:
+        self.words = words
+        self.counts = counts
+        self.tokens = int(counts.sum())
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def from_store(cls, store: IdStore, min_count: int = 5, max_vocab: int | None = None) -> Self:
+        """The words that occur at least `min_count` times; of these the `max_vocab` most frequent.
+
+        Raises W2VError if there are none, SettingsError for a limit below 1.
+        """
+        counts = store.counts[FIRST_TYPE:]
+        chosen = _select(counts, min_count, max_vocab)
+        if not chosen.size:
+            if not counts.size:
+                raise W2VError("the corpus holds no words that --max-types has kept: raise it")
+            most = int(counts.argmax())
+            word = store.words(np.array([most + FIRST_TYPE]))[0]
+            raise W2VError(
+                f"no word occurs {min_count} times: the most frequent, {word!r}, occurs {counts[most]} "
+                "times; lower --min-count or give more text"
+            )
+        return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
+
+    def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
+        """The probability that subsampling keeps an occurrence of each word: float32 (V,).
+
+        With t = `sample` and f = the word's share of all occurrences: min(1, √(t/f) + t/f) as in word2vec.c,
+        or min(1, √(t/f)), equation 5 of Mikolov et al. 2013, "Distributed Representations of Words and
+        Phrases and their Compositionality". `sample` 0 keeps all. Raises SettingsError for impossible values.
+        """
+        if not 0 <= sample < math.inf:
+            raise SettingsError(f"sample is {sample}: it must be 0 or more")
+        if formula not in ("word2vec", "paper"):
+            raise SettingsError(f"the subsampling formula is {formula!r}: it must be word2vec or paper")
+        if sample == 0:
+            return np.ones(len(self), np.float32)
+        ratio = sample * self.tokens / self.counts
+        keep = np.sqrt(ratio) + (ratio if formula == "word2vec" else 0)
+        return np.minimum(keep, 1).astype(np.float32)
+
+    def save(self, path: str | os.PathLike[str], sentence_ends: int) -> None:
+        """Write lines of "word count" as word2vec.c does, after a first line for the sentence ends.
+
+        Raises W2VError if the file cannot be written; an old one is then as it was.
+        """
+        with atomic_write(path) as file:
+            file.write(f"{SENTENCE_END} {sentence_ends}\n".encode())
+            for word, count in zip(self.words, self.counts.tolist(), strict=True):
+                file.write(f"{word} {count}\n".encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], min_count: int = 1, max_vocab: int | None = None) -> Self:
+        """Read what `save` or word2vec.c has written and choose from it as `from_store` does.
+
+        A first line for `</s>` is passed over. Raises W2VError, naming the line, for a file that cannot be
+        read or is not of that form.
+        """
+        try:
+            lines = Path(path).read_bytes().split(b"\n")
+        except OSError as error:
+            raise W2VError(f"cannot read the vocabulary {os.fspath(path)}: {error.strerror}") from error
+        counts: dict[str, int] = {}
+        for number, line in enumerate(lines, 1):
+            if number == 1 and line.split()[:1] == [SENTENCE_END.encode()]:
+                continue
+            if line.strip():
+                try:
+                    word, count = _parse(line)
+                    if word in counts:
+                        raise ValueError(f"the word {word!r} stands there twice")
+                except ValueError as error:
+                    raise W2VError(f"{os.fspath(path)}, line {number}: {error}") from None
+                counts[word] = count
+        if sum(counts.values()) > LARGEST_COUNT:
+            raise W2VError(f"{os.fspath(path)}: the counts add up to more than {LARGEST_COUNT}")
+        words, numbers = list(counts), np.fromiter(counts.values(), np.int64, len(counts))
+        chosen = _select(numbers, min_count, max_vocab)
+        if not chosen.size:
+            raise W2VError(f"{os.fspath(path)} holds no word that occurs {min_count} times")
+        return cls([words[i] for i in chosen.tolist()], numbers[chosen])
+
+
+def _parse(line: bytes) -> tuple[str, int]:
+    """A line of a vocabulary file; ValueError says what is wrong with it."""
+    fields = line.split()
+    if len(fields) != 2 or not fields[1].isdigit():
+        raise ValueError(f"{line[:60]!r} is not a word and its count")
+    if int(fields[1]) == 0:
+        raise ValueError("the count is 0")
+    try:
+        return fields[0].decode(), int(fields[1])
+    except UnicodeDecodeError:
+        raise ValueError(f"{fields[0][:60]!r} is not UTF-8") from None
+
+
+def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
+    """Where the counts of at least `min_count` stand, the largest first, at most `max_vocab` of them."""
+    if min_count < 0:
+        raise SettingsError(f"min_count is {min_count}: it must not be negative")
+    if max_vocab is not None and max_vocab < 1:
+        raise SettingsError(f"max_vocab is {max_vocab}: it must be at least 1")
+    enough = np.flatnonzero(counts >= min_count)
+    return enough[np.argsort(-counts[enough], kind="stable")][:max_vocab]
