@@ -30,9 +30,7 @@ def corpus(size: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return ids.astype(np.uint32), words, counts[order].astype(np.int64)
 
 
-def run_of(
-    loss: str, size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any
-) -> dict[str, Any]:
+def run_of(loss: str, size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any) -> dict[str, Any]:
     """Arguments of a training run with matrices far from zero, for Kernel and its twin alike."""
     ids, words, counts = corpus(size)
     layer = HierarchicalSoftmax.build(counts) if loss == "hs" else NegativeSampling.build(counts, 5)
@@ -98,9 +96,7 @@ def test_kernel_equals_reference(loss: str, model: dict[str, Any], instruction_s
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in "ns", "hs":
-        assert_equals_reference(
-            run_of(loss, size=300, dimensions=dimensions, window=window, shrink_windows=False)
-        )
+        assert_equals_reference(run_of(loss, size=300, dimensions=dimensions, window=window, shrink_windows=False))
 
 
 @pytest.mark.parametrize("negative", [1, 2, 11, 40])

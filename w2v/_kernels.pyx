@@ -23,6 +23,10 @@ Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, 
           done, and a run that is stopped between chunks goes on as if it never had been.
 Sharing.  The K negatives are drawn once for a window and shared by its context words (Ji et al. 2016), which turns
           scattered dot products into a small matrix product; `per_pair` takes a step for each, as word2vec.c.
+          Hierarchical softmax bears no such shortcut, for the nodes near the root are in every prediction: there the
+          words of a window take their turns. With G = X Xᵀ the step knows beforehand what each turn changes: the
+          scores of row i grow by Σ_k<i G_ik E_k, and it meets Σ_k<i (E_i · E_k) x_k in the outputs. So the products
+          are still of matrices, and the result is that of one step for each word.
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and at 300 dimensions memory is what training waits for.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
@@ -31,14 +35,12 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 import numpy as np
 
 from w2v.outputs import NegativeSampling
 
 cdef extern from "_step.h" nogil:
-    enum: ROW_ALIGNMENT, PANEL
     const float NO_SCORE
     ctypedef struct StepLoss:
         float linear[16]
@@ -51,6 +53,7 @@ cdef extern from "_step.h" nogil:
         const float *target
         const float *offset
         int repeats
+        int sequential
         int pooled
         float spread
         float alpha
@@ -231,7 +234,7 @@ cdef class Kernel:
 
     cdef Worker *new_worker(self, int64_t n, int64_t m) except NULL:
         """A worker for windows of at most n context words and groups of m output rows, in one piece of memory."""
-        cdef int64_t groups = n if self.pair else 1, columns = step_columns(m) + PANEL
+        cdef int64_t groups = n if self.pair or not self.negative else 1, columns = step_columns(m)
         cdef int64_t kept = CHUNK + 2 * (self.window + 1), scratch = step_scratch(n, m, self.inputs.shape[1])
         cdef int64_t window = (n + groups * m + 1) * sizeof(float *) + m * sizeof(int32_t) + 2 * columns * sizeof(float)
         cdef int64_t pieces = 8 + 5 * (LOOKAHEAD + 1)
@@ -253,6 +256,7 @@ cdef class Kernel:
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
         worker.step.pooled = self.cbow
+        worker.step.sequential = self.negative == 0
         for k in range(LOOKAHEAD + 1):
             w = &worker.windows[k]
             w.inputs = <float **>take(&at, n * sizeof(float *))
@@ -387,7 +391,8 @@ cdef class Kernel:
         if w.n == 0:
             w.groups = 0
             return 0
-        w.groups = w.n if self.pair else 1
+        # Steps of one input each are the definition; a window without repeats can take them all at once.
+        w.groups = w.n if self.pair or (w.repeats and not self.negative and not self.cbow) else 1
         for group in range(w.groups):
             if self.negative:
                 self.choose_negatives(worker, w, kept[centre], group)

@@ -35,9 +35,10 @@ typedef struct {
     int64_t n, m;         /* input rows, output rows */
     float **inputs;       /* n rows X */
     float **outputs;      /* m rows Y: read and updated; no row twice */
-    const float *target;  /* by column, with room for a panel more */
-    const float *offset;  /* by column, with room for a panel more */
+    const float *target;  /* by column, aligned to a cache line */
+    const float *offset;  /* by column, aligned to a cache line */
     int repeats;          /* whether an input row stands twice; each time is an input of its own */
+    int sequential;       /* whether each input row meets the outputs as the rows before it have moved them */
     int pooled;           /* X is one row, the mean of the n rows ... */
     float spread;         /* ... which each receive this times its update */
     float alpha;          /* learning rate */

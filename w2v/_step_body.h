@@ -8,47 +8,50 @@
  * With 32 registers 4 × 6 scores need 24 accumulators and 5 operands; the update of 6 outputs × 2 vectors needs
  * 12 old values, 12 new ones and 5 operands. With 16 registers the same blocks are 2 × 6 and 6 × 1. */
 
+#define ROW_LANES LEAST(LANES, PANEL) /* scores are worked on a panel's row at a time */
 #define vec NAME(vec)
-#define loose NAME(loose)
+#define lanes NAME(lanes)
+#define row NAME(row)
 #define bits NAME(bits)
 
 typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
-typedef float loose __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t bits __attribute__((vector_size(4 * LANES), may_alias));
+typedef int32_t lanes __attribute__((vector_size(4 * LANES), may_alias));
+typedef float row __attribute__((vector_size(4 * ROW_LANES), may_alias));
+typedef int32_t bits __attribute__((vector_size(4 * ROW_LANES), may_alias));
 
 #define EACH(index, count) _Pragma("GCC unroll 24") for (int index = 0; index < (count); index++)
 #define AT(pointer) (*(vec *)(pointer))
-#define LOOSE(pointer) (*(loose *)(pointer))
+#define ROW(pointer) (*(row *)(pointer))
 
 static INLINE vec NAME(splat)(float x) { return x - (vec){0}; }
 
-static INLINE vec NAME(select)(bits mask, vec yes, vec no) { return (vec)((mask & (bits)yes) | (~mask & (bits)no)); }
+static INLINE row NAME(select)(bits mask, row yes, row no) { return (row)((mask & (bits)yes) | (~mask & (bits)no)); }
 
 /* One level of the transpose-reduce: adds the halves of each vector while packing two vectors into one. After
  * log2(LANES) levels lane k holds the sum of vector k's lanes. Each shuffle is one instruction. */
 #if LANES == 16
 #define FOLD_1(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29) +                       \
-     SHUFFLE(bits, a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))
+    (SHUFFLE(lanes, a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29) +                       \
+     SHUFFLE(lanes, a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))
 #define FOLD_2(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +                       \
-     SHUFFLE(bits, a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+    (SHUFFLE(lanes, a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +                       \
+     SHUFFLE(lanes, a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
 #define FOLD_4(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +                         \
-     SHUFFLE(bits, a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+    (SHUFFLE(lanes, a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +                         \
+     SHUFFLE(lanes, a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
 #define FOLD_8(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +                       \
-     SHUFFLE(bits, a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+    (SHUFFLE(lanes, a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +                       \
+     SHUFFLE(lanes, a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
 #elif LANES == 8
 #define FOLD_1(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 8, 1, 9, 4, 12, 5, 13) + SHUFFLE(bits, a, b, 2, 10, 3, 11, 6, 14, 7, 15))
+    (SHUFFLE(lanes, a, b, 0, 8, 1, 9, 4, 12, 5, 13) + SHUFFLE(lanes, a, b, 2, 10, 3, 11, 6, 14, 7, 15))
 #define FOLD_2(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(bits, a, b, 2, 3, 10, 11, 6, 7, 14, 15))
+    (SHUFFLE(lanes, a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(lanes, a, b, 2, 3, 10, 11, 6, 7, 14, 15))
 #define FOLD_4(a, b)                                                                                       \
-    (SHUFFLE(bits, a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(bits, a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+    (SHUFFLE(lanes, a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(lanes, a, b, 4, 5, 6, 7, 12, 13, 14, 15))
 #else
-#define FOLD_1(a, b) (SHUFFLE(bits, a, b, 0, 4, 1, 5) + SHUFFLE(bits, a, b, 2, 6, 3, 7))
-#define FOLD_2(a, b) (SHUFFLE(bits, a, b, 0, 1, 4, 5) + SHUFFLE(bits, a, b, 2, 3, 6, 7))
+#define FOLD_1(a, b) (SHUFFLE(lanes, a, b, 0, 4, 1, 5) + SHUFFLE(lanes, a, b, 2, 6, 3, 7))
+#define FOLD_2(a, b) (SHUFFLE(lanes, a, b, 0, 1, 4, 5) + SHUFFLE(lanes, a, b, 2, 3, 6, 7))
 #endif
 
 /* Sums the lanes of I × J vectors into I rows of PANEL scores; those past J are left without meaning. */
@@ -75,11 +78,11 @@ static INLINE void NAME(score_block)(const int I, const int J, float *const *x, 
     vec sums[BLOCK_INPUTS * BLOCK_OUTPUTS];
     EACH(k, I * J) sums[k] = (vec){0};
     for (int64_t d = 0; d < width; d += LANES) {
-        vec row[BLOCK_INPUTS];
-        EACH(i, I) row[i] = AT(x[i] + d);
+        vec input[BLOCK_INPUTS];
+        EACH(i, I) input[i] = AT(x[i] + d);
         EACH(j, J) {
             const vec output = AT(y[j] + d);
-            EACH(i, I) sums[i * J + j] += row[i] * output;
+            EACH(i, I) sums[i * J + j] += input[i] * output;
         }
     }
     NAME(sum_lanes)(I, J, sums, scores);
@@ -91,13 +94,13 @@ static INLINE void NAME(update_block)(const int J, const int U, int64_t n, int64
     vec old[BLOCK_OUTPUTS * UNROLL], new[BLOCK_OUTPUTS * UNROLL];
     EACH(j, J) EACH(u, U) new[j * U + u] = old[j * U + u] = AT(y[j] + d + u * LANES);
     for (int64_t i = 0; i < n; i++) {
-        vec row[UNROLL], sum[UNROLL];
-        EACH(u, U) row[u] = AT(x[i] + x_at + u * LANES);
+        vec input[UNROLL], sum[UNROLL];
+        EACH(u, U) input[u] = AT(x[i] + x_at + u * LANES);
         EACH(u, U) sum[u] = AT(x_sums[i] + d + u * LANES);
         EACH(j, J) {
             const vec e = NAME(splat)(error[i * PANEL + j]);
             EACH(u, U) sum[u] += e * old[j * U + u];
-            EACH(u, U) new[j * U + u] += e * row[u];
+            EACH(u, U) new[j * U + u] += e * input[u];
         }
         EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[u];
     }
@@ -123,58 +126,71 @@ static NOINLINE void NAME(score)(int I, int J, float *const *x, float *const *y,
 }
 
 /* e^x for x ≤ 0, to 2 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. */
-static INLINE vec NAME(exp)(vec x) {
-    x = NAME(select)(x < -87.0f, NAME(splat)(-87.0f), x);
-    const vec shift = NAME(splat)(0x1.8p23f);
-    const vec rounded = x * 1.44269504f + shift;
-    const vec k = rounded - shift;
-    const vec r = x - k * 0.693145752f - k * 1.42860677e-6f;
-    const vec p = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * (8.33333333e-3f + r * 1.38888889e-3f)))));
-    return (vec)((bits)p + ((bits)rounded << 23));
+static INLINE row NAME(exp)(row x) {
+    x = NAME(select)(x < -87.0f, x - x - 87.0f, x);
+    const row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift, k = rounded - shift;
+    const row r = x - k * 0.693145752f - k * 1.42860677e-6f;
+    const row p = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f +
+                  r * (8.33333333e-3f + r * 1.38888889e-3f)))));
+    return (row)((bits)p + ((bits)rounded << 23));
 }
 
-/* One panel of n rows of scores → alpha (target − logistic(score − offset)), in place.
- * Loss: Σ log(1 + e^s) − target · s, where the logarithm is taken of a running product Π (1 + e^−|s|). */
-static INLINE void NAME(logistic)(int64_t n, float *scores, const float *target, const float *offset, float alpha,
-                                  StepLoss *loss) {
-    vec linear = AT(loss->linear), product = AT(loss->product);
-    for (int64_t k = 0; k < n * PANEL; k += LANES) {
-#if LANES == 16
-        vec t = LOOSE(target), o = LOOSE(offset);
-        t = SHUFFLE(bits, t, t, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
-        o = SHUFFLE(bits, o, o, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
-        if (k + LANES > n * PANEL) { /* the last row is without a second one */
-            const bits half = {-1, -1, -1, -1, -1, -1, -1, -1};
-            t = NAME(select)(half, t, (vec){0});
-            o = NAME(select)(half, o, NAME(splat)(NO_SCORE));
+/* Scores of n rows → alpha (target − logistic(score − offset)), in place, row by row.
+ * `gram`, where there is one, holds the products of the inputs: it adds to a row's scores what the rows before it
+ * have moved the outputs by. Loss: Σ log(1 + e^s) − target · s, the logarithm of a running Π (1 + e^−|s|). */
+static INLINE void NAME(logistic)(const Step *s, int64_t n, float *scores, const float *gram) {
+    StepLoss *const loss = s->loss;
+    row linear = ROW(loss->linear), product = ROW(loss->product);
+    int64_t factors = loss->factors;
+    const int64_t panel = step_panel(n), columns = step_columns(s->m);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t column = 0; column < columns; column += ROW_LANES) {
+            float *const at = scores + column / PANEL * panel + column % PANEL;
+            const row t = ROW(s->target + column);
+            row score = ROW(at + i * PANEL) - ROW(s->offset + column);
+            if (gram)
+                for (int64_t k = 0; k < i; k++)
+                    score += gram[k / BLOCK_OUTPUTS * panel + i * PANEL + k % BLOCK_OUTPUTS] * ROW(at + k * PANEL);
+            const row size = (row)((bits)score & 0x7fffffff), positive = (row)((bits)score & (score > 0.0f));
+            const row u = NAME(exp)(-size), one = size - size + 1.0f;
+            linear += positive - t * score;
+            product *= 1.0f + u;
+            ROW(at + i * PANEL) = s->alpha * (t - NAME(select)(score < 0.0f, u, one) / (1.0f + u));
+            if (++factors == LOSS_FACTORS) {
+                ROW(loss->linear) = linear;
+                ROW(loss->product) = product;
+                step_loss_total(loss);
+                linear = size - size;
+                product = one;
+                factors = 0;
+            }
         }
-#else
-        const vec t = LOOSE(target + k % PANEL), o = LOOSE(offset + k % PANEL);
-#endif
-        const vec s = AT(scores + k) - o;
-        const vec size = (vec)((bits)s & 0x7fffffff);
-        const vec u = NAME(exp)(-size), positive = (vec)((bits)s & (s > 0.0f));
-        const vec probability = NAME(select)(s < 0.0f, u, NAME(splat)(1.0f)) / (1.0f + u);
-        linear += positive - t * s;
-        product *= 1.0f + u;
-        AT(scores + k) = alpha * (t - probability);
-        if (++loss->factors == LOSS_FACTORS) {
-            AT(loss->linear) = linear;
-            AT(loss->product) = product;
-            step_loss_total(loss);
-            linear = (vec){0};
-            product = NAME(splat)(1.0f);
+    ROW(loss->linear) = linear;
+    ROW(loss->product) = product;
+    loss->factors = factors;
+}
+
+/* gram ← how much of the input rows before it each row meets in the outputs that they have moved: E Eᵀ. */
+static INLINE void NAME(couple)(const Step *s, int64_t n, const float *error, float *gram) {
+    const int64_t panel = step_panel(n), columns = step_columns(s->m);
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t k = 0; k < i; k++) {
+            row sum = {0};
+            for (int64_t column = 0; column < columns; column += ROW_LANES) {
+                const float *const at = error + column / PANEL * panel + column % PANEL;
+                sum += ROW(at + i * PANEL) * ROW(at + k * PANEL);
+            }
+            float total = 0;
+            EACH(lane, ROW_LANES) total += sum[lane];
+            gram[k / BLOCK_OUTPUTS * panel + i * PANEL + k % BLOCK_OUTPUTS] = total;
         }
-    }
-    AT(loss->linear) = linear;
-    AT(loss->product) = product;
 }
 
 #define UPDATE_CASE(J, U) \
     case J: NAME(update_block)(J, U, n, d, x, x_at, sums, s->outputs + j, error); break;
 
 static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n, float **inputs, float **x,
-                                float **sums, const float *error) {
+                                float **sums, const float *error, const float *gram) {
     int64_t x_at = d;
     if (x != inputs) {
         x_at = 0;
@@ -182,6 +198,16 @@ static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n
     }
     for (int64_t j = 0; j < s->m; j += BLOCK_OUTPUTS, error += step_panel(n))
         switch (LEAST(s->m - j, BLOCK_OUTPUTS)) { ALL_OUTPUTS(UPDATE_CASE, U) }
+    if (gram)
+        for (int64_t i = 1; i < n; i++) {
+            vec sum[UNROLL];
+            EACH(u, U) sum[u] = AT(inputs[i] + d + u * LANES);
+            for (int64_t k = 0; k < i; k++) {
+                const vec c = NAME(splat)(gram[k / BLOCK_OUTPUTS * step_panel(n) + i * PANEL + k % BLOCK_OUTPUTS]);
+                EACH(u, U) sum[u] += c * AT(x[k] + u * LANES);
+            }
+            EACH(u, U) AT(inputs[i] + d + u * LANES) = sum[u];
+        }
     for (int64_t line = d & -ROW_ALIGNMENT; line < d + U * LANES; line += ROW_ALIGNMENT)
         for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 1);
 }
@@ -213,27 +239,37 @@ void NAME(step)(const Step *s) {
         sums = &pooled_change;
     }
 
-    float *const error = room;
-    for (int64_t j = 0, column = 0; j < m; j += BLOCK_OUTPUTS, column += PANEL, room += step_panel(n)) {
+    float *const error = room, *gram = NULL;
+    for (int64_t j = 0; j < m; j += BLOCK_OUTPUTS, room += step_panel(n))
         for (int64_t i = 0; i < n; i += BLOCK_INPUTS)
             NAME(score)(LEAST(n - i, BLOCK_INPUTS), LEAST(m - j, BLOCK_OUTPUTS), inputs + i, s->outputs + j, width,
                         room + i * PANEL);
-        NAME(logistic)(n, room, s->target + column, s->offset + column, s->alpha, s->loss);
+    if (s->sequential && n > 1) {
+        gram = room;
+        for (int64_t j = 0; j < n - 1; j += BLOCK_OUTPUTS, room += step_panel(n))
+            for (int64_t i = j / BLOCK_INPUTS * BLOCK_INPUTS; i < n; i += BLOCK_INPUTS) {
+                const int64_t I = LEAST(n - i, BLOCK_INPUTS), J = LEAST(i + I - 1 - j, BLOCK_OUTPUTS);
+                if (J > 0) NAME(score)(I, J, inputs + i, inputs + j, width, room + i * PANEL);
+            }
     }
+    NAME(logistic)(s, n, error, gram);
+    if (gram) NAME(couple)(s, n, error, gram);
 
     float **x = inputs;
-    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats)) { /* an input changes before it is last read: copy it */
+    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats || gram)) { /* an input changes before it is last read: copy it */
         x = (float **)(room + n * UNROLL * LANES);
         for (int64_t i = 0; i < n; i++) x[i] = room + i * UNROLL * LANES;
     }
     int64_t d = 0;
-    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error);
-    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error);
+    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error, gram);
+    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error, gram);
     if (s->pooled) NAME(spread)(s, pooled_change);
 }
 
+#undef ROW_LANES
 #undef vec
-#undef loose
+#undef lanes
+#undef row
 #undef bits
 #undef NAME
 #undef LANES
@@ -241,7 +277,7 @@ void NAME(step)(const Step *s) {
 #undef UNROLL
 #undef EACH
 #undef AT
-#undef LOOSE
+#undef ROW
 #undef FOLD_1
 #undef FOLD_2
 #undef FOLD_4

@@ -212,7 +212,7 @@ cdef class Types:
     cdef str errors
     cdef Table known
     cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
-    cdef uint8_t *free  # where the next type goes in the last chunk
+    cdef uint8_t *free  # where the next type goes in the last chunk; NULL: nowhere
     cdef int64_t free_bytes
     cdef int64_t[::1] counted  # by id, with spare room
     cdef uint32_t last  # id in the text
@@ -225,7 +225,7 @@ cdef class Types:
 
     cdef int clear(self) except -1:
         self.chunks = []
-        self.free_bytes = 0
+        self.free, self.free_bytes = NULL, 0
         self.known = Table(1024, self.chunks)
         return 0
 
@@ -291,10 +291,10 @@ cdef class Types:
         return 0
 
     cdef int close_chunk(self) except -1:
-        if self.free_bytes:
+        if self.free != NULL:
             chunk = self.chunks.pop()
             self.chunks.append(chunk[:chunk.size - GROUP - self.free_bytes])
-            self.free_bytes = 0
+            self.free, self.free_bytes = NULL, 0
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:

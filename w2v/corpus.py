@@ -126,8 +126,10 @@ class Corpus:
             with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
                 chunks = _decompressed(name, self._read(stream))
                 head = b""
-                while len(head) < 4 and (chunk := next(chunks, b"")):
+                for chunk in chunks:
                     head += chunk
+                    if len(head) >= 4:
+                        break
                 if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
                     raise W2VError(
                         f"{name} is UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance"
@@ -150,7 +152,9 @@ def _expand(path: PathLike) -> list[str]:
     name = os.fspath(path)
     if name == "-":
         return [name]
-    if Path(name).is_dir() and name:
+    if not name:
+        raise W2VError("the path of a corpus is empty")
+    if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:
             raise W2VError(f"folder {name} holds no files to read")
@@ -194,7 +198,7 @@ def _display(file: str) -> str:
 
 def _line(number: int, sentence: Iterable[str]) -> bytes:
     """A list of tokens as a line of text."""
-    if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+    if isinstance(sentence, str | bytes) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
     tokens = list(sentence)

@@ -109,9 +109,7 @@ def analogies(
     )
 
 
-def word_pairs(
-    vectors: KeyedVectors, pairs: PathLike | None = None, case_insensitive: bool = True
-) -> PairsResult:
+def word_pairs(vectors: KeyedVectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
     """Correlate the cosines of word pairs with their scores in a file of "word word score" lines.
 
     Fields are separated by tabs or blanks, "#" begins a comment line. Where words differ only in case, the
@@ -137,9 +135,7 @@ def word_pairs(
     left, right = (unit(vectors.vectors[rows[known, side]]) for side in (0, 1))
     cosines = np.einsum("ij,ij->i", left, right)
     pearson, spearman = _correlations(cosines, np.array([score for _, _, score in scored])[known])
-    return PairsResult(
-        pearson, spearman, int(known.sum()), len(scored), malformed, list(dict.fromkeys(unknown))
-    )
+    return PairsResult(pearson, spearman, int(known.sum()), len(scored), malformed, list(dict.fromkeys(unknown)))
 
 
 def _correlations(
@@ -214,9 +210,7 @@ def _read_questions(path: PathLike | None) -> tuple[list[str], list[int], list[l
         elif words:
             malformed += 1
     if not questions:
-        raise W2VError(
-            f'{path}: it holds no questions: lines of four words, and ": name" before each section'
-        )
+        raise W2VError(f'{path}: it holds no questions: lines of four words, and ": name" before each section')
     return names, numbers, questions, malformed
 
 

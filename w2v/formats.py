@@ -7,11 +7,12 @@ import codecs
 import gzip
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,18 +89,19 @@ def write_word2vec(path: PathLike, words: Words, vectors: NDArray[np.float32], b
     fill = _formats.binary_format if binary else _formats.text_format
     row_size = 4 * columns + 2 if binary else 17 * columns + 1  # bytes at most, the word apart
     step = max(1, BLOCK // row_size)
-    with atomic_write(path) as plain:
-        file: Any = plain
-        if str(path).lower().endswith(".gz"):
-            file = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=plain, mtime=0)
+    with atomic_write(path) as plain, _packed(path, plain) as file:
         file.write(b"%d %d\n" % (rows, columns))
         for start in range(0, rows, step):
             block = np.ascontiguousarray(vectors[start : start + step])
             offsets = words.offsets[start : start + len(block) + 1]
             out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
             file.write(out[: fill(block, words.blob, offsets, out)].data)
-        if file is not plain:
-            file.close()
+
+
+def _packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+    if not Path(path).name.lower().endswith(".gz"):
+        return nullcontext(file)
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 def _check_words_fit(path: PathLike, words: Words) -> None:
@@ -132,9 +134,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Store
         if is_native(sample):
             return _read_native(path, mmap, errors)
         if mmap:
-            raise W2VError(
-                f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it"
-            )
+            raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
         layout = recognise(path, sample)
         rows = layout.rows
         if rows is not None and rows * layout.smallest_row() <= most + 1:
@@ -153,12 +153,20 @@ _CODECS = {
 
 
 def _count_rows(layout: Layout, file: BufferedReader, sample: bytes) -> int:
-    blocks = Blocks(file, sample[layout.start :], _CODECS[layout.kind][0], layout.columns, 1 << 62)
+    split = _CODECS[layout.kind][0]
+
+    def whole(data: Array, columns: int, limit: int, final: bool) -> tuple[int, int]:
+        # With a header the last line is taken for cut if it has no newline: there are too few bytes anyway.
+        return split(data, columns, limit, final and layout.rows is None)
+
+    blocks = Blocks(file, sample[layout.start :], whole, layout.columns, 1 << 62)
     return sum(block.rows for block in blocks)
 
 
 def _cut(path: PathLike, whole: int, rows: int | None) -> W2VError:
-    return W2VError(f"{path}: cut, or its header is wrong: {whole} of {rows or 'its'} rows are whole")
+    if rows is None:
+        return W2VError(f"{path}: cut: its first {whole} rows are whole")
+    return W2VError(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
 def _read_rows(
@@ -169,7 +177,7 @@ def _read_rows(
     vectors: NDArray[np.float32] = memory.empty((rows, layout.columns))
     offsets = np.zeros(rows + 1, np.int64)  # lengths, until they are summed
     pieces: dict[int, bytes] = {}  # the words of the block that begins with this row
-    wrong: dict[int, str] = {}  # what is wrong with this row
+    wrong: dict[int, W2VError] = {}  # what is wrong with this row
 
     def work(_: int) -> None:
         words = np.empty(0, np.uint8)
@@ -181,15 +189,20 @@ def _read_rows(
             pieces[first] = words[:used].tobytes()
             if bad >= 0:
                 blocks.stop()
-                wrong[first + bad] = _what_is_wrong(data, layout, bad, lengths[: bad + 1], pieces[first])
+                in_last_line = bad == count - 1 and data[-1] != ord("\n")
+                if lengths[bad] < 0 and in_last_line:
+                    wrong[first + bad] = _cut(path, first + bad, layout.rows)
+                else:
+                    problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
+                    wrong[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, range(THREADS)))
     if wrong:
-        raise W2VError(f"{path}: row {min(wrong) + 1} {wrong[min(wrong)]}")
+        raise wrong[min(wrong)]
     if blocks.rows < rows:
         raise _cut(path, blocks.rows, rows)
-    rest = blocks.rest
+    rest = blocks.rest or file.read(BLOCK)
     while rest:
         if rest.strip():
             raise W2VError(f"{path}: wrong header: it says {rows} rows, but more follow")
@@ -199,7 +212,7 @@ def _read_rows(
     return Stored(_checked_words(path, Words(blob, offsets), errors), vectors)
 
 
-def _what_is_wrong(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
+def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
     if lengths[row] < 0:
         lines = (line for line in data.tobytes().split(b"\n") if line.strip())
         line = next(islice(lines, row, None)).decode(errors="replace")
@@ -290,6 +303,4 @@ def _check_no_repeats(path: PathLike, words: Words) -> None:
     for place in np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]]):
         first, second = map(int, rows[place : place + 2])
         if words[first] == words[second]:
-            raise W2VError(
-                f"{path}: the word {words[first]!r} appears twice, in rows {first + 1} and {second + 1}"
-            )
+            raise W2VError(f"{path}: the word {words[first]!r} appears twice, in rows {first + 1} and {second + 1}")

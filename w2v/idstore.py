@@ -106,8 +106,8 @@ def read_corpus(
     The ids go to a temporary file, which is gone from its folder when this returns, or to a file in the
     folder `cache`, which is used again while the corpus and the settings are the same; a text that can be
     read only once is not kept. `errors` says what becomes of bytes that are not UTF-8. When there are more
-    than `max_types` types the rarest are dropped, as word2vec.c does. `progress` is called with the bytes read
-    and their total, None if unknown.
+    than `max_types` types the rarest are dropped, as word2vec.c does. `progress` is called with the number of
+    bytes read and their total, None if unknown.
 
     Raises W2VError for a text that cannot be read or holds no word and for a folder that cannot be written,
     SettingsError for impossible settings.

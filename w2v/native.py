@@ -64,9 +64,7 @@ def write_native(
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
 
 
-def read_native(
-    path: str | os.PathLike[str], mmap: bool = False
-) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def read_native(path: str | os.PathLike[str], mmap: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read when used.
 
     Raises W2VError for a file that is missing, cut, not in the format, inconsistent, or of a newer version.

@@ -151,7 +151,8 @@ def train(
                 outputs[rows] += outputs_change
                 loss, predictions = loss + moved, predictions + 1
                 continue
-            groups = [[word] for word in context] if per_pair else [context]
+            by_turns = per_pair or not isinstance(layer, NegativeSampling)
+            groups = [[word] for word in context] if by_turns else [context]
             for group, (rows, target) in [(group, choose(layer, random, centre)) for group in groups]:
                 change, outputs_change, moved = step(inputs[group], outputs[rows], np.array(target), rate)
                 np.add.at(inputs, group, change)

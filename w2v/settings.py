@@ -76,9 +76,7 @@ class Settings:
             ("cbow_gradient", Gradient),
         ):
             if getattr(self, name) not in get_args(choices):
-                raise SettingsError(
-                    f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}"
-                )
+                raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
         for name, least, most in (
             ("vector_size", 1, 1 << 20),
             ("window", 1, 1 << 14),

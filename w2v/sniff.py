@@ -10,6 +10,7 @@ SAMPLE = 1 << 20  # bytes looked at
 LINES = 16  # lines that vote on the number of columns
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
+_BLANKS = re.compile(rb"[ \t\r]+")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -35,13 +36,11 @@ def recognise(path: object, sample: bytes) -> Layout:
     mark = len(_BYTE_ORDER_MARK) if sample.startswith(_BYTE_ORDER_MARK) else 0
     header = _HEADER.match(sample, mark)
     start = header.end() if header else mark
-    lines = sample[start:].split(b"\n", LINES)
-    if len(lines) > 1 and len(sample) == SAMPLE:
-        del lines[-1]  # it may go on past the sample
-    votes = [_numbers(line) for line in lines if line.strip()]
+    *lines, last = sample[start:].split(b"\n", LINES)
+    votes = [_numbers(line) for line in lines or [last] if line.strip()]
     usual = Counter(votes).most_common(1)[0][0] if votes else 0
-    whole = len(lines) > 1 or len(sample) < SAMPLE  # the first line
-    is_text = not _NOT_TEXT.search(lines[0])
+    is_text = not _NOT_TEXT.search((lines or [last])[0]) and b"\0" not in sample
+    whole = bool(lines) or len(sample) < SAMPLE  # whether the first line is
     if not header:
         if not (is_text and whole and usual):
             raise W2VError(f"{path}: not a vector file: it begins with {sample[:24]!r}")
@@ -49,9 +48,9 @@ def recognise(path: object, sample: bytes) -> Layout:
     rows, columns = int(header[1]), int(header[2])
     if not rows or not columns:
         raise W2VError(f"{path}: it holds no vectors: its header says {rows} rows of {columns} values")
-    if not is_text or (whole and 2 * usual < columns):
+    if usual != columns and (not is_text or (whole and 2 * usual < columns)):
         return Layout("binary", rows, columns, start)
-    if whole and usual != columns:
+    if usual != columns and lines:
         raise W2VError(f"{path}: wrong header: it says {columns} values in a row, its rows have {usual}")
     return Layout("text", rows, columns, start)
 
@@ -59,7 +58,7 @@ def recognise(path: object, sample: bytes) -> Layout:
 def _numbers(line: bytes) -> int:
     """How many fields at the end of a line are numbers, the first field never being one."""
     count = 0
-    for text in reversed(line.split()[1:]):
+    for text in reversed(_BLANKS.split(line.strip(b" \t\r"))[1:]):
         try:
             float(text)
         except ValueError:

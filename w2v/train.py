@@ -148,10 +148,7 @@ class Run:
     def go(self, tell: Progress) -> None:
         """Train to the end. Raises W2VError where the vectors diverge."""
         total = self.settings.epochs * self.tokens
-        threads = [
-            threading.Thread(target=self.kernel.run, args=(number,))
-            for number in range(self.settings.threads)
-        ]
+        threads = [threading.Thread(target=self.kernel.run, args=(number,)) for number in range(self.settings.threads)]
         try:
             for thread in threads:
                 thread.start()
@@ -185,4 +182,5 @@ def initial_inputs(rows: int, size: int, seed: int) -> NDArray[np.float32]:
 def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
     """The largest of the 32-bit numbers that stand for "yes" where a yes has these probabilities."""
     scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
-    return np.clip(scaled, 0, 2**32 - 1).astype(np.uint32)
+    limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
+    return limited.astype(np.uint32)

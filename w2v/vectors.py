@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -94,10 +94,6 @@ class KeyedVectors:
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
 
-    @overload
-    def __getitem__(self, key: str) -> Vector: ...
-    @overload
-    def __getitem__(self, key: Iterable[str]) -> Vector: ...
     def __getitem__(self, key: str | Iterable[str]) -> Vector:
         """The vector of a word, (D,), or of a list of n words, (n, D). Raises UnknownWordError."""
         if isinstance(key, str):
@@ -129,8 +125,9 @@ class KeyedVectors:
     ) -> Vector:
         """The weighted mean of words and vectors, (D,), the weights' sizes adding up to 1 in it.
 
-        `pre_normalize` first makes each of length 1, `post_normalize` the mean.
-        Raises UnknownWordError for words not in the vocabulary unless `ignore_missing`, W2VError if none is left.
+        `pre_normalize` first makes the vector of each word of length 1, `post_normalize` the mean.
+        Raises W2VError if none of the words is in the vocabulary; unless `ignore_missing`, UnknownWordError
+        for any that is not.
         """
         keys = list(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
@@ -145,7 +142,7 @@ class KeyedVectors:
             raise W2VError("no word is given that the vocabulary holds")
         parts = np.stack([self._vector(keys[place], pre_normalize) for place in known])  # (n, D)
         share = np.array([weights[place] for place in known], np.float32)
-        mean = share @ parts / np.abs(share).sum()
+        mean = share @ parts / (np.abs(share).sum() or np.float32(1))
         return unit(mean) if post_normalize else mean
 
     def _rows(self, words: Iterable[str]) -> list[int]:
@@ -162,10 +159,8 @@ class KeyedVectors:
             return self.get_vector(key, norm)
         vector = np.asarray(key, np.float32)
         if vector.shape != (self.vector_size,):
-            raise W2VError(
-                f"a vector of shape {vector.shape}, where the model's have {self.vector_size} values"
-            )
-        return unit(vector) if norm else vector
+            raise W2VError(f"a vector of shape {vector.shape}, where the model's have {self.vector_size} values")
+        return vector
 
     # -- comparing ----------------------------------------------------------------------------------
 
@@ -177,8 +172,7 @@ class KeyedVectors:
     def n_similarity(self, words1: Iterable[str], words2: Iterable[str]) -> float:
         """The cosine of the means of two sets of words, unknown ones left out."""
         first, second = (
-            self.get_mean_vector(words, pre_normalize=False, post_normalize=True)
-            for words in (words1, words2)
+            self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (words1, words2)
         )
         return float(first @ second)
 
@@ -188,7 +182,7 @@ class KeyedVectors:
 
     def distances(self, key: Key, other_words: Iterable[str] = ()) -> Vector:
         """1 minus the cosine of a word or vector with each of n other words, or with all: (n,) float32."""
-        vector = self._vector(key, norm=True)
+        vector = unit(self._vector(key, norm=False))
         rows = self._rows(other_words)
         return 1 - (unit(self.vectors[rows]) @ vector if rows else self._cosines(vector, len(self)))
 
@@ -213,9 +207,10 @@ class KeyedVectors:
     ) -> Neighbours:
         """The `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
 
-        Each may be a word, a vector, or a list of these and of (word, weight) pairs; every one is made of
-        length 1 first, and words given are left out of the answer. With `restrict_vocab` only that many first
-        words are searched. For king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
+        Each may be a word (taken at length 1, and left out of the answer), a vector, or a list of these and
+        of (word, weight) pairs. With `restrict_vocab` only that many first words are searched. For
+        king - man + woman this is 3CosAdd (Mikolov et al. 2013).
+        Raises UnknownWordError.
         """
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
@@ -224,9 +219,7 @@ class KeyedVectors:
         given = self._rows(key for key, _ in weighted if isinstance(key, str))
         return self._nearest(unit(mean)[None], [given], topn, restrict_vocab)[0]
 
-    def similar_by_vector(
-        self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None
-    ) -> Neighbours:
+    def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
         """The `topn` words nearest to a vector (D,) by cosine."""
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
@@ -240,14 +233,14 @@ class KeyedVectors:
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """As most_similar, by 3CosMul: products of cosines shifted to 0..1, divided (Levy & Goldberg 2014)."""
+        """As most_similar, by 3CosMul: a quotient of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
         rows = self._searched(restrict_vocab)
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
         given = self._rows(key for side in factors for key, _ in side if isinstance(key, str))
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
-                product *= (1 + self._cosines(self._vector(key, norm=True), rows)) / 2
+                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
         scores = products[0] / (products[1] + np.float32(EPSILON))
         return self._best(scores, given, topn)
 
@@ -299,7 +292,7 @@ class KeyedVectors:
     def evaluate_word_pairs(
         self, pairs: PathLike | None = None, case_insensitive: bool = True
     ) -> tuple[float | None, float | None, float]:
-        """Pearson's and Spearman's correlation with scored word pairs, and the percentage of pairs not found."""
+        """Pearson's and Spearman's correlation with scored word pairs, and the percentage not found."""
         from w2v.evaluate import word_pairs as evaluate
 
         result = evaluate(self, pairs, case_insensitive)
@@ -335,10 +328,10 @@ def load(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Keyed
     return KeyedVectors(stored.words, stored.vectors, stored.counts, stored.metadata, stored.tensors)
 
 
-def _weighted(keys: Keys, sign: float) -> list[tuple[Key, float]]:
+def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
     if isinstance(keys, str) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
-    return [(key[0], sign * key[1]) if isinstance(key, tuple) else (key, sign) for key in keys]
+    return [key if isinstance(key, tuple) else (key, weight) for key in keys]
 
 
 def _lengths(vectors: Vector) -> Vector:
@@ -349,5 +342,5 @@ def _lengths(vectors: Vector) -> Vector:
 def unit(vectors: Vector) -> Vector:
     """The vectors (D,) or (n, D), each made of length 1; zeros stay zeros."""
     lengths = _lengths(vectors)[..., None]
-    result: Vector = vectors / np.where(lengths == 0, np.float32(1), lengths)
-    return result
+    lengths[lengths == 0] = 1
+    return vectors / lengths

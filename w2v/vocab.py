@@ -45,7 +45,7 @@ class Vocabulary:
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             if not counts.size:
-                raise W2VError("the corpus holds no words that --max-types has kept: raise it")
+                raise W2VError("all words were pruned: raise --max-types")
             most = int(counts.argmax())
             word = store.words(np.array([most + FIRST_TYPE]))[0]
             raise W2VError(

@@ -1,0 +1,153 @@
+"""What the commands share: errors as one line, signals, tables, JSON and progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from w2v.errors import SettingsError, W2VError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """A signal asks the program to end."""
+
+
+class Program(click.Group):
+    """Commands that end with exit code 0, or with one line on standard error and another exit code.
+
+    2 for wrong use, 1 for failed work, 128 + n for signal n.
+    """
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:  # type: ignore[override]
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # for a terminal that is not UTF-8
+        try:
+            with _signals_raise():
+                code = super().main(*args, **{**options, "standalone_mode": False})
+        except click.UsageError as error:
+            place = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+            _fail(2, error.format_message().rstrip(".") + place)
+        except click.ClickException as error:
+            _fail(error.exit_code, error.format_message())
+        except SettingsError as error:
+            _fail(2, str(error))
+        except W2VError as error:
+            _fail(1, str(error))
+        except OSError as error:
+            _fail(1, ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error))))))
+        except MemoryError:
+            _fail(1, "there is not enough memory for this")
+        except Stopped as stopped:
+            number = signal.Signals(stopped.args[0])
+            _fail(128 + number, f"stopped by {'Ctrl-C' if number == signal.SIGINT else number.name}")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(code: int, message: str) -> NoReturn:
+    say(message)
+    sys.exit(code)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    click.echo(f"w2v: {' '.join(message.split())}", err=True)
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Signals that end a program end it by an exception, so that threads and temporary files are seen to."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def show_json(result: object) -> None:
+    """One JSON object on one line of standard output."""
+    click.echo(json.dumps(result))
+
+
+def show_table(rows: Sequence[Sequence[object]], header: Sequence[str] = (), numbers: bool = False) -> None:
+    """A table on standard output; with `numbers`, all columns but the first are aligned right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
+    for place in range(len(rows[0])):
+        title = header[place] if header else ""
+        table.add_column(title, justify="right" if numbers and place else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
+    width = None if sys.stdout.isatty() else 1 << 16  # lines are wrapped for a terminal only
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+class Reporter:
+    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
+
+    UNITS = {"read": "bytes", "train": "words"}
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._phase = ""
+        self._bar: Progress | None = None
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Reporter:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+            speed = TextColumn("{task.fields[speed]}")
+            self._bar = Progress(*columns, speed, TimeRemainingColumn(), console=Console(stderr=True))
+            self._exit.enter_context(self._bar)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        """Take note that `done` of `total` bytes or words are worked through."""
+        if self._quiet:
+            return
+        now = time.monotonic()
+        if phase != self._phase:
+            self._phase, self._started, self._logged = phase, now, now
+            if self._bar:
+                self._task = self._bar.add_task(phase, total=total, speed="")
+        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {self.UNITS[phase]}/s"
+        if self._bar:
+            self._bar.update(self._task, completed=done, total=total, speed=speed)
+        elif now - self._logged >= LOG_EVERY:
+            self._logged = now
+            share = f"{done / total:.0%}" if total else f"{done / 1e6:,.0f} M"
+            say(f"{phase}: {share}, {speed}")
