@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
-SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h w2v/_step.c)
+PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
+SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h) w2v/_step.c
+DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
+export PATH := $(abspath $(RUN)):$(PATH)
 
 .PHONY: build demo test clean
 build: $(VENV)/.built
@@ -10,27 +13,36 @@ build: $(VENV)/.built
 # Each thing that a machine may lack is named in one line.
 $(VENV)/.built: $(SOURCES)
 	@command -v $(PYTHON) >/dev/null || { echo "w2v needs Python: $(PYTHON) is not there; install it, or name another: make PYTHON=..." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "w2v needs Python 3.11 or newer, and this is `$(PYTHON) -V`; name another: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "w2v needs Python 3.11 or newer, and this is `$(PYTHON) -V 2>&1`; name another: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "w2v needs Python's venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@command -v "$${CC:-cc}" >/dev/null || { echo "w2v needs a C compiler: $${CC:-cc} is not there; on Debian and Ubuntu: apt install gcc python3-dev" >&2; exit 1; }
+	@command -v $(firstword $(CC)) >/dev/null || { echo "w2v needs a C compiler: $(firstword $(CC)) is not there; on Debian and Ubuntu: apt install gcc" >&2; exit 1; }
+	@test -e "`$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))'`/Python.h" || { echo "w2v needs Python's C headers: Python.h is not there; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing w2v and what its tests need into $(VENV)"
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "building w2v in $(VENV): about a minute"
+	@$(PIP) --editable .
 	@touch $@
 
-demo: build
-	@$(RUN)/python data/make.py corpus --force -o sample.txt
-	@$(RUN)/w2v train sample.txt -o sample.bin --force --sample 1e-3
-	@$(RUN)/w2v analogy sample.bin
-	@$(RUN)/w2v query sample.bin king - man + woman
-	@$(RUN)/w2v query sample.bin france
+# What the checks need, without building again.
+$(VENV)/.checks: pyproject.toml $(VENV)/.built
+	@echo "installing what the checks need"
+	@$(RUN)/python -c '$(DEV)' | $(PIP) --requirement /dev/stdin
+	@touch $@
 
-test: build
-	@$(RUN)/ruff check .
-	@$(RUN)/ruff format --check .
-	@$(RUN)/cython-lint w2v
-	@$(RUN)/mypy
-	@$(RUN)/python -m pytest
+sample.txt: $(VENV)/.built $(wildcard data/*.tsv data/*.py) data/templates.txt
+	@$(RUN)/python data/make.py corpus --force -o $@
+
+demo: sample.txt
+	w2v train sample.txt -o sample.bin --force
+	w2v analogy sample.bin
+	w2v query sample.bin king - man + woman --topn 5
+	w2v query sample.bin france --topn 5
+
+test: $(VENV)/.checks
+	ruff check .
+	ruff format --check .
+	cython-lint w2v
+	mypy
+	python -m pytest
 
 clean:
-	rm -rf build dist *.egg-info w2v/*.so w2v/_*[a-z].c.bak sample.txt sample.bin
+	rm -rf build *.egg-info w2v/*.so $(filter-out w2v/_step.c,$(wildcard w2v/*.c)) sample.txt sample.bin

@@ -16,7 +16,7 @@ def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extensio
 setup(
     ext_modules=cythonize(
         [
-            extension("_text"),
+            extension("_text", depends=["w2v/_text.h"]),
             extension("_formats"),
             extension("_search"),
             extension("_outputs"),

@@ -49,9 +49,7 @@ def summary(values: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--json", type=Path, metavar="FILE")

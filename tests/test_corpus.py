@@ -223,9 +223,7 @@ def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, 
     assert b"".join(piece for _, piece in blocks) == b"".join(content + b"\n" for content in contents)
     for block, piece in blocks:
         assert piece[-1:].isspace()
-        assert len(piece) < size + 3 + max(map(len, b" ".join(contents).split()), default=0) + max(
-            map(len, contents)
-        )
+        assert len(piece) < size + 3 + max(map(len, b" ".join(contents).split()), default=0) + max(map(len, contents))
         for position, byte in enumerate(piece):
             name, offset = block.locate(position)
             assert (Path(name).read_bytes() + b"\n")[offset] == byte

@@ -1,5 +1,6 @@
 """Analogies and word pairs against slow references, gensim, and files with faults."""
 
+import importlib.resources
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,11 @@ from w2v.vectors import KeyedVectors
 Question = tuple[str, str, str, str]
 
 
-def related(rows: int, columns: int = 8, seed: int = 5) -> KeyedVectors:
+def related(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> KeyedVectors:
     """Pairs of words a0 b0, a1 b1… whose second is the first plus a shift and noise: some analogies hold."""
     random = np.random.default_rng(seed)
     first = random.standard_normal((rows, columns))
-    second = first + random.standard_normal(columns) + 0.4 * random.standard_normal((rows, columns))
+    second = first + random.standard_normal(columns) + noise * random.standard_normal((rows, columns))
     words = [f"{letter}{row}" for row in range(rows) for letter in "ab"]
     return KeyedVectors(words, np.stack([first, second], axis=1).reshape(2 * rows, columns))
 
@@ -75,7 +76,7 @@ def test_answers_are_those_of_the_slow_reference(
 
 
 def test_more_candidates_than_a_tile(tmp_path: Path) -> None:
-    vectors = related(1500, columns=4)
+    vectors = related(1500, columns=16, noise=0.2)
     questions = all_questions(range(12))
     path = write_questions(tmp_path / "questions", {"all": questions})
     correct = sum(slow_answer(vectors, question, 3000, "add", fold=True) for question in questions)
@@ -193,8 +194,9 @@ def test_faults_in_a_pair_file(tmp_path: Path) -> None:
 
 
 def test_bundled_sets() -> None:
-    words = ["france", "paris", "italy", "rome", "man", "woman"]
-    vectors = KeyedVectors(words, np.eye(6))
+    text = (importlib.resources.files("w2v.data") / "questions.txt").read_text()
+    words = sorted({word for line in text.split("\n")[:200] if ":" not in line for word in line.split()})
+    vectors = KeyedVectors(words, np.random.default_rng(0).standard_normal((len(words), 9)))
     result = analogies(vectors)
     assert result.questions > 1000
     assert result.malformed == 0

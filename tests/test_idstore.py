@@ -186,6 +186,9 @@ def test_a_temporary_file_has_no_name_and_lives_on(text, scratch):
     assert store.ids.tolist() == [2, 3, 2, 0] * 10
     assert store.ids.dtype == np.uint32
     assert not store.ids.flags.writeable
+    store.close()
+    store.close()
+    assert store.tokens == 30
     assert not store.reused
 
 
@@ -194,9 +197,7 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
 
     def reused(source=text, **options):
         with read_corpus(Corpus(source), cache=cache, **options) as store:
-            assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (
-                1 + isinstance(source, list)
-            )
+            assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
             return store.reused
 
     assert not reused()
@@ -242,25 +243,17 @@ def test_a_reused_cache_holds_everything(text, tmp_path):
     first = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
     again = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
     assert again.reused
-    assert (
-        (again.pruned, again.tokens, again.sentences)
-        == (first.pruned, first.tokens, first.sentences)
-        == (1, 30, 10)
-    )
+    assert (again.pruned, again.tokens, again.sentences) == (first.pruned, first.tokens, first.sentences) == (1, 30, 10)
     assert again.ids.tolist() == first.ids.tolist() == [2, 1, 2, 0] * 10
     assert words_of(again) == words_of(first) == ["a"]
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypatch):
     monkeypatch.setattr(Corpus, "blocks", lambda self: pytest.fail("the text was read"))
-    with pytest.raises(
-        W2VError, match=r"^cannot write ids to .*text/cache: Not a directory; name another folder"
-    ):
+    with pytest.raises(W2VError, match=r"^cannot write ids to .*text/cache: Not a directory; name another folder"):
         read_corpus(Corpus(text), cache=text / "cache")
     monkeypatch.setattr(tempfile, "tempdir", str(text))
-    with pytest.raises(
-        W2VError, match=r"^cannot write ids to .*text: .*; name another folder with --cache or TMPDIR$"
-    ):
+    with pytest.raises(W2VError, match=r"^cannot write ids to .*text: .*; name another folder with --cache or TMPDIR$"):
         read_corpus(Corpus(text))
 
 
@@ -318,18 +311,14 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 
 # Not `getrusage`: its figure begins with the memory of the process that starts this one.
-@pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory"
-)
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
 @pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, compresslevel=1)], ids=["plain", "gzip"])
 def test_memory_does_not_grow_with_the_text(tmp_path, pack):
     line = b" ".join(b"word%d" % (i * i % 50_021) for i in range(50_000)) + b"\n"
     peaks = []
     for times in (10, 100):
         (tmp_path / "text").write_bytes(pack(line * times))
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, tmp_path / "text"], capture_output=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", PEAK, tmp_path / "text"], capture_output=True, check=True)
         tokens, kilobytes = map(int, done.stdout.split())
         assert tokens == times * 50_000
         peaks.append(kilobytes / 1024)

@@ -17,9 +17,7 @@ WORDS = (
     | st.builds(bytes.__mul__, st.sampled_from([b"x", b"y"]), st.sampled_from(LENGTHS))
     | st.integers(0, 3000).map(b"w%d".__mod__)
 )
-LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(
-    lambda word: word.encode("latin-1", "ignore") or b"\xe9"
-)
+LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.encode("latin-1", "ignore") or b"\xe9")
 
 
 def texts(words):
@@ -81,9 +79,7 @@ def test_ignoring_all_bytes_of_a_word_drops_it_and_its_sentence():
     assert read([b"\xff \xfe\n\xff a\xe9 \xff\n"], "ignore") == ([2, 0], [b"a"])
 
 
-@pytest.mark.parametrize(
-    "word", [b"caf\xe9", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ab\xe5\xa4"]
-)
+@pytest.mark.parametrize("word", [b"caf\xe9", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ab\xe5\xa4"])
 def test_strict_finds_the_first_malformed_byte(word):
     types = Types("strict")
     types.merge(types.scan("Größe x\n".encode() + PADDING))
@@ -134,9 +130,7 @@ def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
         ids += types.merge(scan).tolist()
     assert types.counts().tolist() == np.bincount(ids, minlength=len(types)).tolist()
     known = [None, None, *strings(types)]
-    expected = [
-        (b"\n" if i == SENTENCE_END else reference(text)[1][i - FIRST_TYPE]) for i in reference(text)[0]
-    ]
+    expected = [(b"\n" if i == SENTENCE_END else reference(text)[1][i - FIRST_TYPE]) for i in reference(text)[0]]
     dropped = {word for i, word in enumerate(words) if i not in set(kept.tolist())}
     for position, (number, word) in enumerate(zip(ids, expected, strict=True)):
         if number == SENTENCE_END:

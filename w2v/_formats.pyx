@@ -352,19 +352,33 @@ cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
 
 # -- words ------------------------------------------------------------------------------------------
 
-def hash_words(const uint8_t[::1] blob, const int64_t[::1] offsets, uint64_t[::1] hashes):
-    """Fill hashes (V,): equal for equal words, nearly always different for different ones."""
-    cdef Py_ssize_t word, at, end
+def hash_words(
+    const uint8_t[::1] blob, const int64_t[::1] offsets, uint64_t[::1] hashes, uint64_t part, uint64_t parts
+):
+    """Hash V words: equal ones alike, different ones nearly always differently.
+
+    Only hashes whose lowest bits, those of parts - 1 (`parts` a power of two), are `part` are put into `hashes`,
+    whose size must be V. Returns how many.
+    """
+    cdef Py_ssize_t word, at, end, size = blob.shape[0], count = 0
     cdef uint64_t state, piece
     with nogil:
-        for word in range(hashes.shape[0]):
+        for word in range(offsets.shape[0] - 1):
             at = offsets[word]
             end = offsets[word + 1]
             state = end - at
             while at < end:
-                piece = 0
-                memcpy(&piece, &blob[at], min(end - at, 8))
+                if at + 8 <= size:
+                    memcpy(&piece, &blob[at], 8)
+                    if end - at < 8:
+                        piece &= (<uint64_t>1 << 8 * (end - at)) - 1
+                else:
+                    piece = 0
+                    memcpy(&piece, &blob[at], end - at)
                 state = (state ^ piece) * <uint64_t>0x9E3779B97F4A7C15
                 state ^= state >> 32
                 at += 8
-            hashes[word] = state
+            if state & (parts - 1) == part:
+                hashes[count] = state
+                count += 1
+    return count

@@ -25,7 +25,6 @@ class Kernel:
         alpha: float,
         min_alpha: float,
         epochs: int,
-        tokens: int,
         seed: int,
         workers: int,
         instruction_set: str,

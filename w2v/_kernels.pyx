@@ -17,7 +17,8 @@ That step is all the arithmetic there is; it lives in _step_body.h and knows not
 rows. Its design:
 
 Chunks.   The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
-          so all end together. A chunk owns its centres; its windows reach into the neighbours.
+          so all end together. A chunk owns its centres; its windows reach into the neighbours. The learning rate falls
+          with a token's place in the run, so it ends at its minimum exactly, however many threads there are.
 Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, epoch, position), so neighbouring
           chunks agree on it; windows and negatives on (seed, epoch, chunk), so the only state is how many chunks are
           done, and a run that is stopped between chunks goes on as if it never had been.
@@ -43,8 +44,6 @@ from w2v.outputs import NegativeSampling
 cdef extern from "_step.h" nogil:
     const float NO_SCORE
     ctypedef struct StepLoss:
-        float linear[16]
-        float product[16]
         double total
     ctypedef struct Step:
         int64_t width, n, m
@@ -163,7 +162,6 @@ cdef class Kernel:
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
         inputs, outputs: float32 (V, width) and (R, width), aligned to 64 bytes, width a multiple of 16; moved.
         layer: which output rows predict a word.
-        tokens: known tokens in one epoch.
     """
 
     cdef const uint32_t[::1] ids
@@ -171,13 +169,13 @@ cdef class Kernel:
     cdef const uint32_t[::1] keep
     cdef float[:, ::1] inputs
     cdef float[:, ::1] outputs
-    cdef const uint32_t[::1] thresholds
-    cdef const int32_t[::1] aliases
+    cdef const uint32_t[:, ::1] cells
     cdef const int64_t[::1] starts
     cdef const int32_t[::1] nodes
     cdef const int8_t[::1] codes
     cdef int window, negative, shrink, pair, cbow, corrected
-    cdef int64_t epochs, tokens, chunks, count
+    cdef int64_t epochs, chunks, count
+    cdef int64_t[::1] tokens_before   # (chunks + 1,) known tokens of an epoch
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef StepFunction step
@@ -194,14 +192,14 @@ cdef class Kernel:
     def __init__(
         self, *, ids, words, keep, inputs, outputs, layer,
         bint cbow, bint corrected, int window, bint shrink_windows, bint per_pair,
-        float alpha, float min_alpha, int64_t epochs, int64_t tokens, uint64_t seed, int64_t workers,
+        float alpha, float min_alpha, int64_t epochs, uint64_t seed, int64_t workers,
         str instruction_set,
     ):
         cdef int64_t most, n = 2 * window, k
         self.ids, self.words, self.keep = ids, words, keep
         self.inputs, self.outputs = inputs, outputs
         if isinstance(layer, NegativeSampling):
-            self.negative, self.thresholds, self.aliases = layer.negative, layer.thresholds, layer.aliases
+            self.negative, self.cells = layer.negative, layer.cells
             most = layer.negative + 1
         else:
             self.negative, self.starts, self.nodes, self.codes = 0, layer.starts, layer.nodes, layer.codes
@@ -209,9 +207,11 @@ cdef class Kernel:
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
         self.pair = per_pair and not cbow
-        self.alpha, self.min_alpha, self.epochs, self.tokens, self.seed = alpha, min_alpha, epochs, tokens, seed
+        self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
         self.chunks = (self.count + CHUNK - 1) // CHUNK
+        self.tokens_before = np.zeros(self.chunks + 1, np.int64)
+        self.count_tokens()
         self.step = step_choose(instruction_set.encode())
         self.losses = np.zeros((workers, epochs))
         self.predictions = np.zeros((workers, epochs), np.int64)
@@ -273,6 +273,14 @@ cdef class Kernel:
                     w.offset[step_column(j)] = 0
         return worker
 
+    cdef void count_tokens(self) noexcept:
+        cdef int64_t position, chunk
+        with nogil:
+            for chunk in range(self.chunks):
+                self.tokens_before[chunk + 1] = self.tokens_before[chunk]
+                for position in range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.count)):
+                    self.tokens_before[chunk + 1] += self.words[self.ids[position]] >= 0
+
     def run(self, int64_t worker) -> None:
         """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""
         cdef int64_t item
@@ -301,19 +309,21 @@ cdef class Kernel:
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
         cdef Worker *worker = self.workers[number]
         cdef int64_t begin = chunk * CHUNK, end = min(begin + CHUNK, self.count)
-        cdef int64_t first = self.window + 1, last, k, ready = 0, done = 0, before
+        cdef int64_t first = self.window + 1, last, k, ready = 0, done = 0
+        cdef int64_t before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         cdef int64_t predictions = 0
+        cdef Window *window
         cdef double loss_before = worker.loss.total
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
-        before = ATOMIC_READ(&self.counters.tokens)
         for k in range(first, last):
             if worker.kept[k] == SENTENCE_END:
                 continue
-            predictions += self.choose(worker, &worker.windows[ready % (LOOKAHEAD + 1)], k, before)
+            window = &worker.windows[ready % (LOOKAHEAD + 1)]
+            predictions += self.choose(worker, window, k, before)
             ready += 1
             if ready > LOOKAHEAD:
-                self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], &worker.windows[(ready - 1) % (LOOKAHEAD + 1)])
+                self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], window)
                 done += 1
         while done < ready:
             self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
@@ -372,7 +382,8 @@ cdef class Kernel:
         cdef int32_t *kept = worker.kept
         cdef int64_t reach = self.window, left = centre, right = centre, k, j, group
         cdef int64_t width = self.inputs.shape[1]
-        cdef float progress = (before + worker.ordinal[centre]) / <double>(self.epochs * self.tokens)
+        cdef double total = self.epochs * self.tokens_before[self.chunks]
+        cdef float progress = (before + worker.ordinal[centre]) / total
         w.alpha = max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
         if self.shrink:
             reach -= HIGH_HALF(draw(worker), self.window)
@@ -421,8 +432,8 @@ cdef class Kernel:
                     # The high half of random × size is the cell; the low half, uniform still, decides in it.
                     random = draw(worker)
                     word = <int32_t>HIGH_HALF(random, size)
-                    if <uint32_t>((random * <uint64_t>size) >> 32) > self.thresholds[word]:
-                        word = self.aliases[word]
+                    if <uint32_t>((random * <uint64_t>size) >> 32) > self.cells[word, 0]:
+                        word = <int32_t>self.cells[word, 1]
                 else:
                     word = <int32_t>((word + 1) % size)
                 tries += 1

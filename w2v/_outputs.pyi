@@ -1,12 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-def fill_alias(
-    weights: NDArray[np.float64],
-    thresholds: NDArray[np.uint32],
-    aliases: NDArray[np.int32],
-    stacks: NDArray[np.int64],
-) -> None: ...
+def fill_alias(weights: NDArray[np.float64], cells: NDArray[np.uint32], stacks: NDArray[np.int64]) -> None: ...
 def fill_huffman(
     counts: NDArray[np.int64], sums: NDArray[np.int64], parents: NDArray[np.int32], bits: NDArray[np.int8]
 ) -> None: ...

@@ -4,16 +4,16 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 
 
-def fill_alias(double[::1] weights, uint32_t[::1] thresholds, int32_t[::1] aliases, int64_t[::1] stacks) -> None:
-    """Walker's alias table by Vose's method. `weights` have mean 1 and are used up; `stacks` is room for V cells.
+def fill_alias(double[::1] weights, uint32_t[:, ::1] cells, int64_t[::1] stacks) -> None:
+    """Walker's alias table by Vose's method. `weights` have mean 1 and are used up; `stacks` is room for V numbers.
 
-    A cell i keeps i when a uniform 32-bit number is <= thresholds[i], and gives aliases[i] otherwise.
+    Cell i, a threshold and an alias, gives i for a uniform 32-bit number up to the threshold, and the alias otherwise.
     """
     cdef int64_t size = weights.shape[0], lean = 0, rich = size, i, donor
     with nogil:
         for i in range(size):
-            thresholds[i] = 0xFFFFFFFF
-            aliases[i] = <int32_t>i
+            cells[i, 0] = 0xFFFFFFFF
+            cells[i, 1] = <uint32_t>i
             if weights[i] < 1:
                 stacks[lean] = i
                 lean += 1
@@ -24,8 +24,8 @@ def fill_alias(double[::1] weights, uint32_t[::1] thresholds, int32_t[::1] alias
             lean -= 1
             i = stacks[lean]
             donor = stacks[rich]
-            thresholds[i] = <uint32_t>(weights[i] * 4294967295.0)
-            aliases[i] = <int32_t>donor
+            cells[i, 0] = <uint32_t>(weights[i] * 4294967295.0)
+            cells[i, 1] = <uint32_t>donor
             weights[donor] -= 1 - weights[i]
             if weights[donor] < 1:
                 rich += 1
@@ -72,7 +72,7 @@ def fill_paths(
     int32_t[::1] nodes,
     int8_t[::1] codes,
 ) -> None:
-    """Each word's inner nodes (counted from 0) and code bits from the root down, at starts[word] to starts[word + 1]."""
+    """Each word's inner nodes, counted from 0, and code bits from the root down, from starts[word] on."""
     cdef int64_t size = starts.shape[0] - 1, word, node, at
     with nogil:
         for word in range(size):

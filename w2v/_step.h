@@ -25,7 +25,7 @@ static inline int64_t step_columns(int64_t m) { return (m + BLOCK_OUTPUTS - 1) /
 
 /* The loss so far is total + Σ linear + Σ log(product): logarithms are slow, and one serves many factors. */
 typedef struct {
-    float linear[ROW_ALIGNMENT], product[ROW_ALIGNMENT]; /* aligned to a cache line */
+    float linear[PANEL], product[PANEL]; /* aligned to a cache line */
     double total;
     int64_t factors; /* in each product */
 } StepLoss;

@@ -94,15 +94,16 @@ static INLINE void NAME(update_block)(const int J, const int U, int64_t n, int64
     vec old[BLOCK_OUTPUTS * UNROLL], new[BLOCK_OUTPUTS * UNROLL];
     EACH(j, J) EACH(u, U) new[j * U + u] = old[j * U + u] = AT(y[j] + d + u * LANES);
     for (int64_t i = 0; i < n; i++) {
-        vec input[UNROLL], sum[UNROLL];
+        vec input[UNROLL], sum[2][UNROLL]; /* two sums: half the wait for one multiply-add to end before the next */
         EACH(u, U) input[u] = AT(x[i] + x_at + u * LANES);
-        EACH(u, U) sum[u] = AT(x_sums[i] + d + u * LANES);
+        EACH(u, U) sum[0][u] = x == x_sums ? input[u] : AT(x_sums[i] + d + u * LANES);
+        EACH(u, U) sum[1][u] = (vec){0};
         EACH(j, J) {
             const vec e = NAME(splat)(error[i * PANEL + j]);
-            EACH(u, U) sum[u] += e * old[j * U + u];
+            EACH(u, U) sum[j % 2][u] += e * old[j * U + u];
             EACH(u, U) new[j * U + u] += e * input[u];
         }
-        EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[u];
+        EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[0][u] + sum[1][u];
     }
     EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = new[j * U + u];
 }
@@ -125,9 +126,10 @@ static NOINLINE void NAME(score)(int I, int J, float *const *x, float *const *y,
     }
 }
 
-/* e^x for x ≤ 0, to 2 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. */
+/* e^x for x ≤ 0, to 2 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. Below −64 it stays at
+ * 1.6e-28: smaller ones become denormal numbers when they are multiplied, which cost a hundred cycles each. */
 static INLINE row NAME(exp)(row x) {
-    x = NAME(select)(x < -87.0f, x - x - 87.0f, x);
+    x = NAME(select)(x < -64.0f, x - x - 64.0f, x);
     const row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift, k = rounded - shift;
     const row r = x - k * 0.693145752f - k * 1.42860677e-6f;
     const row p = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f +
@@ -135,15 +137,16 @@ static INLINE row NAME(exp)(row x) {
     return (row)((bits)p + ((bits)rounded << 23));
 }
 
-/* Scores of n rows → alpha (target − logistic(score − offset)), in place, row by row.
+/* Scores of the rows from `first` to `end` → alpha (target − logistic(score − offset)), in place, row by row.
  * `gram`, where there is one, holds the products of the inputs: it adds to a row's scores what the rows before it
  * have moved the outputs by. Loss: Σ log(1 + e^s) − target · s, the logarithm of a running Π (1 + e^−|s|). */
-static INLINE void NAME(logistic)(const Step *s, int64_t n, float *scores, const float *gram) {
+static INLINE void NAME(logistic)(const Step *s, int64_t first, int64_t end, int64_t panel, float *scores,
+                                  const float *gram) {
     StepLoss *const loss = s->loss;
     row linear = ROW(loss->linear), product = ROW(loss->product);
     int64_t factors = loss->factors;
-    const int64_t panel = step_panel(n), columns = step_columns(s->m);
-    for (int64_t i = 0; i < n; i++)
+    const int64_t columns = step_columns(s->m);
+    for (int64_t i = first; i < end; i++)
         for (int64_t column = 0; column < columns; column += ROW_LANES) {
             float *const at = scores + column / PANEL * panel + column % PANEL;
             const row t = ROW(s->target + column);
@@ -239,20 +242,24 @@ void NAME(step)(const Step *s) {
         sums = &pooled_change;
     }
 
+    const int64_t panel = step_panel(n);
     float *const error = room, *gram = NULL;
-    for (int64_t j = 0; j < m; j += BLOCK_OUTPUTS, room += step_panel(n))
-        for (int64_t i = 0; i < n; i += BLOCK_INPUTS)
-            NAME(score)(LEAST(n - i, BLOCK_INPUTS), LEAST(m - j, BLOCK_OUTPUTS), inputs + i, s->outputs + j, width,
-                        room + i * PANEL);
+    room += panel * step_columns(m) / PANEL;
     if (s->sequential && n > 1) {
         gram = room;
-        for (int64_t j = 0; j < n - 1; j += BLOCK_OUTPUTS, room += step_panel(n))
-            for (int64_t i = j / BLOCK_INPUTS * BLOCK_INPUTS; i < n; i += BLOCK_INPUTS) {
-                const int64_t I = LEAST(n - i, BLOCK_INPUTS), J = LEAST(i + I - 1 - j, BLOCK_OUTPUTS);
-                if (J > 0) NAME(score)(I, J, inputs + i, inputs + j, width, room + i * PANEL);
-            }
+        room += panel * step_columns(n) / PANEL;
     }
-    NAME(logistic)(s, n, error, gram);
+    for (int64_t i = 0; i < n; i += BLOCK_INPUTS) {
+        const int64_t I = LEAST(n - i, BLOCK_INPUTS);
+        for (int64_t j = 0; j < m; j += BLOCK_OUTPUTS)
+            NAME(score)(I, LEAST(m - j, BLOCK_OUTPUTS), inputs + i, s->outputs + j, width,
+                        error + j / BLOCK_OUTPUTS * panel + i * PANEL);
+        if (gram)
+            for (int64_t j = 0; j < i + I - 1; j += BLOCK_OUTPUTS)
+                NAME(score)(I, LEAST(i + I - 1 - j, BLOCK_OUTPUTS), inputs + i, inputs + j, width,
+                            gram + j / BLOCK_OUTPUTS * panel + i * PANEL);
+        NAME(logistic)(s, i, i + I, panel, error, gram);
+    }
     if (gram) NAME(couple)(s, n, error, gram);
 
     float **x = inputs;

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError
 
 BLOCK = 2 << 20  # bytes read or written at a time: enough to be worth handing out, and still in cache
-RATIO = 1000  # a gzip file may grow this much; vectors grow two- or threefold, zeros about a thousandfold
+RATIO = 100  # how much a gzip file may grow, SLACK apart: vectors grow two- or threefold, zeros a thousandfold
+SLACK = 64 << 20  # bytes
 
 Bytes = NDArray[np.uint8]
 Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
@@ -35,7 +36,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[BufferedReader, int]]
             raise W2VError(f"cannot read {path}: it is a {kind}")
         with Path(path).open("rb") as file:
             if file.peek(2)[:2] == b"\x1f\x8b":
-                yield BufferedReader(_Gunzip(path, file)), RATIO * status.st_size
+                yield BufferedReader(_Gunzip(path, file)), SLACK + RATIO * status.st_size
             else:
                 yield file, status.st_size
     except OSError as error:
@@ -73,7 +74,7 @@ class _Gunzip(RawIOBase):
                 raise W2VError(f"{self._path}: its gzip data is damaged: {error}") from error
             self._packed = self._inflate.unconsumed_tail
             self._given += len(data)
-            if self._given > RATIO * self._taken:
+            if self._given > SLACK + RATIO * self._taken:
                 raise W2VError(f"{self._path}: refused: its gzip data grows more than {RATIO}:1")
             if data:
                 view[: len(data)] = data
@@ -112,22 +113,22 @@ class Blocks:
         buffer = np.empty(0, np.uint8)
         while True:
             with self._lock:
-                kept = len(self.rest)
-                size = kept + max(BLOCK, kept)  # doubled while a row does not fit
-                if len(buffer) <= size:
-                    buffer = np.empty(size + 1, np.uint8)
-                buffer[:kept] = np.frombuffer(self.rest, np.uint8)
-                got = 0 if self._final else self._file.readinto(buffer[kept:size].data)
-                self._final = kept + got < size
-                size = kept + got
-                buffer[size] = 10  # a newline after the data stops the conversion of a number
-                count, used = self._split(buffer[:size], self._columns, self._limit - self.rows, self._final)
-                self.rest = b""  # freed before its successor is made
-                self.rest = buffer[used:size].tobytes()
+                count = used = 0
+                while not count and not self._final and self.rows < self._limit:
+                    kept = len(self.rest)
+                    size = kept + max(BLOCK, kept)  # doubled while a row does not fit
+                    if len(buffer) <= size:
+                        buffer = np.empty(size + 1, np.uint8)
+                    buffer[:kept] = np.frombuffer(self.rest, np.uint8)
+                    self.rest = b""  # freed before its successor is made
+                    got = self._file.readinto(buffer[kept:size].data)
+                    self._final = kept + got < size
+                    size = kept + got
+                    buffer[size] = 10  # a newline after the data stops the conversion of a number
+                    count, used = self._split(buffer[:size], self._columns, self._limit - self.rows, self._final)
+                    self.rest = buffer[used:size].tobytes()
                 block = Block(buffer[:used], self.rows, count)
                 self.rows += count
-                done = self._final or self.rows >= self._limit
-            if count:
-                yield block
-            if done:
+            if not count:
                 return
+            yield block

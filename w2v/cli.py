@@ -2,113 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import click
 
-from w2v import formats, info, query, targets
-from w2v.console import Program, Reporter, say, show_json, show_table
+from w2v import formats, info, query, show, targets
+from w2v.console import Program, Reporter, say
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
 from w2v.evaluate import Method, analogies, word_pairs
 from w2v.idstore import Errors, read_corpus
+from w2v.options import (
+    CORPUS,
+    ERRORS,
+    FILE,
+    FORCE,
+    JSON,
+    METHOD,
+    MODEL,
+    QUIET,
+    chosen_settings,
+    settings_options,
+)
 from w2v.settings import Settings
 from w2v.train import instruction_set
 from w2v.train import train as train_model
 from w2v.vectors import KeyedVectors, load
 from w2v.vocab import Vocabulary
-
-Command = Callable[..., Any]
-
-HELP = {
-    "model": "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
-    "loss": "Negative sampling (ns) or hierarchical softmax (hs).",
-    "vector_size": "Dimensions of a vector.",
-    "window": "Context words on either side, at most.",
-    "shrink_windows": "Draw each window's reach from 1 to --window, or always use all of it.",
-    "min_count": "Leave out words that occur less often.",
-    "max_vocab": "Keep only this many words, the most frequent.",
-    "negative": "Negatives for each prediction.",
-    "ns_exponent": "Negatives are drawn from count to this power.",
-    "per_pair": "Negatives for each context word, as in word2vec.c, or shared by those of a window.",
-    "cbow_gradient": "Divide the gradient among the context words, or give each all of it, as word2vec.c.",
-    "sample": "Threshold of subsampling; 0 for none.",
-    "sample_formula": "Keep min(1, sqrt(t/f) + t/f) of a word (word2vec), or min(1, sqrt(t/f)) (paper).",
-    "alpha": "Learning rate at the start.",
-    "min_alpha": "Learning rate at the end.",
-    "epochs": "Passes over the corpus.",
-    "workers": "Threads.",
-    "seed": "One worker and one seed give the same vectors on every run.",
-}
-NAMES = {
-    "vector_size": ["--vector-size", "--size"],
-    "epochs": ["--epochs", "--iter"],
-    "workers": ["--workers", "--threads"],
-    "shrink_windows": ["--shrink-windows/--fixed-windows"],
-    "per_pair": ["--per-pair/--shared"],
-}
-COMPUTED = {"alpha": "the best measured for model and loss", "min_alpha": "alpha / 10,000"}
-COMPUTED |= {"workers": "one for each processor", "max_vocab": "all"}
-SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
-# Options that say nothing unless another setting has this value.
-ONLY_WITH = {
-    "negative": ("loss", "ns"),
-    "ns_exponent": ("loss", "ns"),
-    "cbow_gradient": ("model", "cbow"),
-}
-
-
-def settings_options(command: Command) -> Command:
-    """An option for each of the settings; its default stands in Settings alone."""
-    hints = get_type_hints(Settings)
-    for field in reversed(fields(Settings)):
-        hint = next(kind for kind in get_args(hints[field.name]) or [hints[field.name]] if kind is not NoneType)
-        kind: Any = click.Choice(get_args(hints[field.name])) if get_origin(hints[field.name]) is Literal else hint
-        default = COMPUTED.get(field.name, field.default)
-        names = NAMES.get(field.name, [f"--{field.name.replace('_', '-')}"])
-        if hint is bool:
-            default = names[0].split("/")[not default].strip("-")
-        text = f"{HELP[field.name]}  [default: {default}]"
-        command = click.option(*names, field.name, type=kind, default=None, help=text)(command)
-    return command
-
-
-def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
-    return click.option(*names, **settings)
-
-
-def stacked(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    def decorate(command: Command) -> Command:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate
-
-
-FILE = click.Path(path_type=Path)
-as_json = option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-force = option("--force", is_flag=True, help="Replace an existing file.")
-quiet = option("--quiet", is_flag=True, help="Print no progress and no figures.")
-malformed = option("--errors", type=click.Choice(get_args(Errors)), default="strict", show_default=True,
-                   help="What to do with bytes that are not UTF-8.")  # fmt: skip
-corpus_arguments = stacked(
-    click.argument("corpus", nargs=-1, required=True),
-    option("--cache", type=FILE, help="Keep the ids in this folder, and use them again."),
-    malformed,
-    option("--max-types", type=int, default=50_000_000, show_default=True,
-           help="Drop the rarest words when there are more different ones."),
-)  # fmt: skip
-model_argument = stacked(click.argument("model", type=FILE), malformed)
-method = option("--method", type=click.Choice(get_args(Method)), default="add", show_default=True,
-                help="3CosAdd or 3CosMul.")  # fmt: skip
 
 
 @click.group(
@@ -131,18 +57,24 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@corpus_arguments
-@option("-o", "--output", type=FILE, default="model.bin", show_default=True,
-        help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.")
-@settings_options
-@option("--sg", is_flag=True, help="The same as --model skipgram.")
-@option("--cbow", is_flag=True, help="The same as --model cbow.")
-@option("--hs", is_flag=True, help="The same as --loss hs.")
-@option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
-@option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
-@force
-@quiet
-@as_json
+@CORPUS
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    default="model.bin",
+    show_default=True,
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.",
+)
+@settings_options(*Settings.names())
+@click.option("--sg", is_flag=True, help="The same as --model skipgram.")
+@click.option("--cbow", is_flag=True, help="The same as --model cbow.")
+@click.option("--hs", is_flag=True, help="The same as --loss hs.")
+@click.option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
+@click.option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
+@FORCE
+@QUIET
+@JSON
 def train(
     corpus: tuple[str, ...],
     cache: Path | None,
@@ -156,7 +88,9 @@ def train(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train vectors on a CORPUS of files, folders or glob patterns, compressed or not; - is standard input.
+    """Train word vectors on a CORPUS.
+
+    It is made of files, folders or glob patterns, compressed or not; - is standard input.
 
     \b
     w2v train corpus.txt
@@ -167,11 +101,11 @@ def train(
     settings = chosen_settings(given)
     used = instruction_set()
     formats.format_of(output)
-    inputs = [*corpus, *([read_vocab] if read_vocab else [])]
-    targets.check(output, force, inputs)
+    others = [Path(name) for name in (*corpus, read_vocab, save_vocab) if name]
+    targets.check(output, force, others)
     if save_vocab:
-        targets.check(save_vocab, force, [*inputs, output])
-    vocabulary = read_vocab and Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab)
+        targets.check(save_vocab, force, others[:-1])
+    vocabulary = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
     with Reporter(quiet) as progress:
         model = train_model(
             list(corpus),
@@ -198,26 +132,204 @@ def train(
         "settings": settings.as_dict(),
     }
     if as_json:
-        show_json(figures)
+        show.as_json(figures)
     elif not quiet:
-        show_table(readable(figures))
+        show.training(figures)
 
 
-def chosen_settings(given: dict[str, Any]) -> Settings:
-    """The settings of the options that are given. Raises click.UsageError where they contradict each other."""
-    flags = {flag: given.pop(flag) for flag in SHORT}
-    chosen = {name: (value, option_name(name)) for name, value in given.items() if value is not None}
-    for flag, (name, value) in SHORT.items():
-        if flags[flag]:
-            if chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
-                raise click.UsageError(f"--{flag} contradicts {chosen[name][1]} {chosen[name][0]}")
-    settings = Settings(**{name: value for name, (value, _) in chosen.items()})
-    for name, (other, value) in ONLY_WITH.items():
-        if name in chosen and getattr(settings, other) != value:
-            found = getattr(settings, other)
-            raise click.UsageError(f"{option_name(name)} says nothing with {option_name(other)} {found}")
-    return settings
+@main.command()
+@MODEL
+@click.argument("questions", type=FILE, required=False)
+@click.option("--top", type=int, default=30_000, show_default=True, help="Ask only this many first words.")
+@METHOD
+@JSON
+def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, as_json: bool) -> None:
+    """Answer analogy QUESTIONS and count how many are right.
+
+    Without a file, the bundled ones. A file has lines of four words, "a b c d": a is to b as c is to d; and
+    ": name" before each section. Sections whose name begins with "gram" are syntactic.
+
+    \b
+    w2v analogy model.bin
+    w2v analogy model.bin questions-words.txt --top 300000 --method mul
+    """
+    result = analogies(load(model, errors=errors), questions, top, method)
+    if as_json:
+        show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
+    else:
+        show.analogies(result)
 
 
-def option_name(name: str) -> str:
-    return NAMES.get(name, [f"--{name.replace('_', '-')}"])[0]
+@main.command()
+@MODEL
+@click.argument("pairs", type=FILE, required=False)
+@JSON
+def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -> None:
+    """Correlate cosines with the scores of word PAIRS.
+
+    Without a file, the bundled ones. A file has lines of two words and a score; # begins a comment.
+
+    \b
+    w2v similarity model.bin
+    w2v similarity model.bin wordsim.txt --json
+    """
+    result = word_pairs(load(model, errors=errors), pairs)
+    if as_json:
+        show.as_json(asdict(result))
+    else:
+        show.word_pairs(result)
+
+
+@main.command("query", context_settings={"ignore_unknown_options": True})
+@MODEL
+@click.argument("words", nargs=-1)
+@click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Answers.")
+@METHOD
+@JSON
+def ask(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method: Method, as_json: bool) -> None:
+    """Show the words nearest to WORDS.
+
+    Without any, lines of them are read until the input ends. Several words mean their mean; + and - between
+    words add and subtract. Write -- before a word that looks like an option.
+
+    \b
+    w2v query model.bin france
+    w2v query model.bin king - man + woman --topn 3
+    w2v query model.bin --json < words.txt
+    """
+    vectors = load(model, errors=errors)
+    if words:
+        answer(vectors, words, topn, method, as_json)
+        return
+    for line in lines():
+        try:
+            if line.strip():
+                answer(vectors, [line], topn, method, as_json)
+        except W2VError as error:
+            if as_json:
+                show.as_json({"query": line.strip(), "error": str(error)})
+            else:
+                say(str(error))
+
+
+def answer(vectors: KeyedVectors, words: Sequence[str], topn: int, method: Method, as_json: bool) -> None:
+    asked = query.parse(words, vectors, method)
+    found = asked.answer(vectors, topn)
+    if as_json:
+        scored = [{"word": word, "score": score} for word, score in found]
+        show.as_json({"query": " ".join(words).strip()} | asdict(asked) | {"formula": asked.formula, "found": scored})
+    else:
+        show.neighbours(asked.formula, found)
+
+
+def lines() -> Iterator[str]:
+    """Lines of standard input; a terminal is prompted for them."""
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    with suppress(ImportError):
+        import readline  # noqa: F401 (input() then edits lines)
+    click.echo("words, or king - man + woman; Ctrl-D ends")
+    with suppress(EOFError):
+        while True:
+            yield input("> ")
+    click.echo()
+
+
+@main.command("info")
+@click.argument("model", type=FILE, required=False)
+@ERRORS
+@JSON
+def tell(model: Path | None, errors: Errors, as_json: bool) -> None:
+    """Show what MODEL holds, or what this installation is.
+
+    \b
+    w2v info
+    w2v info model.safetensors --json
+    """
+    facts = info.model(model, load(model, errors=errors)) if model else info.installation()
+    if as_json:
+        show.as_json(facts)
+    else:
+        show.facts(facts)
+
+
+@main.command()
+@MODEL
+@click.argument("output", metavar="OUT", type=FILE)
+@FORCE
+@JSON
+def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: bool) -> None:
+    """Write MODEL in another format.
+
+    OUT ends in .bin, .txt or .vec (with .gz too), or .safetensors.
+
+    \b
+    w2v convert model.bin model.txt.gz
+    w2v convert glove.txt model.safetensors
+    """
+    kind = formats.format_of(output)
+    targets.check(output, force)
+    vectors = load(model, errors=errors)
+    vectors.save(output)
+    lost = [] if kind == "native" else info.beside_vectors(vectors)
+    facts = {"output": str(output), "format": kind, "vocabulary_size": len(vectors)}
+    facts |= {"vector_size": vectors.vector_size, "lost": lost}
+    if as_json:
+        show.as_json(facts)
+    else:
+        show.facts(facts)
+
+
+@main.command()
+@CORPUS
+@click.option("-o", "--output", type=FILE, required=True, help="File to write: a word and its count a line.")
+@settings_options("min_count", "max_vocab", "workers")
+@FORCE
+@QUIET
+@JSON
+def vocab(
+    corpus: tuple[str, ...],
+    cache: Path | None,
+    errors: Errors,
+    max_types: int,
+    output: Path,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Count the words of a CORPUS.
+
+    They are written as word2vec.c does, most frequent first, for train --read-vocab.
+
+    \b
+    w2v vocab corpus.txt -o words.txt
+    w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
+    """
+    settings = chosen_settings(given)
+    targets.check(output, force, map(Path, corpus))
+    with Reporter(quiet) as progress:
+        store = read_corpus(
+            Corpus(list(corpus)),
+            cache=cache,
+            errors=errors,
+            workers=settings.threads,
+            max_types=max_types,
+            progress=lambda done, total: progress("read", done, total),
+        )
+    vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    targets.save(lambda path: vocabulary.save(path, store.sentences), output)
+    figures = {
+        "output": str(output),
+        "vocabulary_size": len(vocabulary),
+        "tokens": vocabulary.tokens,
+        "corpus_tokens": store.tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "cache_reused": store.reused,
+    }
+    if as_json:
+        show.as_json(figures)
+    elif not quiet:
+        show.facts(figures)

@@ -1,13 +1,12 @@
-"""What the commands share: errors as one line, signals, tables, JSON and progress."""
+"""What the commands share beside results: errors as one line, signals, progress."""
 
 from __future__ import annotations
 
 import io
-import json
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
+UNITS = {"read": "bytes", "train": "words"}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -32,10 +32,10 @@ class Program(click.Group):
     2 for wrong use, 1 for failed work, 128 + n for signal n.
     """
 
-    def main(self, *args: Any, **options: Any) -> NoReturn:  # type: ignore[override]
-        for stream in (sys.stdout, sys.stderr):
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # for a terminal that is not UTF-8
+                stream.reconfigure(errors="backslashreplace")  # where not all is in its encoding
         try:
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
@@ -86,34 +86,8 @@ def _signals_raise() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def show_json(result: object) -> None:
-    """One JSON object on one line of standard output."""
-    click.echo(json.dumps(result))
-
-
-def show_table(rows: Sequence[Sequence[object]], header: Sequence[str] = (), numbers: bool = False) -> None:
-    """A table on standard output; with `numbers`, all columns but the first are aligned right."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
-    for place in range(len(rows[0])):
-        title = header[place] if header else ""
-        table.add_column(title, justify="right" if numbers and place else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(str, row))
-    width = None if sys.stdout.isatty() else 1 << 16  # lines are wrapped for a terminal only
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        click.echo(line.rstrip())
-
-
 class Reporter:
     """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
-
-    UNITS = {"read": "bytes", "train": "words"}
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -144,7 +118,7 @@ class Reporter:
             self._phase, self._started, self._logged = phase, now, now
             if self._bar:
                 self._task = self._bar.add_task(phase, total=total, speed="")
-        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {self.UNITS[phase]}/s"
+        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {UNITS[phase]}/s"
         if self._bar:
             self._bar.update(self._task, completed=done, total=total, speed=speed)
         elif now - self._logged >= LOG_EVERY:

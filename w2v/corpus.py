@@ -35,9 +35,7 @@ class Block(NamedTuple):
 
     def locate(self, position: int) -> tuple[str, int]:
         """The file that a position in `text` comes from, and the position in that file's text."""
-        start, name, offset = self.origins[
-            bisect_right(self.origins, position, key=lambda origin: origin[0]) - 1
-        ]
+        start, name, offset = self.origins[bisect_right(self.origins, position, key=lambda origin: origin[0]) - 1]
         return name, offset + position - start
 
 
@@ -57,11 +55,7 @@ class Corpus:
         self._files: list[str] = []
         if isinstance(source, str | os.PathLike):
             self._files = _expand(source)
-        elif (
-            isinstance(source, list | tuple)
-            and source
-            and all(isinstance(x, str | os.PathLike) for x in source)
-        ):
+        elif isinstance(source, list | tuple) and source and all(isinstance(x, str | os.PathLike) for x in source):
             self._files = [file for path in cast(Sequence[PathLike], source) for file in _expand(path)]
         elif isinstance(source, Iterable):
             self._sentences = cast(Iterable[Iterable[str]], source)
@@ -131,9 +125,7 @@ class Corpus:
                     if len(head) >= 4:
                         break
                 if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
-                    raise W2VError(
-                        f"{name} is UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance"
-                    )
+                    raise W2VError(f"{name} is UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance")
                 offset = 3 if head.startswith(b"\xef\xbb\xbf") else 0  # a byte order mark is not text
                 for chunk in itertools.chain([head[offset:]], chunks, [b"\n"]):
                     yield name, offset, chunk

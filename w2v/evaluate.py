@@ -1,6 +1,7 @@
 """How good vectors are: analogy questions and scored word pairs."""
 
 import importlib.resources
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,8 +123,12 @@ def word_pairs(vectors: KeyedVectors, pairs: PathLike | None = None, case_insens
             continue
         try:
             word1, word2, score = line.split("\t") if "\t" in line else line.split()
-            scored.append((word1.strip(), word2.strip(), float(score)))
+            value = float(score)
         except ValueError:
+            value = math.nan
+        if math.isfinite(value):
+            scored.append((word1.strip(), word2.strip(), value))
+        else:
             malformed += 1
     if not scored:
         raise W2VError(f"{pairs}: it holds no pairs: lines of two words and a score")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from io import BufferedReader
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -26,6 +26,7 @@ from w2v.sniff import SAMPLE, Layout, recognise
 from w2v.words import Words
 
 THREADS = 2  # reading is bound by memory: more threads do not help
+GROUP = 1 << 20  # words checked at a time
 
 PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
@@ -101,7 +102,7 @@ def write_word2vec(path: PathLike, words: Words, vectors: NDArray[np.float32], b
 def _packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
     if not Path(path).name.lower().endswith(".gz"):
         return nullcontext(file)
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
 
 
 def _check_words_fit(path: PathLike, words: Words) -> None:
@@ -209,6 +210,7 @@ def _read_rows(
         rest = file.read(BLOCK)
     np.cumsum(offsets, out=offsets)
     blob = np.frombuffer(b"".join(pieces[first] for first in sorted(pieces)), np.uint8)
+    pieces.clear()
     return Stored(_checked_words(path, Words(blob, offsets), errors), vectors)
 
 
@@ -266,14 +268,12 @@ def _check_finite(path: PathLike, words: Words, vectors: NDArray[np.float32]) ->
 def _checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
     """The words as UTF-8. Raises W2VError for one that is not (errors="strict") or that appears twice."""
     if not _is_utf8(words):
-        bounds = words.offsets.tolist()
-        raw = (words.blob[begin:end].tobytes() for begin, end in pairwise(bounds))
-        try:
-            words = Words.of(word.decode("utf-8", errors) for word in raw)
-        except UnicodeDecodeError as error:
+        if errors == "strict":
+            word = words.first_not_utf8()
             raise W2VError(
-                f'{path}: the word {error.object!r} is not valid UTF-8: pass errors="replace" or "ignore"'
-            ) from error
+                f'{path}: the word {word!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
+            )
+        words = words.decoded(errors)
     _check_no_repeats(path, words)
     return words
 
@@ -293,14 +293,27 @@ def _is_utf8(words: Words) -> bool:
 
 
 def _check_no_repeats(path: PathLike, words: Words) -> None:
+    parts = 1 << (len(words) // GROUP).bit_length()  # one at a time takes less memory, and less time, to sort
     hashes = np.empty(len(words), np.uint64)
-    _formats.hash_words(words.blob, words.offsets, hashes)
-    hashes.sort()
-    if not np.any(hashes[1:] == hashes[:-1]):
-        return
-    _formats.hash_words(words.blob, words.offsets, hashes)
-    rows = np.argsort(hashes, kind="stable")
-    for place in np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]]):
-        first, second = map(int, rows[place : place + 2])
-        if words[first] == words[second]:
-            raise W2VError(f"{path}: the word {words[first]!r} appears twice, in rows {first + 1} and {second + 1}")
+    for part in range(parts):
+        found = hashes[: _formats.hash_words(words.blob, words.offsets, hashes, part, parts)]
+        found.sort()
+        for start in range(0, len(found), GROUP):
+            group = found[start : start + GROUP + 1]
+            repeated = group[1:][group[1:] == group[:-1]]
+            if len(repeated):
+                _compare_words(path, words, np.unique(repeated))
+
+
+def _compare_words(path: PathLike, words: Words, repeated: NDArray[np.uint64]) -> None:
+    """Raise W2VError unless all words with these hashes differ after all."""
+    seen: dict[str, int] = {}
+    for start in range(0, len(words), GROUP):
+        offsets = words.offsets[start : start + GROUP + 1]
+        hashes = np.empty(len(offsets) - 1, np.uint64)
+        _formats.hash_words(words.blob, offsets, hashes, 0, 1)
+        for place in np.flatnonzero(np.isin(hashes, repeated)):
+            row = start + int(place)
+            word = words[row]
+            if seen.setdefault(word, row) != row:
+                raise W2VError(f"{path}: the word {word!r} appears twice, in rows {seen[word] + 1} and {row + 1}")

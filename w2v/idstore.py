@@ -46,7 +46,7 @@ class IdStore:
 
     def __init__(self, path: str | os.PathLike[str], reused: bool = False) -> None:
         with Path(path).open("rb") as file:
-            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError(f"{path} is not a complete id file")
@@ -81,9 +81,15 @@ class IdStore:
         """How many words of the corpus are in the vocabulary that `remap` belongs to."""
         return int(self.counts[remap >= 0].sum())
 
+    def release(self) -> None:
+        """Give back the memory that the file's pages take; what is used again is read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._memory.madvise(mmap.MADV_DONTNEED)
+
     def close(self) -> None:
-        """Let go of the file; a temporary one gives its place on the disk back."""
-        del self.ids, self.counts, self._offsets, self._strings
+        """Let go of the file, after which only the figures are left; a temporary one gives its place back."""
+        for name in ("ids", "counts", "_offsets", "_strings", "_memory"):
+            vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
         return self
@@ -189,20 +195,31 @@ def _write(
 
 
 def _scanned(types: Types, blocks: Iterable[Block], workers: int) -> Iterator[tuple[Block, Scan]]:
-    """The blocks in order, scanned by `workers` threads ahead of their use."""
+    """The blocks in order, scanned ahead of their use by this thread and `workers` − 1 others."""
     if workers == 1:
         for block in blocks:
             yield block, types.scan(block.text)
         return
-    with ThreadPoolExecutor(workers) as pool:
-        ahead: deque[tuple[Block, Future[Scan]]] = deque()
+    ahead: deque[tuple[Block, Future[Scan]]] = deque()
+
+    def first() -> tuple[Block, Scan]:
+        """The first block; while another thread is at it, this one scans blocks that nobody has begun."""
+        for place, (block, scan) in enumerate(ahead):
+            if ahead[0][1].done():
+                break
+            if scan.cancel():
+                ahead[place] = block, Future()
+                ahead[place][1].set_result(types.scan(block.text))
+        block, scan = ahead.popleft()
+        return block, scan.result()
+
+    with ThreadPoolExecutor(workers - 1) as pool:
         for block in blocks:
             ahead.append((block, pool.submit(types.scan, block.text)))
             if len(ahead) > 2 * workers:
-                first, scan = ahead.popleft()
-                yield first, scan.result()
-        for block, scan in ahead:
-            yield block, scan.result()
+                yield first()
+        while ahead:
+            yield first()
 
 
 def _threshold(counts: NDArray[np.int64], least: int, max_types: int) -> int:

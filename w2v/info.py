@@ -11,9 +11,10 @@ import numpy as np
 
 import w2v
 from w2v import native, sniff
+from w2v._kernels import step_for
 from w2v.blocks import opened
 from w2v.settings import processors
-from w2v.train import INSTRUCTION_SETS, instruction_set, step_for
+from w2v.train import INSTRUCTION_SETS, instruction_set
 from w2v.vectors import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -54,6 +55,12 @@ def file_format(path: Path) -> str:
     with opened(path) as (file, _):
         sample = file.read(sniff.SAMPLE)
     return "native" if native.is_native(sample) else f"word2vec {sniff.recognise(path, sample).kind}"
+
+
+def beside_vectors(vectors: KeyedVectors) -> list[str]:
+    """The names of what was loaded beside words and vectors, which only the native format keeps."""
+    counts = [] if vectors.counts is None else ["counts"]
+    return [*counts, *vectors.tensors, *(set(vectors.metadata) - {"format", "version"})]
 
 
 def peak_memory() -> int:

@@ -26,7 +26,8 @@ class Model:
         settings, vocabulary: what the model was made with.
         inputs: float32 (V, D), the word vectors. outputs: float32 (R, D), the output layer's rows.
         figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
-            seconds (of each phase), loss (mean of a prediction, by epoch), pruned (types that fell to max_types).
+            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
+            max_types), cache_reused.
     """
 
     settings: Settings

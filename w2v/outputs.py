@@ -21,17 +21,16 @@ class NegativeSampling:
 
     Attributes:
         negative: negatives drawn for each prediction, K.
-        thresholds: uint32 (V,) and aliases: int32 (V,): cell i gives i for a uniform 32-bit number
-            <= thresholds[i], and aliases[i] otherwise.
+        cells: uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
+            threshold, and the alias otherwise.
     """
 
     negative: int
-    thresholds: NDArray[np.uint32]
-    aliases: NDArray[np.int32]
+    cells: NDArray[np.uint32]
 
     @property
     def rows(self) -> int:
-        return len(self.aliases)
+        return len(self.cells)
 
     @classmethod
     def build(cls, counts: NDArray[np.int64], negative: int, exponent: float = 0.75) -> NegativeSampling:
@@ -44,8 +43,8 @@ class NegativeSampling:
             )
         weights = counts.astype(np.float64) ** exponent
         weights /= weights.mean()
-        layer = cls(negative, np.empty(size, np.uint32), np.empty(size, np.int32))
-        _outputs.fill_alias(weights, layer.thresholds, layer.aliases, np.empty(size, np.int64))
+        layer = cls(negative, np.empty((size, 2), np.uint32))
+        _outputs.fill_alias(weights, layer.cells, np.empty(size, np.int64))
         return layer
 
 

@@ -20,9 +20,7 @@ class Query:
     def formula(self) -> str:
         """What is highest for the answer x."""
         if self.method == "mul":
-            near, far = (
-                " * ".join(f"cos(x, {word})" for word in words) for words in (self.positive, self.negative)
-            )
+            near, far = (" * ".join(f"cos(x, {word})" for word in words) for words in (self.positive, self.negative))
             return f"3CosMul: {near or '1'}{f' / ({far})' if far else ''}, cosines shifted to 0..1"
         if self.negative:
             terms = " + ".join(self.positive) + "".join(f" - {word}" for word in self.negative)

@@ -67,8 +67,8 @@ def choose_negatives(layer: NegativeSampling, random: Random, centre: int) -> li
             if tries < REDRAWS:
                 product = random.draw() * size
                 word = product >> 64
-                if (product & MASK) >> 32 > layer.thresholds[word]:
-                    word = int(layer.aliases[word])
+                if (product & MASK) >> 32 > layer.cells[word, 0]:
+                    word = int(layer.cells[word, 1])
             else:
                 word = (word + 1) % size
             tries += 1
@@ -117,10 +117,10 @@ def train(
     alpha: float,
     min_alpha: float,
     epochs: int,
-    tokens: int,
     seed: int,
 ) -> list[float]:
     """Trains `inputs` and `outputs` in place, as Kernel does with the same arguments; returns its mean losses."""
+    tokens = sum(words[number] >= 0 for number in ids.tolist())
     means = []
     for epoch in range(epochs):
         kept, _ = collect(ids, words, keep, key_of(seed, epoch, SUBSAMPLING))

@@ -104,7 +104,7 @@ class Settings:
         fits = isinstance(value, int) or (kind is float and isinstance(value, float) and math.isfinite(value))
         if not fits or isinstance(value, bool) or value < least or (most is not None and value > most):
             wanted = "a whole number" if kind is int else "a number"
-            limits = f"{least:g} or more" if most is None else f"from {least:g} to {most:g}"
+            limits = f"{least:,} or more" if most is None else f"from {least:,} to {most:,}"
             raise SettingsError(f"{name} {value!r}: it must be {wanted}, {limits}")
 
     @property

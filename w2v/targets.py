@@ -8,26 +8,25 @@ from pathlib import Path
 from w2v.errors import SettingsError, W2VError
 
 
-def check(path: Path, force: bool, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
     """Raise W2VError where `path` cannot be written or, unless `force`, is there already.
 
-    Raises SettingsError where it is one of the `inputs`.
+    Raises SettingsError where it is one of the `others`, files that the same command reads or writes.
     """
-    if path.is_dir():
+    real = Path(os.path.realpath(path))
+    if real in (Path(os.path.realpath(other)) for other in others):
+        raise SettingsError(f"{path} is named for two things: name another output")
+    if real.is_dir():
         raise W2VError(f"{path} is a folder: name a file in it")
-    if path.is_file():
-        if any(Path(name).exists() and path.samefile(name) for name in inputs):
-            raise SettingsError(f"{path} is read, and would be overwritten: name another output")
-        if not force:
-            raise W2VError(f"{path} exists: name another output, or add --force to replace it")
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise W2VError(f"cannot write {path}: folder {folder} does not exist")
-    if path.is_file() or not path.exists():  # neither a device nor a pipe
+    if real.is_file() and not force:
+        raise W2VError(f"{path} exists: name another output, or add --force to replace it")
+    if not real.parent.is_dir():
+        raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
+    if real.is_file() or not real.exists():  # neither a device nor a pipe
         try:
-            tempfile.TemporaryFile(dir=folder).close()
+            tempfile.TemporaryFile(dir=real.parent).close()
         except OSError as error:
-            raise W2VError(f"cannot write in folder {folder}: {error.strerror}") from error
+            raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
 def save(write: Callable[[Path], None], path: Path) -> None:

@@ -95,7 +95,9 @@ def train(
         "words_per_second": run.kernel.tokens_trained / seconds["train"],
         "seconds": seconds,
         "loss": run.kernel.mean_losses.tolist(),
+        "sentences": store.sentences,
         "pruned": store.pruned,
+        "cache_reused": store.reused,
     }
     size = settings.vector_size
     return Model(settings, vocabulary, run.inputs[:, :size], run.outputs[:, :size], figures)
@@ -139,7 +141,6 @@ class Run:
             alpha=settings.start_alpha,
             min_alpha=settings.end_alpha,
             epochs=settings.epochs,
-            tokens=self.tokens,
             seed=settings.seed,
             workers=settings.threads,
             instruction_set=instruction_set(),
@@ -155,6 +156,7 @@ class Run:
             for thread in threads:
                 while thread.is_alive():
                     thread.join(POLL)
+                    self.store.release()
                     tell("train", self.kernel.tokens_trained, total)
         except BaseException:
             self.kernel.stop()

@@ -104,6 +104,8 @@ class Vocabulary:
                 except ValueError as error:
                     raise W2VError(f"{os.fspath(path)}, line {number}: {error}") from None
                 counts[word] = count
+        if not counts:
+            raise W2VError(f"{os.fspath(path)} holds no words")
         if sum(counts.values()) > LARGEST_COUNT:
             raise W2VError(f"{os.fspath(path)}: the counts add up to more than {LARGEST_COUNT}")
         words, numbers = list(counts), np.fromiter(counts.values(), np.int64, len(counts))

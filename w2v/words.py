@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 
+GROUP = 1 << 16  # words decoded at a time
+
 
 class Words(Sequence[str]):
     """V words: `blob`, their UTF-8 bytes end to end, (n,) uint8, and `offsets` into it, (V + 1,) int64."""
@@ -29,6 +31,24 @@ class Words(Sequence[str]):
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def decoded(self, errors: str) -> "Words":
+        """The words with what is not UTF-8 in them replaced or ignored, as `errors` is in bytes.decode."""
+        parts = [
+            Words.of(word.decode("utf-8", errors) for word in self._encoded(start, start + GROUP))
+            for start in range(0, len(self), GROUP)
+        ]
+        lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])
+        return Words(np.concatenate([part.blob for part in parts]), np.cumsum(lengths))
+
+    def first_not_utf8(self) -> bytes:
+        """The first word that is not UTF-8; there must be one."""
+        return next(
+            word
+            for start in range(0, len(self), GROUP)
+            for word in self._encoded(start, start + GROUP)
+            if word.decode(errors="replace").encode() != word
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -52,13 +72,16 @@ class Words(Sequence[str]):
         return self._decode(0, len(self))
 
     def _decode(self, start: int, stop: int) -> list[str]:
+        try:
+            return [word.decode() for word in self._encoded(start, stop)]
+        except UnicodeDecodeError as error:
+            raise W2VError(f"the word {error.object!r} is not valid UTF-8") from error
+
+    def _encoded(self, start: int, stop: int) -> Iterator[bytes]:
         offsets = self.offsets[start : stop + 1]
         if np.any(offsets[1:] < offsets[:-1]):
             raise W2VError("the word offsets are damaged: they must not decrease")
         bounds = offsets.tolist()
         first = bounds[0]
         blob = self.blob[first : bounds[-1]].tobytes()
-        try:
-            return [blob[begin - first : end - first].decode() for begin, end in pairwise(bounds)]
-        except UnicodeDecodeError as error:
-            raise W2VError(f"the word {error.object!r} is not valid UTF-8") from error
+        return (blob[begin - first : end - first] for begin, end in pairwise(bounds))

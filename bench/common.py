@@ -1,0 +1,255 @@
+"""What the benchmark programs share: runs in turn, their figures, the machine's limits, tables and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import math
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.corpus import Corpus
+from w2v.idstore import IdStore, read_corpus
+from w2v.outputs import HierarchicalSoftmax
+from w2v.settings import Settings, processors
+from w2v.train import Run, instruction_set
+from w2v.vocab import Vocabulary
+
+BENCH = Path(__file__).parent
+FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # those of setup.py
+LINE_WORDS = 1000
+BLOCK = 1 << 22  # bytes
+W2V = [sys.executable, "-c", "from w2v.cli import main; main()"]
+LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}
+ROUNDS = 3_000_000  # of 12 multiply-adds: some milliseconds
+
+Spread = dict[str, float]
+
+
+def arguments(documentation: str | None, repeats: int, corpus: bool = False) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if corpus:
+        parser.add_argument("corpus", type=Path, metavar="TEXT")
+        parser.add_argument("--share", type=float, default=1.0, help="first part of the text to train on [%(default)s]")
+    parser.add_argument("--repeats", type=int, default=repeats, help="rounds of alternating runs [%(default)s]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    return parser
+
+
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
+    work()
+    return clock() - start
+
+
+def clock_of(threads: int) -> Callable[[], float]:
+    """One thread is timed by what the processor gave it, so that neighbours do not count; more, by the wall."""
+    return time.process_time if threads == 1 else time.perf_counter
+
+
+def alternate(contestants: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+    """What the contestants return, taking turns: A B C, A B C, … so that all meet the same neighbours."""
+    found: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, work in contestants.items():
+            found[name].append(work())
+    return found
+
+
+def spread(values: Iterable[float], goal: float | None = None) -> Spread:
+    """Median, least and greatest, and what was to be reached."""
+    listed = list(values)
+    figures = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
+    return figures if goal is None else figures | {"goal": goal}
+
+
+def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """The ratio of each round; the rounds' median is steadier than a ratio of medians."""
+    return [a / b for a, b in zip(numerators, denominators, strict=True)]
+
+
+def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
+    """Copy the first `share` of a text, its lines cut after 1000 words."""
+    left, rest = round(share * source.stat().st_size), b""
+    with source.open("rb") as text, target.open("wb") as file:
+        while left > 0 and (block := text.read(min(BLOCK, left))):
+            left -= len(block)
+            block = rest + block
+            end = max(block.rfind(b" "), block.rfind(b"\n")) + 1
+            block, rest = (block[:end], block[end:]) if left > 0 else (block, b"")
+            for line in block.split(b"\n"):
+                words = line.split()
+                for start in range(0, len(words), LINE_WORDS):
+                    file.write(b" ".join(words[start : start + LINE_WORDS]) + b"\n")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus made ready: lines of at most 1000 words, `whole` and its first part.
+
+    `vocabulary` is that of the whole, so that the matrices have their full size however small the part;
+    `store` has the part as ids, and `kept` is how many of its words subsampling leaves, in the mean.
+    """
+
+    whole: Path
+    part: Path
+    vocabulary: Vocabulary
+    store: IdStore
+    kept: float
+
+
+@contextlib.contextmanager
+def prepared(corpus: Path, share: float, settings: Settings) -> Iterator[Text]:
+    with tempfile.TemporaryDirectory() as folder:
+        whole, part = Path(folder) / "whole.txt", Path(folder) / "part.txt"
+        split_lines(corpus, whole)
+        split_lines(whole, part, share)
+        with read_corpus(Corpus(whole), workers=settings.threads) as store:
+            vocabulary = Vocabulary.from_store(store, settings.min_count)
+        with read_corpus(Corpus(part), workers=settings.threads) as store:
+            words = store.remap(vocabulary.words)
+            keep = vocabulary.keep_probabilities(settings.sample)
+            yield Text(whole, part, vocabulary, store, float(store.counts[words >= 0] @ keep[words[words >= 0]]))
+
+
+def training_seconds(
+    settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """The time of training alone, after a look at whether all tokens were trained and something was learnt."""
+    training = Run(settings, vocabulary, store)
+    taken = seconds(lambda: training.go(lambda *_: None), clock)
+    decisions = float(settings.negative + 1)
+    if settings.loss == "hs":
+        weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
+        decisions = float(np.average(HierarchicalSoftmax.build(vocabulary.counts).lengths, weights=weights))
+    assert training.kernel.tokens_trained == settings.epochs * training.tokens, "tokens were left out"
+    assert 0 < training.kernel.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
+    return taken
+
+
+def compiled(*sources: Path) -> ctypes.CDLL:
+    """C sources as a library, made by the system's compiler in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "library.so"
+        includes = ["-I", str(BENCH.parent / "w2v")]
+        command = [os.environ.get("CC", "cc"), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
+        subprocess.run(command, check=True)
+        return ctypes.CDLL(str(library))
+
+
+class Peaks:
+    """The limits of the machine with one instruction set, measured by peaks.c."""
+
+    def __init__(self, name: str) -> None:
+        library, suffix = compiled(BENCH / "peaks.c"), "baseline" if name == "neon" else name
+        self._lanes = LANES[name]
+        self._multiply_adds = library[f"multiply_adds_{suffix}"]
+        self._multiply_adds.argtypes = [ctypes.c_int64, ctypes.c_float, ctypes.c_float]
+        self._move_rows = library[f"move_rows_{suffix}"]
+        self._move_rows.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        self._move_rows.restype = None
+
+    def multiply_adds(self) -> float:
+        """float32 multiply-adds a second of one thread, by its own clock: a neighbour on the core does not count."""
+        return ROUNDS * 12 * self._lanes / seconds(lambda: self._multiply_adds(ROUNDS, 0.999, 0.001), time.thread_time)
+
+    def rows(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], ahead: int) -> float:
+        """Rows read and written a second, a thread for each of the orders, fetched `ahead` rows before."""
+        count, width, at = len(orders[0]) - ahead, matrix.shape[1], matrix.ctypes.data
+        arguments = [(at, width, order.ctypes.data, count, ahead) for order in orders]
+        threads = [threading.Thread(target=self._move_rows, args=each) for each in arguments]
+
+        def move() -> None:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        return len(orders) * count / seconds(move, clock_of(len(orders)))
+
+
+def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
+    """`w2v train` with the options that differ from the defaults."""
+    given = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
+    options = [
+        word
+        for name, value in given.items()
+        for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)])
+    ]
+    return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
+
+
+def run(command: Sequence[str | Path]) -> tuple[str, float]:
+    """What a program prints, and the seconds that its process took."""
+    start = time.perf_counter()
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    wall = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(f"{shlex.join(map(str, command))} failed:\n{done.stderr}")
+    return done.stdout, wall
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].split(":")[1].strip() if lines else model
+    return f"{model}, {processors()} processors, {instruction_set()}, {platform.system()}"
+
+
+def command_line() -> str:
+    """How this program was called, without the folders of its files."""
+    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *(a.rsplit("/", 1)[-1] for a in sys.argv[1:])])
+
+
+def finish(options: argparse.Namespace, title: str, notes: str, **tables: Mapping[str, Spread]) -> None:
+    """Print the tables of name → spread, and write them to the file that --json names."""
+    document: dict[str, Any] = {"title": title, "notes": notes, "command": command_line(), "machine": machine()}
+    document |= {"repeats": options.repeats, **tables}
+    print(markdown(document))
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """The tables of a benchmark's JSON: every member that maps names to figures with a median."""
+    lines = [f"### {document['title']}", ""] if "title" in document else []
+    if "command" in document:
+        lines += [f"`{document['command']}`", ""]
+    for name, rows in document.items():
+        if isinstance(rows, dict) and rows and all(isinstance(row, dict) and "median" in row for row in rows.values()):
+            body = [
+                [label, *(number(row[key]) for key in ("median", "low", "high")), number(row.get("goal"))]
+                for label, row in rows.items()
+            ]
+            lines += [table([name.replace("_", " "), "median", "low", "high", "goal"], body), ""]
+    return "\n".join([*lines, *filter(None, [document.get("notes"), document.get("machine")])])
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])

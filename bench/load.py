@@ -1,0 +1,73 @@
+"""How fast do vector files load? Against `cat file > /dev/null` (warm) and gensim.
+
+    python bench/load.py [FILE.bin] [--rows 830000] [--columns 300] [--repeats 9] [--json FILE]
+
+Without FILE a random one of about 1 GB is made in a temporary folder, which also takes a native copy. What is loaded is
+first compared with what was written, and with what gensim loads; then all take turns.
+"""
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import alternate, arguments, finish, quotients, seconds, spread
+from gensim.models import KeyedVectors
+
+import w2v
+
+
+def main() -> None:
+    parser = arguments(__doc__, repeats=9)
+    parser.add_argument("file", nargs="?", type=Path, help="a word2vec binary file")
+    parser.add_argument("--rows", type=int, default=830_000)
+    parser.add_argument("--columns", type=int, default=300)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.file or random_file(Path(folder), options.rows, options.columns)
+        native = Path(folder) / "native.safetensors"
+        validate(path, native)
+        times = alternate(
+            {
+                "cat": lambda: seconds(lambda: subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)),
+                "w2v, binary": lambda: seconds(lambda: w2v.load(path)),
+                "w2v, native": lambda: seconds(lambda: w2v.load(native)),
+                "w2v, native memory-mapped": lambda: seconds(lambda: w2v.load(native, mmap=True)),
+            },
+            options.repeats,
+        )
+        times["gensim, binary (once)"] = [seconds(lambda: by_gensim(path))]
+        ratio = spread(quotients(times["w2v, binary"], times["cat"]), goal=3)
+        finish(
+            options,
+            "Loading",
+            f"{path.stat().st_size / 1e9:.2f} GB. Goals: at most 3 times cat; memory-mapped in 0.01 s.",
+            seconds={name: spread(found) for name, found in times.items()},
+            ratio={"w2v, binary / cat": ratio},
+        )
+
+
+def random_file(folder: Path, rows: int, columns: int) -> Path:
+    vectors = np.random.default_rng(1).standard_normal((rows, columns), dtype=np.float32)
+    path = folder / "random.bin"
+    w2v.KeyedVectors([f"{row * 2654435761 % (1 << 32):x}" for row in range(rows)], vectors).save(path)
+    assert np.array_equal(w2v.load(path).vectors, vectors), "what is loaded is not what was written"
+    return path
+
+
+def validate(path: Path, native: Path) -> None:
+    """Write the native copy, after a look at whether gensim loads the same; the copy must hold the same too."""
+    expected = w2v.load(path)
+    expected.save(native)
+    for other in (by_gensim(path), w2v.load(native), w2v.load(native, mmap=True)):
+        assert other.index_to_key == expected.index_to_key, "other words"
+        assert np.array_equal(other.vectors, expected.vectors), "other vectors"
+
+
+def by_gensim(path: Path) -> Any:
+    return KeyedVectors.load_word2vec_format(str(path), binary=True)
+
+
+if __name__ == "__main__":
+    main()

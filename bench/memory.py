@@ -1,0 +1,76 @@
+"""How much memory does training take?
+
+    python bench/memory.py TEXT [--repeats 1] [--json FILE]
+
+A whole process of `w2v train`, 300 dimensions, one epoch, watched while it runs. Its own memory (anonymous) is held to
+the goal: two matrices, the vocabulary and 64 MB. The system counts pages of mapped files, the ids among them, as
+resident too as long as nothing else wants their place: the peak with them is shown beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import arguments, finish, spread, w2v_command
+from peers import BASE
+
+import w2v
+
+MEGABYTE = 1e6
+PERIOD = 0.005  # seconds between looks
+WIDTH = 304  # floats of a row of 300, padded
+
+
+def watched(command: list[str]) -> tuple[dict[str, int], int]:
+    """The most bytes that /proc/PID/status names while the command runs, and the peak that it prints itself."""
+    most = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            if status.exists():
+                for name, _, value in (line.partition(":") for line in status.read_text().splitlines()):
+                    if name in most:
+                        most[name] = max(most[name], 1024 * int(value.split()[0]))
+            time.sleep(PERIOD)
+        printed = process.communicate()[0]
+    if process.returncode:
+        sys.exit("w2v train failed")
+    return most, int(json.loads(printed)["peak_memory_bytes"])
+
+
+def main() -> None:
+    parser = arguments(__doc__, 1)
+    parser.add_argument("corpus", type=Path, metavar="TEXT")
+    options = parser.parse_args()
+    if not Path("/proc/self/status").exists():
+        sys.exit("bench/memory.py watches /proc, which this system does not have")
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "model.bin"
+        for _ in range(options.repeats):
+            runs.append(watched(w2v_command(BASE, options.corpus, output)))
+        words = w2v.load(output).index_to_key
+    matrices = 2 * len(words) * WIDTH * 4
+    vocabulary = sum(sys.getsizeof(word) + 8 + 8 for word in words)  # a reference and a count beside each
+    limit = matrices + vocabulary + 64 * MEGABYTE
+    peaks = {
+        "own memory": spread(most["RssAnon"] / MEGABYTE for most, _ in runs),
+        "pages of files": spread(most["RssFile"] / MEGABYTE for most, _ in runs),
+        "both at once": spread(own / MEGABYTE for _, own in runs),
+        "two matrices": spread([matrices / MEGABYTE]),
+        "vocabulary": spread([vocabulary / MEGABYTE]),
+    }
+    shares = {
+        "own memory / goal": spread((most["RssAnon"] / limit for most, _ in runs), 1),
+        "both / goal": spread(own / limit for _, own in runs),
+    }
+    finish(options, "Peak memory", "Whole process; a goal of at most 1.", megabytes=peaks, shares=shares)
+
+
+if __name__ == "__main__":
+    main()

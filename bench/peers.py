@@ -1,0 +1,143 @@
+"""The peers: how gensim, fastText, word2vec.c and pWord2Vec are run with the settings of ours.
+
+    python bench/peers.py TEXT OUTPUT --mode corpus_file|iterable [--NAME VALUE ...]
+
+As a program: gensim from a text file to a vector file, the figures as JSON as `w2v train --json` prints them. Its
+options are the names of Settings. gensim cuts sentences at 10,000 words and takes its work in lines, so TEXT has to
+have lines: split_lines makes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from common import BENCH, seconds
+
+from w2v.info import peak_memory
+from w2v.settings import Settings
+from w2v.vocab import Vocabulary
+
+MODES = ("corpus_file", "iterable")
+BASE = Settings(vector_size=300, window=5, negative=5, sample=1e-4, min_count=5, epochs=1, workers=2)
+CONFIGURATIONS = {
+    "sg-ns-300": BASE,
+    "sg-ns-100": replace(BASE, vector_size=100),
+    "sg-hs-300": replace(BASE, loss="hs"),
+    "cbow-ns-300": replace(BASE, model="cbow"),
+    "cbow-hs-300": replace(BASE, model="cbow", loss="hs"),
+}
+FASTTEXT = """
+import fasttext, sys
+name, loss, size, window, negative, sample, least, epochs, threads, alpha, source, target = sys.argv[1:]
+model = fasttext.train_unsupervised(
+    source, model=name, loss=loss, dim=int(size), ws=int(window), neg=int(negative), t=float(sample),
+    minCount=int(least), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=0, maxn=0, verbose=0)
+model.save_model(target)
+"""
+
+
+def untrained_gensim(settings: Settings) -> Any:
+    from gensim.models import Word2Vec
+
+    return Word2Vec(
+        sg=int(settings.model == "skipgram"),
+        hs=int(settings.loss == "hs"),
+        negative=settings.negative if settings.loss == "ns" else 0,
+        vector_size=settings.vector_size,
+        window=settings.window,
+        min_count=settings.min_count,
+        sample=settings.sample,
+        alpha=settings.start_alpha,
+        min_alpha=settings.end_alpha,
+        epochs=settings.epochs,
+        workers=settings.threads,
+        seed=settings.seed,
+    )
+
+
+def source_of(mode: str, text: Path) -> dict[str, Any]:
+    """The argument that names the text in gensim's two modes."""
+    from gensim.models.word2vec import LineSentence
+
+    return {"corpus_file": str(text)} if mode == "corpus_file" else {"corpus_iterable": LineSentence(str(text))}
+
+
+class Gensim:
+    """gensim's training alone, with a vocabulary that is given to it."""
+
+    def __init__(self, settings: Settings, vocabulary: Vocabulary, text: Path, words: int, trained: float) -> None:
+        """`words` stand in the text; subsampling leaves about `trained` of them, which is checked."""
+        self.text, self.words, self.trained = text, words, trained
+        self.lines = text.read_bytes().count(b"\n")
+        self.model = untrained_gensim(settings)
+        counts = dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True))
+        self.model.build_vocab_from_freq(counts, corpus_count=self.lines)
+
+    def seconds(self, mode: str) -> float:
+        """The time for all the words; its file mode reads on to the end of a batch, some more than those."""
+        source = source_of(mode, self.text)
+        start = time.perf_counter()
+        trained, raw = self.model.train(**source, total_words=self.words, total_examples=self.lines, epochs=1)
+        taken = time.perf_counter() - start
+        share = raw / self.words
+        assert 0.99 < share < 1.05, f"gensim read {raw} words of {self.words}"
+        assert abs(trained / (share * self.trained) - 1) < 0.03, f"gensim trained {trained} of {raw} words"
+        return taken / float(share)
+
+
+def binary_command(tool: str, path: str, settings: Settings, text: Path, output: Path) -> list[str]:
+    """The command line of word2vec.c, pWord2Vec or fastText (whose `path` is the Python that has it)."""
+    values = {
+        "size": settings.vector_size, "window": settings.window, "negative": settings.negative,
+        "sample": settings.sample, "min-count": settings.min_count, "iter": settings.epochs,
+        "threads": settings.threads, "alpha": settings.start_alpha, "train": text, "output": output, "binary": 1,
+    }  # fmt: skip
+    if tool == "fasttext":
+        order = ("size", "window", "negative", "sample", "min-count", "iter", "threads", "alpha", "train", "output")
+        return [path, "-c", FASTTEXT, settings.model, settings.loss, *(str(values[name]) for name in order)]
+    if tool == "word2vec":
+        values |= {"cbow": int(settings.model == "cbow"), "hs": int(settings.loss == "hs")}
+        values["negative"] = settings.negative if settings.loss == "ns" else 0
+    return [path, *(word for name, value in values.items() for word in (f"-{name}", str(value)))]
+
+
+def gensim_command(settings: Settings, mode: str, text: Path, output: Path) -> list[str]:
+    given = {name: value for name, value in settings.as_dict().items() if value is not None}
+    options = [word for name, value in given.items() for word in (f"--{name}", json.dumps(value))]
+    return [sys.executable, str(BENCH / "peers.py"), str(text), str(output), "--mode", mode, *options]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--mode", choices=MODES, default="corpus_file")
+    for field in fields(Settings):
+        parser.add_argument(f"--{field.name}", type=json.loads, default=argparse.SUPPRESS)
+    options = vars(parser.parse_args())
+    text, output, mode = options.pop("text"), options.pop("output"), options.pop("mode")
+    settings = Settings(**options)
+    start = time.perf_counter()
+    model, source = untrained_gensim(settings), source_of(mode, text)
+    read = seconds(lambda: model.build_vocab(**source))
+    counts = {"total_words": model.corpus_total_words, "total_examples": model.corpus_count}
+    train = seconds(lambda: model.train(**source, **counts, epochs=settings.epochs))
+    save = seconds(lambda: model.wv.save_word2vec_format(str(output), binary=True))
+    result = {
+        "output": str(output),
+        "vocabulary_size": len(model.wv),
+        "words_per_second": model.corpus_total_words * settings.epochs / train,
+        "seconds": {"read": read, "train": train, "save": save, "total": time.perf_counter() - start},
+        "peak_memory_bytes": peak_memory(),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

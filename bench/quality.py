@@ -1,0 +1,125 @@
+"""How good are the vectors of each model, over several seeds, beside those of the unfused form and of gensim?
+
+    python bench/quality.py TEXT --questions FILE --pairs FILE … --json FILE [--only sg-ns …] [--tools w2v …]
+                            [--seeds 1 2 3] [--alpha A] [--epochs 5] [--cbow-gradient corrected|faithful]
+    python bench/quality.py --table FILE
+
+300 dimensions, window 5, negative 5, sample 1e-4, min_count 5, two threads. Every run is a process of its own, so time
+and memory are those of the whole of it. The tools: `w2v`; `per-pair`, ours where every context word takes a step by
+itself as in word2vec.c (CBOW takes one step a window anyway, so there is none for it); `gensim`, from the text in lines
+of 1000 words, with the same alpha. Runs are added to the JSON file; one that is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from common import W2V, command_line, machine, run, split_lines, table, w2v_command
+from peers import BASE, MODES, gensim_command
+
+from w2v.settings import Settings
+
+CONFIGURATIONS = {
+    "sg-ns": BASE,
+    "sg-hs": replace(BASE, loss="hs"),
+    "cbow-ns": replace(BASE, model="cbow"),
+    "cbow-hs": replace(BASE, model="cbow", loss="hs"),
+}
+TOOLS = ("w2v", "per-pair", "gensim")
+GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs over several seeds have in common
+
+
+def measure(command: list[str], model: Path, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
+    """One run's figures: accuracies in percent, Spearman's correlations × 100, seconds, megabytes."""
+    printed, wall = run(command)
+    analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
+    scores = {"semantic": analogy["semantic"], "syntactic": analogy["syntactic"], "total": analogy["accuracy"]}
+    for path in pairs:
+        scores[path.stem] = json.loads(run([*W2V, "similarity", model, path, "--json"])[0])["spearman"]
+    figures = {name: None if value is None else round(100 * value, 3) for name, value in scores.items()}
+    return figures | {"seconds": round(wall, 2), "peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
+
+
+def quality_markdown(document: dict[str, Any]) -> str:
+    """A row for each configuration and tool: mean over the seeds ± half of what lies between the extremes."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for made in document["runs"]:
+        groups.setdefault(tuple(made[name] for name in GROUP), []).append(made["figures"])
+    columns = list(dict.fromkeys(name for runs in groups.values() for figures in runs for name in figures))
+    rows = []
+    for group, runs in sorted(groups.items(), key=lambda each: (list(CONFIGURATIONS).index(each[0][0]), each[0][1:])):
+        cells = []
+        for name in columns:
+            values = [figures[name] for figures in runs if figures.get(name) is not None]
+            half = (max(values) - min(values)) / 2 if values else 0
+            cells.append(f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else "")
+        rows.append([*map(str, group), str(len(runs)), *cells])
+    commands = [line for command in document["commands"] for line in (f"`{command}`", "")]
+    notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of what they span."
+    lines = ["### Quality", "", *commands, table([*GROUP, "seeds", *columns], rows), "", notes, document["machine"]]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser.add_argument("--questions", type=Path)
+    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
+    parser.add_argument("--only", nargs="+", choices=list(CONFIGURATIONS), default=list(CONFIGURATIONS))
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=["w2v", "per-pair"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--alpha", type=float, help="[that of w2v for the model and loss]")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--cbow-gradient", choices=["corrected", "faithful"], default="corrected")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--table", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.table:
+        print(quality_markdown(json.loads(options.table.read_text())))
+        return
+    if not (options.corpus and options.questions and options.json):
+        parser.error("TEXT, --questions and --json are needed, or --table")
+
+    document: dict[str, Any] = {"corpus": options.corpus.name, "machine": machine(), "commands": [], "runs": []}
+    if options.json.exists():
+        document |= json.loads(options.json.read_text())
+    if document["corpus"] != options.corpus.name:
+        parser.error(f"{options.json} holds runs on {document['corpus']}: name another file")
+    document["commands"] = list(dict.fromkeys([*document["commands"], command_line()]))
+    made = [{name: value for name, value in each.items() if name != "figures"} for each in document["runs"]]
+    with tempfile.TemporaryDirectory() as name:
+        model, lines = Path(name) / "model.bin", Path(name) / "lines.txt"
+        for only, tool, seed in itertools.product(options.only, options.tools, options.seeds):
+            settings: Settings = replace(
+                CONFIGURATIONS[only],
+                per_pair=tool == "per-pair",
+                alpha=options.alpha,
+                epochs=options.epochs,
+                seed=seed,
+                cbow_gradient=options.cbow_gradient,
+            )
+            gradient = "" if tool == "gensim" or settings.model != "cbow" else settings.cbow_gradient
+            key = {"configuration": only, "tool": tool, "alpha": settings.start_alpha, "epochs": settings.epochs}
+            key |= {"gradient": gradient, "seed": seed}
+            if key in made or (tool == "per-pair" and settings.model == "cbow"):
+                continue
+            if tool == "gensim" and not lines.exists():
+                split_lines(options.corpus, lines)
+            commands = {"gensim": gensim_command(settings, MODES[1], lines, model)}
+            command = commands.get(tool, w2v_command(settings, options.corpus, model))
+            figures = measure(command, model, options.questions, options.pairs)
+            document["runs"].append({**key, "figures": figures})
+            options.json.write_text(json.dumps(document, indent=2) + "\n")
+            print(only, tool, f"alpha {settings.start_alpha:g} seed {seed}:", figures, flush=True)
+    print(quality_markdown(document))
+
+
+if __name__ == "__main__":
+    main()

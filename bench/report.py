@@ -1,0 +1,74 @@
+"""The tables of what the other programs have measured, as Markdown, and one picture of it.
+
+    python bench/report.py FILE.json FILE.json … [--picture bench/speed.svg] > tables.md
+
+Files come from --json of any of them; the picture takes those of train.py, step.py and limit.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from common import markdown
+from quality import quality_markdown
+
+OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8")
+
+
+def draw(documents: list[dict[str, Any]], picture: Path) -> None:
+    """Left: words a second by configuration, ours and the peers'. Right: fractions of the measured limits."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "w2v"  # the same figures, the same file
+    from matplotlib import pyplot
+
+    speeds: dict[str, dict[str, float]] = {}
+    fractions: dict[str, float] = {}
+    for document in documents:
+        for label, row in document.get("raw_words_a_second", {}).items():
+            configuration, _, who = label.rpartition(", ")
+            if document["title"] == "Training":
+                speeds.setdefault(configuration, {})[who] = row["median"] / 1e6
+        for label, row in document.get("fraction_of_the_peak", {}).items():
+            fractions[f"step, {label}"] = row["median"]
+        for label, row in document.get("fraction", {}).items():
+            if label.endswith("lower limit"):
+                fractions[f"training, {label.partition(',')[0]}"] = row["median"]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=[3, 2])
+    peers = list(dict.fromkeys(who for row in speeds.values() for who in row))
+    for place, who in enumerate(peers):
+        at = [k + (place - (len(peers) - 1) / 2) * 0.8 / len(peers) for k in range(len(speeds))]
+        color = OURS if who == "w2v" else THEIRS[place - 1]
+        bars = left.bar(at, [row.get(who, 0) for row in speeds.values()], 0.75 / len(peers), color=color, label=who)
+        left.bar_label(bars, fmt="%.2g", fontsize=7)
+    left.set_xticks(range(len(speeds)), list(speeds))
+    left.set_ylabel("million words of text a second, two threads")
+    left.legend(frameon=False)
+    bars = right.barh(list(fractions), list(fractions.values()), color=OURS)
+    right.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
+    right.invert_yaxis()
+    right.set_xlim(0, 1.1)
+    right.set_xlabel("fraction of the measured limit, one thread")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    documents = [{"title": path.stem, **json.loads(path.read_text())} for path in options.files]
+    for document in documents:
+        print(quality_markdown(document) if isinstance(document.get("runs"), list) else markdown(document), end="\n\n")
+    if options.picture:
+        draw(documents, options.picture)
+
+
+if __name__ == "__main__":
+    main()

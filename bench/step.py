@@ -1,0 +1,119 @@
+"""How near to the processor's limit is the step alone, its rows in cache?
+
+    python bench/step.py [--size 300] [--rows 24] [--repeats 30] [--json FILE]
+
+For each instruction set that this machine runs: calls of the step on rows drawn at random from a pool of --rows inputs
+and as many outputs, in turn with the same set's multiply-add peak. 6 inputs × 6 outputs is the mean window; the other
+shape draws the number of inputs for each call as windows of 5 do: 2, 4, 6, 8 or 10. The limit is 3 · inputs · outputs ·
+size multiply-adds, size rounded up to whole registers. Goal: 90% of it at 6 × 6.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from functools import partial
+
+import numpy as np
+from common import BENCH, LANES, Peaks, Spread, alternate, arguments, compiled, finish, quotients, seconds, spread
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v._kernels import step_for
+from w2v.train import INSTRUCTION_SETS
+
+OUTPUTS = 6
+MOST = 32  # rows of either side in one call
+SHAPES = 1024  # calls until the choices repeat
+CALLS = 20_000
+SHAPE_NAMES = ("6 × 6", "2 to 10 × 6")
+
+
+class Steps:
+    """Calls of the step: who is input and output, drawn beforehand."""
+
+    def __init__(self, library: ctypes.CDLL, name: str, size: int, rows: int, inputs: NDArray[np.int32]) -> None:
+        random = np.random.default_rng(1)
+        self.function, self.name, self.inputs, self.size = library.take_steps, name.encode(), inputs, size
+        self.function.restype = ctypes.c_double
+        self.pool = memory.aligned_rows(2 * rows, size)
+        self.pool[:, :size] = random.normal(0, 0.1, (2 * rows, size))
+        self.choices = np.zeros((SHAPES, 2, MOST), np.int32)
+        for choice in self.choices:
+            choice[0, : min(rows, MOST)] = random.permutation(rows)[:MOST]
+            choice[1, : min(rows, MOST)] = rows + random.permutation(rows)[:MOST]
+        self.target, self.offset = memory.aligned_rows(2, 16)  # one panel holds all columns
+        self.target[0], self.offset[OUTPUTS:] = 1, 1e30
+        self.scratch = memory.empty((1 << 16,))
+
+    def take(self, calls: int, alpha: float = 1e-6) -> float:
+        """The loss of these calls."""
+        arrays = (self.pool, self.choices, self.inputs, self.target, self.offset, self.scratch)
+        pool, choices, inputs, target, offset, scratch = (ctypes.c_void_p(array.ctypes.data) for array in arrays)
+        width, count = (ctypes.c_int64(n) for n in (self.pool.shape[1], len(self.inputs)))
+        return float(
+            self.function(self.name, pool, width, choices, inputs, count, ctypes.c_int64(OUTPUTS),
+                          ctypes.c_float(alpha), target, offset, scratch, ctypes.c_int64(calls))
+        )  # fmt: skip
+
+    def validate(self) -> None:
+        """Hold some steps to NumPy in double precision."""
+        pool, loss, alpha, calls = self.pool.astype(np.float64), 0.0, 0.05, 40
+        for (inputs, outputs), n in zip(self.choices[:calls], self.inputs, strict=False):
+            x, y = pool[inputs[:n]], pool[outputs[:OUTPUTS]]
+            scores = x @ y.T
+            error = alpha * (self.target[:OUTPUTS] - 1 / (1 + np.exp(-scores)))
+            loss += float((np.log1p(np.exp(scores)) - self.target[:OUTPUTS] * scores).sum())
+            pool[inputs[:n]], pool[outputs[:OUTPUTS]] = x + error @ y, y + error.T @ x
+        found = self.take(calls, alpha)
+        np.testing.assert_allclose(self.pool, pool, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found, loss, rtol=1e-5)
+
+    def multiply_adds(self) -> float:
+        """Those that one call needs, in the mean."""
+        lanes = LANES[self.name.decode()]
+        return 3 * float(self.inputs.mean()) * OUTPUTS * -(-self.size // lanes) * lanes
+
+    def nanoseconds(self) -> float:
+        return seconds(lambda: self.take(CALLS), time.thread_time) / CALLS * 1e9
+
+
+def main() -> None:
+    parser = arguments(__doc__, 30)
+    parser.add_argument("--size", type=int, default=300)
+    parser.add_argument("--rows", type=int, default=24)
+    options = parser.parse_args()
+    if options.rows < 10:
+        parser.error("--rows must be 10 or more")
+    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "_step.c")
+    mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)
+    times: dict[str, Spread] = {}
+    peaks: dict[str, Spread] = {}
+    fractions: dict[str, Spread] = {}
+    for name in filter(step_for, INSTRUCTION_SETS):
+        contestants = {"peak": Peaks(name).multiply_adds}
+        work = {}
+        for shape, inputs in zip(SHAPE_NAMES, (np.full(SHAPES, 6, np.int32), mixed), strict=True):
+            steps = work[shape] = Steps(library, name, options.size, options.rows, inputs)
+            steps.validate()
+            contestants[shape] = partial(Steps.nanoseconds, steps)
+        found = alternate(contestants, options.repeats)
+        peaks[name] = spread(peak / 1e9 for peak in found["peak"])
+        for shape, steps in work.items():
+            assert np.isfinite(steps.pool).all(), "rows without meaning"
+            limits = [steps.multiply_adds() / peak * 1e9 for peak in found["peak"]]
+            times[f"{name}, {shape}"] = spread(found[shape])
+            goal = 0.9 if shape == SHAPE_NAMES[0] and not fractions and options.size == 300 else None
+            fractions[f"{name}, {shape}"] = spread(quotients(limits, found[shape]), goal)
+    finish(
+        options,
+        "The step alone",
+        f"One thread, timed by its own clock; size {options.size}, {2 * options.rows} rows in cache.",
+        nanoseconds_of_a_step=times,
+        giga_multiply_adds_a_second_at_the_peak=peaks,
+        fraction_of_the_peak=fractions,
+    )
+
+
+if __name__ == "__main__":
+    main()

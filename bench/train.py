@@ -1,0 +1,119 @@
+"""How fast is training beside that of the peers?
+
+    python bench/train.py TEXT [--only sg-ns-300 … whole] [--share 0.25] [--repeats 3] [--json FILE]
+                          [--word2vec PATH] [--pword2vec PATH] [--fasttext PYTHON]
+
+Training alone, for each configuration: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads. Ours
+reads ids; gensim reads the text in both of its modes, the faster of which counts, with the vocabulary given to it.
+`whole` is the whole process, from text file to vector file, skip-gram, negative sampling, 300 dimensions.
+
+gensim cuts sentences at 10,000 words, so the text is copied in lines of 1000 words to a temporary folder, and both
+train on that. --share takes its first part alone for training; the vocabulary is still that of all. The other peers
+train all of it; their training alone is what a second epoch adds. Speeds are words of the text a second ("raw", all
+words) and words that subsampling leaves ("trained").
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from common import (
+    Spread,
+    Text,
+    alternate,
+    arguments,
+    finish,
+    prepared,
+    quotients,
+    run,
+    spread,
+    training_seconds,
+    w2v_command,
+)
+from peers import BASE, CONFIGURATIONS, MODES, Gensim, binary_command, gensim_command
+
+from w2v.settings import Settings
+
+GOALS = {"sg-ns-300": 10, "sg-ns-100": 14, "sg-hs-300": 6, "cbow-ns-300": 4, "cbow-hs-300": 4, "whole": 8}
+TOOLS = ("word2vec", "pword2vec", "fasttext")
+
+
+def epoch_seconds(tool: str, path: str, settings: Settings, text: Text, folder: Path) -> float:
+    """What a second epoch adds to a program's time, for as many words as the part has."""
+    commands = [
+        binary_command(tool, path, replace(settings, epochs=epochs), text.whole, folder / tool) for epochs in (1, 2)
+    ]
+    one, two = (run(command)[1] for command in commands)
+    return (two - one) * text.part.stat().st_size / text.whole.stat().st_size
+
+
+def wall_seconds(command: list[str]) -> float:
+    return run(command)[1]
+
+
+def whole_seconds(command: list[str], vocabulary_size: int) -> float:
+    printed, wall = run(command)
+    assert json.loads(printed)["vocabulary_size"] == vocabulary_size, "another vocabulary"
+    return wall
+
+
+def main() -> None:
+    parser = arguments(__doc__, 3, corpus=True)
+    parser.add_argument("--only", nargs="+", choices=list(GOALS), default=list(GOALS))
+    for tool in TOOLS:
+        parser.add_argument(f"--{tool}")
+    options = parser.parse_args()
+    binaries = {tool: vars(options)[tool] for tool in TOOLS if vars(options)[tool]}
+    raw: dict[str, Spread] = {}
+    trained: dict[str, Spread] = {}
+    ratios: dict[str, Spread] = {}
+    walls: dict[str, Spread] = {}
+    with tempfile.TemporaryDirectory() as name, prepared(options.corpus, options.share, BASE) as text:
+        folder = Path(name)
+        for only in options.only:
+            settings = CONFIGURATIONS.get(only, BASE)
+            work: dict[str, Callable[[], float]] = {}
+            if only == "whole":
+                size = len(text.vocabulary)
+                work["w2v"] = partial(whole_seconds, w2v_command(settings, options.corpus, folder / "w2v.bin"), size)
+                for mode in MODES:
+                    command = gensim_command(settings, mode, text.whole, folder / "gensim.bin")
+                    work[f"gensim {mode}"] = partial(whole_seconds, command, size)
+            else:
+                work["w2v"] = partial(training_seconds, settings, text.vocabulary, text.store)
+                gensim = Gensim(settings, text.vocabulary, text.part, text.store.tokens, text.kept)
+                work |= {f"gensim {mode}": partial(gensim.seconds, mode) for mode in MODES}
+            for tool, path in binaries.items():
+                if tool != "pword2vec" or (settings.model, settings.loss) == ("skipgram", "ns"):
+                    command = binary_command(tool, path, settings, text.whole, folder / tool)
+                    alone = partial(epoch_seconds, tool, path, settings, text, folder)
+                    work[tool] = partial(wall_seconds, command) if only == "whole" else alone
+            found = alternate(work, options.repeats)
+            best = min((f"gensim {mode}" for mode in MODES), key=lambda peer: spread(found[peer])["median"])
+            ratios[f"{only}, {best}"] = spread(quotients(found[best], found["w2v"]), GOALS[only])
+            for tool in binaries.keys() & found.keys():
+                ratios[f"{only}, {tool}"] = spread(quotients(found[tool], found["w2v"]))
+            for who, times in found.items():
+                if only == "whole":
+                    walls[who] = spread(times)
+                else:
+                    raw[f"{only}, {who}"] = spread(text.store.tokens / taken for taken in times)
+                    trained[f"{only}, {who}"] = spread(text.kept / taken for taken in times)
+    finish(
+        options,
+        "Training",
+        "Two threads. Ratios: how many times as fast as the peer, gensim in the faster of its modes.",
+        raw_words_a_second=raw,
+        trained_words_a_second=trained,
+        seconds_of_the_whole_process=walls,
+        ratios=ratios,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What the whole-program tests share: a small sample corpus, and a model trained on it."""
+
+from pathlib import Path
+
+import pytest
+
+import w2v
+from data import make
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text of 300,000 words."""
+    path = tmp_path_factory.mktemp("sample") / "corpus.txt"
+    path.write_text("".join(make.corpus(300_000, seed=1)), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(sample: Path) -> Path:
+    """A model of that text, with all that the native format keeps."""
+    path = sample.with_name("model.safetensors")
+    w2v.train(sample, epochs=3, vector_size=50, alpha=0.1).save(path)
+    return path

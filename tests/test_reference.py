@@ -1,0 +1,241 @@
+"""The mathematics: the changes that training makes are minus alpha times the gradient of the loss that it reports.
+
+The loss is written here once more, from its definition, and differentiated numerically in float64.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from w2v import reference
+from w2v.outputs import HierarchicalSoftmax, NegativeSampling, OutputLayer
+
+COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
+WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown
+IDS = np.array([3, 8, 5, 8, 2, 0, 7, 1, 9, 4, 6, 3, 3, 7, 0, 5], np.uint32)
+SENTENCES = [[0, 1, 2, 1, 4], [5, 3, 6, 0, 0, 5], [2]]  # IDS in words
+WINDOW = 2
+SEED = 11
+DIMENSIONS = 3
+MODELS: list[dict[str, bool]] = [
+    {"cbow": False, "per_pair": False},
+    {"cbow": False, "per_pair": True},
+    {"cbow": True, "per_pair": False},
+]
+LAYERS = {"ns": NegativeSampling.build(COUNTS, 3), "hs": HierarchicalSoftmax.build(COUNTS)}
+
+Matrix = np.ndarray
+
+
+@pytest.fixture
+def matrices() -> tuple[Matrix, Matrix]:
+    random = np.random.default_rng(7)
+    return random.normal(0, 0.7, (len(COUNTS), DIMENSIONS)), random.normal(0, 0.7, (len(COUNTS), DIMENSIONS))
+
+
+def train(inputs: Matrix, outputs: Matrix, layer: OutputLayer, alpha: float, **settings: Any) -> list[float]:
+    """Trains in place, by default for an epoch at a learning rate that stays."""
+    defaults = {
+        "ids": IDS, "words": WORDS, "keep": np.full(len(COUNTS), 2**32 - 1, np.uint32), "cbow": False,
+        "corrected": True, "window": WINDOW, "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
+        "epochs": 1, "seed": SEED,
+    }  # fmt: skip
+    arguments = defaults | settings
+    return reference.train(inputs=inputs, outputs=outputs, layer=layer, alpha=alpha, **arguments)
+
+
+def changes(matrices: tuple[Matrix, Matrix], layer: OutputLayer, **settings: Any) -> tuple[Matrix, Matrix]:
+    """What training changes, over alpha: so small an alpha that no step sees what those before it have changed."""
+    alpha = 1e-8
+    inputs, outputs = (matrix.copy() for matrix in matrices)
+    train(inputs, outputs, layer, alpha, **settings)
+    return (inputs - matrices[0]) / alpha, (outputs - matrices[1]) / alpha
+
+
+def windows() -> Iterator[tuple[int, list[int]]]:
+    """Each centre word and its context words."""
+    for sentence in SENTENCES:
+        for at, centre in enumerate(sentence):
+            context = sentence[max(0, at - WINDOW) : at] + sentence[at + 1 : at + 1 + WINDOW]
+            if context:
+                yield centre, context
+
+
+def log_sigmoid(score: float) -> float:
+    return -float(np.log1p(np.exp(-score)))
+
+
+def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: int, drawn: list[int]) -> float:
+    """−log p of the centre word given one input row, by its definition."""
+    if isinstance(layer, NegativeSampling):
+        word, *negatives = drawn
+        assert word == centre
+        return -log_sigmoid(outputs[word] @ row) - sum(log_sigmoid(-outputs[k] @ row) for k in negatives)
+    path = range(layer.starts[centre], layer.starts[centre + 1])
+    return -sum(log_sigmoid((1 - 2 * layer.codes[b]) * (outputs[layer.nodes[b]] @ row)) for b in path)
+
+
+def losses(inputs: Matrix, outputs: Matrix, layer: OutputLayer, *, cbow: bool, per_pair: bool) -> list[float]:
+    """The loss of each prediction in the corpus, with the negatives that training draws."""
+    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0))
+    found = []
+    for centre, context in windows():
+        drawn: list[int] = []
+        rows = [inputs[context].mean(axis=0)] if cbow else list(inputs[context])
+        for turn, row in enumerate(rows):
+            if isinstance(layer, NegativeSampling) and (turn == 0 or per_pair):
+                drawn = reference.choose_negatives(layer, random, centre)
+            found.append(prediction_loss(row, outputs, layer, centre, drawn))
+    return found
+
+
+def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
+    """Central differences of `function` by the elements of `matrix`, which it reads."""
+    result, size = np.empty_like(matrix), 1e-5
+    for at, value in np.ndenumerate(matrix):
+        matrix[at] = value + size
+        above = function()
+        matrix[at] = value - size
+        result[at] = (above - function()) / (2 * size)
+        matrix[at] = value
+    return result
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", LAYERS)
+def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]) -> None:
+    moved = changes(matrices, LAYERS[loss], **model)
+    for change, matrix in zip(moved, matrices, strict=True):
+        expected = -gradient(lambda: sum(losses(*matrices, LAYERS[loss], **model)), matrix)
+        assert np.abs(expected).max() > 0.5
+        np.testing.assert_allclose(change, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", LAYERS)
+def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
+    ids = np.array([3, 8, 5, 8, 2], np.uint32)
+    for window in 4, 9:  # the whole sentence: n is 4 in each window
+        settings: dict[str, Any] = {"ids": ids, "window": window, "cbow": True}
+        corrected = changes(matrices, LAYERS[loss], **settings)
+        faithful = changes(matrices, LAYERS[loss], **settings, corrected=False)
+        np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
+        np.testing.assert_allclose(faithful[1], corrected[1], atol=1e-6)
+        assert np.abs(corrected[0]).max() > 0.1
+
+
+@pytest.mark.parametrize("loss", LAYERS)
+@pytest.mark.parametrize(
+    ("settings", "times"),
+    [({}, 2), ({"per_pair": True}, 2), ({"cbow": True}, 1), ({"cbow": True, "corrected": False}, 2)],
+)
+def test_repeated_context_word_gets_both_updates(
+    matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
+) -> None:
+    """In "a b a" word a stands twice beside b, in "a b" once; a mean of twice the same halves what each receives."""
+    layer = (
+        LAYERS["hs"] if loss == "hs" else NegativeSampling.build(COUNTS, len(COUNTS) - 1)
+    )  # nothing is left to chance
+    twice = changes(matrices, layer, ids=np.array([3, 8, 3], np.uint32), window=1, **settings)[0][WORDS[3]]
+    once = changes(matrices, layer, ids=np.array([3, 8], np.uint32), window=1, **settings)[0][WORDS[3]]
+    assert np.abs(once).max() > 0.1
+    np.testing.assert_allclose(twice, times * once, atol=1e-5)
+
+
+@given(
+    st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.sampled_from([0.01, 0.5, 3.0])
+)
+def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, alpha: float) -> None:
+    random = np.random.default_rng(seed)
+    inputs, outputs, target = random.normal(size=(n, size)), random.normal(size=(m, size)), random.integers(0, 2, m)
+
+    def loss() -> float:
+        return -sum(
+            log_sigmoid(sign * (y @ x)) for x in inputs for y, sign in zip(outputs, 2 * target - 1, strict=True)
+        )
+
+    inputs_change, outputs_change, reported = reference.step(inputs, outputs, target, alpha)
+    assert reported == pytest.approx(loss())
+    np.testing.assert_allclose(inputs_change / alpha, -gradient(loss, inputs), atol=1e-7)
+    np.testing.assert_allclose(outputs_change / alpha, -gradient(loss, outputs), atol=1e-7)
+
+
+@pytest.mark.parametrize("score", [-1e4, -40.0, 40.0, 1e4])
+def test_link_is_exact_at_every_score(score: float) -> None:
+    for target in 0, 1:
+        loss, error = reference.loss_and_error(np.array([[score]]), np.array([target]))
+        right = (score > 0) == target
+        assert loss == pytest.approx(np.exp(-abs(score)) if right else abs(score), rel=1e-12)
+        assert error[0, 0] == pytest.approx(0 if right else 2 * target - 1, abs=1e-16)
+
+
+def test_skip_gram_with_hierarchical_softmax_takes_turns(matrices: tuple[Matrix, Matrix]) -> None:
+    layer, alpha = HierarchicalSoftmax.build(COUNTS), 0.8
+    trained, by_turns, at_once = ([matrix.copy() for matrix in matrices] for _ in range(3))
+    train(*trained, layer, alpha)
+    for centre, context in windows():
+        path = slice(layer.starts[centre], layer.starts[centre + 1])
+        nodes, target = layer.nodes[path], 1 - layer.codes[path]
+        for inputs, outputs, groups in (*by_turns, [[word] for word in context]), (*at_once, [context]):
+            for group in groups:
+                change, outputs_change, _ = reference.step(inputs[group], outputs[nodes], target, alpha)
+                np.add.at(inputs, group, change)
+                outputs[nodes] += outputs_change
+    for found, expected, other in zip(trained, by_turns, at_once, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert np.abs(found - other).max() > 0.01
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", LAYERS)
+def test_reported_loss_is_the_mean_of_a_prediction(
+    matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]
+) -> None:
+    found = train(*matrices, LAYERS[loss], 0.0, **model)
+    assert found == pytest.approx([np.mean(losses(*matrices, LAYERS[loss], **model))])
+
+
+def test_loss_of_zero_outputs_counts_binary_decisions(matrices: tuple[Matrix, Matrix]) -> None:
+    inputs, zeros = matrices[0], np.zeros_like(matrices[1])
+    assert train(inputs, zeros, LAYERS["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
+    lengths = HierarchicalSoftmax.build(COUNTS).lengths
+    bits = np.mean([lengths[centre] for centre, context in windows() for _ in context])
+    assert train(inputs, zeros, LAYERS["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
+
+
+def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) -> None:
+    before = [matrix.copy() for matrix in matrices]
+    assert np.isnan(train(*matrices, LAYERS["ns"], 0.5, ids=np.array([3, 0, 1, 8, 0], np.uint32))).all()
+    assert all(np.array_equal(*pair) for pair in zip(matrices, before, strict=True))
+
+
+@pytest.mark.parametrize(("alpha", "min_alpha"), [(0.05, 5e-6), (0.025, 0.0), (0.1, 0.1), (0.7, 0.03)])
+@pytest.mark.parametrize("kept", [1.0, 0.6])
+def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
+    matrices: tuple[Matrix, Matrix], monkeypatch: pytest.MonkeyPatch, alpha: float, min_alpha: float, kept: float
+) -> None:
+    rates = []
+    step = reference.step
+
+    def recorded(inputs: Matrix, outputs: Matrix, target: Matrix, rate: float) -> tuple[Matrix, Matrix, float]:
+        rates.append(rate)
+        return step(inputs, outputs, target, rate)
+
+    monkeypatch.setattr(reference, "step", recorded)
+    tokens, epochs = 30, 3
+    keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
+    keep[WORDS[3]] = 2**32 - 1
+    ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # the unknown id 1 is no token
+    train(*matrices, LAYERS["ns"], alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
+    schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
+    if kept < 1:  # what subsampling drops is passed over by the schedule, too
+        assert len(rates) < epochs * tokens
+        assert all(np.isclose(schedule, rate, rtol=1e-9, atol=1e-12).any() for rate in rates)
+    else:
+        np.testing.assert_allclose(rates, schedule, rtol=1e-9, atol=1e-12)
+    assert rates[-1] == pytest.approx(min_alpha, rel=1e-9, abs=1e-12)
+    assert min(rates) >= min_alpha
+    assert (np.diff(rates) < 0).all() or alpha == min_alpha

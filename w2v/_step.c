@@ -1,0 +1,93 @@
+/* Compiles the step for each instruction set of the processor family and chooses among them at run time.
+ * The sets are entered by a pragma, not by compiler flags, so that one object file holds all of them. */
+
+#include "_step.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+
+#if defined(__clang__)
+#define SHUFFLE(bits, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define BEGIN_TARGET(list) PRAGMA(clang attribute push(__attribute__((target(list))), apply_to = function))
+#define END_TARGET PRAGMA(clang attribute pop)
+#else
+#define SHUFFLE(bits, a, b, ...) __builtin_shuffle(a, b, (bits){__VA_ARGS__})
+#define BEGIN_TARGET(list) PRAGMA(GCC push_options) PRAGMA(GCC target(list))
+#define END_TARGET PRAGMA(GCC pop_options)
+#endif
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+
+/* Factors between 1 and 2 that a lane's product collects: all lanes' together stay below 2^960. */
+#define LOSS_FACTORS 120
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+
+/* Floats in a panel of n rows: whole cache lines. */
+static int64_t step_panel(int64_t n) { return (n * PANEL + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
+
+int64_t step_scratch(int64_t n, int64_t m, int64_t width) {
+    const int64_t old_values = n * 2 * ROW_ALIGNMENT, old_pointers = n * 2;
+    const int64_t panels = (step_columns(m) + step_columns(n)) / PANEL;
+    return 2 * width + step_panel(n) * panels + old_values + old_pointers;
+}
+
+void step_loss_start(StepLoss *loss) {
+    for (int k = 0; k < PANEL; k++) loss->linear[k] = 0, loss->product[k] = 1;
+    loss->factors = 0;
+}
+
+double step_loss_total(StepLoss *loss) {
+    double product = 1;
+    for (int k = 0; k < PANEL; k++) {
+        loss->total += loss->linear[k];
+        product *= loss->product[k];
+    }
+    step_loss_start(loss);
+    return loss->total += log(product);
+}
+
+#define LANES 4
+#define NAME(x) x##_baseline
+#if defined(__aarch64__)
+#define BLOCK_INPUTS 4
+#define UNROLL 2
+#else
+#define BLOCK_INPUTS 2
+#define UNROLL 1
+#endif
+#include "_step_body.h"
+
+#if defined(__x86_64__)
+BEGIN_TARGET("avx2,fma")
+#define LANES 8
+#define BLOCK_INPUTS 2
+#define UNROLL 1
+#define NAME(x) x##_avx2
+#include "_step_body.h"
+END_TARGET
+
+BEGIN_TARGET("avx512f,avx512dq,avx512vl,avx2,fma")
+#define LANES 16
+#define BLOCK_INPUTS 4
+#define UNROLL 2
+#define NAME(x) x##_avx512
+#include "_step_body.h"
+END_TARGET
+#endif
+
+StepFunction step_choose(const char *name) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!strcmp(name, "avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return step_avx512;
+    if (!strcmp(name, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return step_avx2;
+#endif
+#if defined(__aarch64__)
+    if (!strcmp(name, "neon")) return step_baseline;
+#endif
+    return strcmp(name, "baseline") ? NULL : step_baseline;
+}

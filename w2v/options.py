@@ -1,0 +1,132 @@
+"""The options of the commands, those of training made from Settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+
+from w2v.evaluate import Method
+from w2v.idstore import Errors
+from w2v.settings import Settings
+
+Command = Callable[..., Any]
+
+HELP = {
+    "model": "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
+    "loss": "Negative sampling (ns) or hierarchical softmax (hs).",
+    "vector_size": "Dimensions of a vector.",
+    "window": "Context words on either side, at most.",
+    "shrink_windows": "Draw each window's reach from 1 to --window, or always use all of it.",
+    "min_count": "Leave out words that occur less often.",
+    "max_vocab": "Keep only this many words, the most frequent.",
+    "negative": "Negatives for each prediction.",
+    "ns_exponent": "Negatives are drawn from count to this power.",
+    "per_pair": "Negatives for each context word, as in word2vec.c, or shared by those of a window.",
+    "cbow_gradient": "Divide the gradient among the context words, or give each all of it, as word2vec.c.",
+    "sample": "Threshold of subsampling; 0 for none.",
+    "sample_formula": "Keep min(1, sqrt(t/f) + t/f) of a word (word2vec), or min(1, sqrt(t/f)) (paper).",
+    "alpha": "Learning rate at the start.",
+    "min_alpha": "Learning rate at the end.",
+    "epochs": "Passes over the corpus.",
+    "workers": "Threads.",
+    "seed": "One worker and one seed give the same vectors on every run.",
+}
+NAMES = {
+    "vector_size": ["--vector-size", "--size"],
+    "epochs": ["--epochs", "--iter"],
+    "workers": ["--workers", "--threads"],
+    "shrink_windows": ["--shrink-windows/--fixed-windows"],
+    "per_pair": ["--per-pair/--shared"],
+}
+COMPUTED = {"alpha": "the best measured for model and loss", "min_alpha": "alpha / 10,000"}
+COMPUTED |= {"workers": "one for each processor", "max_vocab": "all"}
+SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
+# Options that say nothing unless another setting has this value.
+ONLY_WITH = {
+    "negative": ("loss", "ns"),
+    "ns_exponent": ("loss", "ns"),
+    "cbow_gradient": ("model", "cbow"),
+}
+
+
+def settings_options(*names: str) -> Callable[[Command], Command]:
+    """An option for each of these settings; its default stands in Settings alone."""
+    hints = get_type_hints(Settings)
+
+    def option(name: str) -> Callable[[Command], Command]:
+        kind = hints[name]
+        options = option_names(name)
+        default = COMPUTED.get(name, getattr(Settings, name))
+        if get_origin(kind) is Literal:
+            kind = click.Choice(get_args(kind))
+        elif get_args(kind):  # int | None
+            kind = get_args(kind)[0]
+        elif kind is bool:
+            default = options[0].split("/")[not default].strip("-")
+        return click.option(*options, name, type=kind, default=None, help=f"{HELP[name]}  [default: {default}]")
+
+    return together(*map(option, names))
+
+
+def option_names(setting: str) -> list[str]:
+    return NAMES.get(setting, [f"--{setting.replace('_', '-')}"])
+
+
+def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+FILE = click.Path(path_type=Path)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
+QUIET = click.option("--quiet", is_flag=True, help="No progress, and no figures but those of --json.")
+ERRORS = click.option(
+    "--errors",
+    type=click.Choice(get_args(Errors)),
+    default="strict",
+    show_default=True,
+    help="What to do with bytes that are not UTF-8.",
+)
+METHOD = click.option(
+    "--method",
+    type=click.Choice(get_args(Method)),
+    default="add",
+    show_default=True,
+    help="3CosAdd or 3CosMul.",
+)
+MODEL = together(click.argument("model", type=FILE), ERRORS)
+CORPUS = together(
+    click.argument("corpus", nargs=-1, required=True),
+    click.option("--cache", type=FILE, help="Keep the ids in this folder, and use them again."),
+    ERRORS,
+    click.option(
+        "--max-types",
+        type=int,
+        default=50_000_000,
+        show_default=True,
+        help="Drop the rarest words when there are more different ones.",
+    ),
+)
+
+
+def chosen_settings(given: dict[str, Any]) -> Settings:
+    """The settings of the options that are given. Raises click.UsageError where they contradict each other."""
+    flags = {flag: given.pop(flag, False) for flag in SHORT}
+    chosen = {name: (value, option_names(name)[0]) for name, value in given.items() if value is not None}
+    for flag, (name, value) in SHORT.items():
+        if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
+            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]} {chosen[name][0]}")
+    settings = Settings(**{name: value for name, (value, _) in chosen.items()})
+    for name, (other, value) in ONLY_WITH.items():
+        if name in chosen and getattr(settings, other) != value:
+            found = getattr(settings, other)
+            raise click.UsageError(f"{option_names(name)[0]} says nothing with {option_names(other)[0]} {found}")
+    return settings

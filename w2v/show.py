@@ -1,0 +1,125 @@
+"""Results on standard output: one JSON object, or tables for people."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from w2v.evaluate import AnalogyResult, Method, PairsResult
+from w2v.vectors import Neighbours
+
+ANALOGY_FORMULA: dict[Method, str] = {
+    "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
+    "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
+}
+
+
+def as_json(result: object) -> None:
+    """One JSON object on one line."""
+    click.echo(json.dumps(result))
+
+
+def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
+    """Rows in columns; under a header, all columns but the first are aligned right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
+    for place in range(max(map(len, rows), default=0)):
+        title = header[place] if header else ""
+        grid.add_column(title, justify="right" if header and place else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(str, row))
+    width = None if sys.stdout.isatty() else 1 << 16  # lines are folded for a terminal only
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(grid)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def training(figures: Mapping[str, Any]) -> None:
+    """What a training run came to."""
+    rows = [
+        ("output", figures["output"]),
+        ("vocabulary", f"{figures['vocabulary_size']:,} words, {figures['vector_size']} values each"),
+        ("corpus", f"{figures['tokens']:,} words that are in the vocabulary"),
+        ("trained", f"{figures['tokens_trained']:,} words, {figures['words_per_second'] / 1e6:.2f} M words/s"),
+        ("loss by epoch", text(figures["loss"])),
+        ("seconds", text(figures["seconds"])),
+        ("peak memory", f"{figures['peak_memory_bytes'] / 1e6:,.0f} MB"),
+        ("instruction set", figures["instruction_set"]),
+        ("settings", text(figures["settings"])),
+    ]
+    if figures["cache_reused"]:
+        rows.append(("cache", "the text was not read again"))
+    if figures["pruned"]:
+        rows.append(("pruned", f"{figures['pruned']:,} rare words, to keep within --max-types"))
+    table(rows)
+
+
+def analogies(result: AnalogyResult) -> None:
+    """Accuracy by section and in total, coverage, threshold and formula."""
+    rows: list[tuple[object, ...]] = [
+        (part.name, share(part.correct, part.answered), part.correct, part.answered, part.total)
+        for part in result.sections
+    ]
+    rows += [(name, percent(getattr(result, name))) for name in ("semantic", "syntactic")]
+    correct = sum(part.correct for part in result.sections)
+    rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
+    table(rows, ("section", "accuracy", "correct", "answered", "questions"))
+    click.echo(
+        f"answered {share(result.answered, result.questions)} of the questions; the others have words that are "
+        f"not among the {result.top:,} first; {ANALOGY_FORMULA[result.method]}"
+    )
+    skipped(result.malformed)
+
+
+def word_pairs(result: PairsResult) -> None:
+    """Correlations and coverage."""
+    correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
+    table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
+    click.echo(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
+    if result.unknown:
+        click.echo(f"not in the vocabulary: {', '.join(result.unknown)}")
+    skipped(result.malformed)
+
+
+def skipped(malformed: int) -> None:
+    if malformed:
+        click.echo(f"skipped {malformed:,} malformed lines")
+
+
+def neighbours(formula: str, found: Neighbours) -> None:
+    """The words found, and what their scores are."""
+    click.echo(formula)
+    table([(word, f"{score:.4f}") for word, score in found])
+
+
+def facts(values: Mapping[str, Any]) -> None:
+    """Names and values, one a line; nested ones on one line."""
+    table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
+
+
+def text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return " ".join(map(text, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def share(part: int, whole: int) -> str:
+    return percent(part / whole if whole else None)
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
