@@ -20,5 +20,5 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(sample: Path) -> Path:
     """A model of that text, with all that the native format keeps."""
     path = sample.with_name("model.safetensors")
-    w2v.train(sample, epochs=3, vector_size=50, alpha=0.1).save(path)
+    w2v.train(sample, epochs=5, vector_size=50, alpha=0.1, workers=1).save(path)
     return path

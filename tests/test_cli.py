@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def test_train_with_nothing_else_writes_model_bin_here(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("train", sample)
-    assert os.listdir() == ["model.bin"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
     assert len(w2v.load("model.bin")) > 3000
     assert result.stderr == ""
     for shown in ("model.bin", "loss by epoch", "peak memory", "vector_size 100", "alpha 0.05"):
@@ -212,7 +213,7 @@ def refuse(model: w2v.Model, path: Path) -> None:
 
 def test_analogy(model: Path) -> None:
     result = run_json("analogy", model)
-    assert result["accuracy"] > 0.5
+    assert result["accuracy"] > 0.6
     assert 0 <= result["semantic"] <= 1
     assert 0 <= result["syntactic"] <= 1
     assert result["questions"] == result["answered"] == sum(part["total"] for part in result["sections"])
@@ -258,9 +259,7 @@ def test_similarity(model: Path, tmp_path: Path) -> None:
 
 def test_query_one_word(model: Path) -> None:
     result = run_json("query", model, "france", "--topn", 3)
-    assert [(one["word"], one["score"]) for one in result["found"]] == pytest.approx(
-        w2v.load(model).most_similar("france", topn=3)
-    )
+    assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
     assert result["formula"] == "cos(x, france)"
     shown = run("query", model, "france", "--topn", 3).stdout.splitlines()
     assert shown[0] == "cos(x, france)"
@@ -354,7 +353,7 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     for name in names:
         result = run_json("convert", source, tmp_path / name)
         assert (result["vocabulary_size"], result["vector_size"]) == native.vectors.shape
-        assert result["lost"] == (["counts", "outputs", "figures", "settings"] if name == "2.bin" else [])
+        assert result["lost"] == (["counts", "outputs", "settings", "figures"] if name == "2.bin" else [])
         source = tmp_path / name
         np.testing.assert_array_equal(w2v.load(source).vectors, native.vectors)
     assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
@@ -492,7 +491,10 @@ def test_failed_work(
     for folder in ("folder", "folder.bin"):
         Path(folder).mkdir()
     files = {"empty": b"", "blank": b" \n\t\n", "few": b"some words\n", "one": b"word word\n", "old.bin": b"old"}
-    files |= {"utf16": "some words".encode("utf-16"), "foreign": b"unheard 5\nof 6\n"}
+    files |= {
+        "utf16": "some words".encode("utf-16"),
+        "foreign": "".join(f"unheard{number} 5\n" for number in range(9)).encode(),
+    }
     files |= {"damaged.gz": gzip.compress(b"some words")[:-12]}
     for name, content in files.items():
         Path(name).write_bytes(content)
@@ -605,20 +607,20 @@ def test_broken_pipe_is_quiet(model: Path) -> None:
     assert process.returncode == 1
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_full_disk_under_standard_output_is_one_line() -> None:
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run([*PROGRAM, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     assert_one_line(done.stderr)
 
 
 def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
-    w2v.KeyedVectors(["a", "é"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
+    w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
     command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert "\\xe9" in done.stdout
+    assert "\\u0436" in done.stdout
 
 
 def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
@@ -649,13 +651,20 @@ def test_terminal_is_prompted(model: Path) -> None:
     command = [*PROGRAM, "query", str(model), "--topn", "1"]
     with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower) as process:
         os.close(follower)
-        os.write(leader, b"france\n\x04")
-        shown = b""
-        while b"cos(x, france)" not in shown:
-            shown += os.read(leader, 1 << 16)
+        read_until(leader, b"> ")
+        os.write(leader, b"france\n")
+        read_until(leader, b"cos(x, france)")
+        read_until(leader, b"> ")
+        os.write(leader, b"\x04")
         assert process.wait(timeout=10) == 0
     os.close(leader)
-    assert b"> " in shown
+
+
+def read_until(file: int, expected: bytes) -> None:
+    shown = b""
+    while expected not in shown:
+        assert select.select([file], [], [], 10)[0], shown
+        shown += os.read(file, 1)
 
 
 def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: 
 
 
 def test_draws_follow_the_noise_distribution() -> None:
-    centre, draws, random = 3, 20_000, Random(1)
+    centre, draws, random = 3, 20_000, Random(1, ahead=1)
     layer = NegativeSampling.build(ZIPF, 1)
     drawn = np.bincount([choose_negatives(layer, random, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
     others = np.arange(len(ZIPF)) != centre
@@ -90,7 +90,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
     negative = data.draw(st.integers(1, min(size - 1, 30)))
     layer = NegativeSampling.build(counts, negative)
     centre = data.draw(st.integers(0, size - 1))
-    words = choose_negatives(layer, Random(seed), centre)
+    words = choose_negatives(layer, Random(seed, ahead=negative), centre)
     assert words[0] == centre
     assert len(set(words)) == len(words) == negative + 1
     assert 0 <= min(words) <= max(words) < size
@@ -100,7 +100,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
 def test_all_other_words_can_be_negatives(centre: int) -> None:
     counts = np.array([10**15] + [1] * 7)  # the rest would take ages to be drawn
     layer = NegativeSampling.build(counts, 7, exponent=1)
-    assert sorted(choose_negatives(layer, Random(1), centre)) == list(range(8))
+    assert sorted(choose_negatives(layer, Random(1, ahead=7), centre)) == list(range(8))
 
 
 @pytest.mark.parametrize("negative", [3, 100])

@@ -81,7 +81,8 @@ def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: in
 
 def losses(inputs: Matrix, outputs: Matrix, layer: OutputLayer, *, cbow: bool, per_pair: bool) -> list[float]:
     """The loss of each prediction in the corpus, with the negatives that training draws."""
-    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0))
+    ahead = layer.negative if isinstance(layer, NegativeSampling) else 0
+    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), ahead)
     found = []
     for centre, context in windows():
         drawn: list[int] = []

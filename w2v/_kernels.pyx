@@ -73,15 +73,15 @@ cdef extern from * nogil:
     #define ATOMIC_ADD(where, what) __atomic_fetch_add(where, what, __ATOMIC_RELAXED)
     #define ATOMIC_READ(where) __atomic_load_n(where, __ATOMIC_RELAXED)
     #define ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELAXED)
-    #define ALWAYS UINT32_MAX
     #define HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
+    #define PREFETCH(pointer) __builtin_prefetch(pointer)
     #define ALIGNED(pointer) ((void *)(((uintptr_t)(pointer) + 63) & ~(uintptr_t)63))
     """
     int64_t ATOMIC_ADD(int64_t *where, int64_t what)
     int64_t ATOMIC_READ(int64_t *where)
     void ATOMIC_WRITE(int64_t *where, int64_t what)
-    const uint32_t ALWAYS
     uint64_t HIGH_HALF(uint64_t a, uint64_t b)
+    void PREFETCH(const void *pointer)
     void *ALIGNED(void *pointer)
 
 cdef enum:
@@ -112,6 +112,13 @@ cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
     return scramble(key + number * <uint64_t>0x9E3779B97F4A7C15)
 
 
+cdef inline int32_t alias_of(const uint32_t *cells, uint64_t random, uint64_t size) noexcept nogil:
+    """A word by the alias table: the high half of random × size is a cell, the low half, uniform still, decides in it."""
+    cdef uint32_t cell = <uint32_t>HIGH_HALF(random, size), chance = <uint32_t>((random * size) >> 32)
+    cdef uint32_t threshold = cells[2 * cell], alias = cells[2 * cell + 1]
+    return <int32_t>(alias if chance > threshold else cell)
+
+
 cdef struct Window:
     # One centre's rows, chosen ahead of the step that moves them.
     int64_t n              # context words
@@ -129,6 +136,7 @@ cdef struct Window:
 cdef struct Worker:
     # One thread's state. Each lies in cache lines of its own.
     uint64_t random        # state of the chunk's SplitMix64 stream
+    uint64_t *drawn        # K numbers for the next negatives
     int32_t *kept          # the chunk's tokens as words, without the unknown and the subsampled
     int32_t *ordinal       # how many known tokens of the chunk have passed at each kept one
     int64_t known          # known tokens in the chunk
@@ -237,10 +245,10 @@ cdef class Kernel:
         cdef int64_t groups = n if self.pair or not self.negative else 1, columns = step_columns(m)
         cdef int64_t kept = CHUNK + 2 * (self.window + 1), scratch = step_scratch(n, m, self.inputs.shape[1])
         cdef int64_t window = (n + groups * m + 1) * sizeof(float *) + m * sizeof(int32_t) + 2 * columns * sizeof(float)
-        cdef int64_t pieces = 8 + 5 * (LOOKAHEAD + 1)
+        cdef int64_t pieces = 9 + 5 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
-            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + scratch * sizeof(float)
-            + (LOOKAHEAD + 1) * window + pieces * 64)
+            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
+            + scratch * sizeof(float) + (LOOKAHEAD + 1) * window + pieces * 64)
         if memory == NULL:
             raise MemoryError
         cdef char *at = memory
@@ -252,6 +260,7 @@ cdef class Kernel:
         step_loss_start(worker.loss)
         worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
+        worker.drawn = <uint64_t *>take(&at, self.negative * sizeof(uint64_t))
         worker.step.scratch = <float *>take(&at, scratch * sizeof(float))
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
@@ -315,6 +324,7 @@ cdef class Kernel:
         cdef Window *window
         cdef double loss_before = worker.loss.total
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
+        self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         for k in range(first, last):
             if worker.kept[k] == SENTENCE_END:
@@ -349,10 +359,9 @@ cdef class Kernel:
             if word < 0:
                 continue
             worker.known += 1
-            if self.is_kept(key, position, word):
-                worker.kept[last] = word
-                worker.ordinal[last] = <int32_t>worker.known
-                last += 1
+            worker.kept[last] = word
+            worker.ordinal[last] = <int32_t>worker.known
+            last += self.is_kept(key, position, word)
         if last == first:
             return last
         k, position = first - 1, begin - 1
@@ -374,8 +383,7 @@ cdef class Kernel:
         return last
 
     cdef inline bint is_kept(self, uint64_t key, int64_t position, int32_t word) noexcept nogil:
-        cdef uint32_t keep = self.keep[word]
-        return keep == ALWAYS or <uint32_t>(hash_of(key, position) >> 32) <= keep
+        return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t before) noexcept nogil:
         """Chooses the rows of the window around kept[centre]; returns how many predictions it makes."""
@@ -409,39 +417,42 @@ cdef class Kernel:
                 self.choose_negatives(worker, w, kept[centre], group)
             else:
                 self.choose_path(w, kept[centre], group)
+        if not self.negative:
+            self.fetch_path(kept, centre)
         # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
         k = kept[centre + self.window]
         w.outputs[w.groups * w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
         return 1 if self.cbow else w.n
 
+    cdef void draw_negatives(self, Worker *worker) noexcept nogil:
+        """Draws K random numbers for the next group, and fetches the cells of the alias table that they point to."""
+        cdef int64_t j
+        for j in range(self.negative):
+            worker.drawn[j] = draw(worker)
+            PREFETCH(&self.cells[HIGH_HALF(worker.drawn[j], self.cells.shape[0]), 0])
+
     cdef void choose_negatives(self, Worker *worker, Window *w, int32_t centre, int64_t group) noexcept nogil:
         """The centre word and K others: drawn by the alias table, none twice, none the centre."""
-        cdef int64_t size = self.outputs.shape[0], width = self.outputs.shape[1], j, k, tries
-        cdef uint64_t random
+        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1], j, k, tries
         cdef int32_t word
         cdef float **outputs = w.outputs + group * w.m
         cdef bint taken
         w.words[0] = centre
         outputs[0] = &self.outputs[0, 0] + centre * width
         for j in range(1, w.m):
+            word = alias_of(&self.cells[0, 0], worker.drawn[j - 1], size)
             tries = 0
-            word = 0
-            taken = True
-            while taken:
-                if tries < REDRAWS:
-                    # The high half of random × size is the cell; the low half, uniform still, decides in it.
-                    random = draw(worker)
-                    word = <int32_t>HIGH_HALF(random, size)
-                    if <uint32_t>((random * <uint64_t>size) >> 32) > self.cells[word, 0]:
-                        word = <int32_t>self.cells[word, 1]
-                else:
-                    word = <int32_t>((word + 1) % size)
-                tries += 1
+            while True:
                 taken = False
                 for k in range(j):
                     taken |= w.words[k] == word
+                if not taken:
+                    break
+                tries += 1
+                word = alias_of(&self.cells[0, 0], draw(worker), size) if tries < REDRAWS else (word + 1) % size
             w.words[j] = word
             outputs[j] = &self.outputs[0, 0] + word * width
+        self.draw_negatives(worker)
 
     cdef void choose_path(self, Window *w, int32_t centre, int64_t group) noexcept nogil:
         """The inner nodes from the root to the centre word; target 1 - code."""
@@ -454,6 +465,14 @@ cdef class Kernel:
             w.outputs[group * w.m + j] = &self.outputs[0, 0] + self.nodes[start + j] * width
             w.target[step_column(j)] = 1 - self.codes[start + j]
             w.offset[step_column(j)] = 0
+
+    cdef inline void fetch_path(self, const int32_t *kept, int64_t centre) noexcept nogil:
+        """Fetches what choose_path will read for the words that are the centre soon."""
+        if kept[centre + 1] >= 0:
+            PREFETCH(&self.nodes[self.starts[kept[centre + 1]]])
+            PREFETCH(&self.codes[self.starts[kept[centre + 1]]])
+        if self.window > 1 and kept[centre + 2] >= 0:
+            PREFETCH(&self.starts[kept[centre + 2]])
 
     cdef void move(self, Worker *worker, Window *w, Window *ahead) noexcept nogil:
         """Takes the window's step, or one for each of its groups, while the rows of `ahead` are fetched."""

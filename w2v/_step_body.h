@@ -212,22 +212,25 @@ static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n
             EACH(u, U) AT(inputs[i] + d + u * LANES) = sum[u];
         }
     for (int64_t line = d & -ROW_ALIGNMENT; line < d + U * LANES; line += ROW_ALIGNMENT)
-        for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 1);
+        for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
 }
 
 /* row ← mean of the inputs, change ← 0 */
-static INLINE void NAME(pool)(const Step *s, float *row, float *change) {
-    for (int64_t d = 0; d < s->width; d += LANES) {
-        vec sum = {0};
-        for (int64_t i = 0; i < s->n; i++) sum += AT(s->inputs[i] + d);
-        AT(row + d) = sum / (float)s->n;
+static INLINE void NAME(pool)(int64_t n, float *const *inputs, int64_t width, float *row, float *change) {
+    const float share = 1.0f / (float)n;
+    for (int64_t d = 0; d < width; d += LANES) {
+        vec sum = AT(inputs[0] + d);
+        for (int64_t i = 1; i < n; i++) sum += AT(inputs[i] + d);
+        AT(row + d) = sum * share;
         AT(change + d) = (vec){0};
     }
 }
 
-static INLINE void NAME(spread)(const Step *s, const float *change) {
-    for (int64_t i = 0; i < s->n; i++)
-        for (int64_t d = 0; d < s->width; d += LANES) AT(s->inputs[i] + d) += s->spread * AT(change + d);
+static INLINE void NAME(spread)(int64_t n, float *const *inputs, int64_t width, float share, const float *change) {
+    for (int64_t i = 0; i < n; i++) {
+        float *const input = inputs[i];
+        for (int64_t d = 0; d < width; d += LANES) AT(input + d) += share * AT(change + d);
+    }
 }
 
 void NAME(step)(const Step *s) {
@@ -237,7 +240,7 @@ void NAME(step)(const Step *s) {
         pooled_row = room;
         pooled_change = room + width;
         room += 2 * width;
-        NAME(pool)(s, pooled_row, pooled_change);
+        NAME(pool)(s->n, s->inputs, width, pooled_row, pooled_change);
         inputs = &pooled_row;
         sums = &pooled_change;
     }
@@ -270,7 +273,7 @@ void NAME(step)(const Step *s) {
     int64_t d = 0;
     for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error, gram);
     for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error, gram);
-    if (s->pooled) NAME(spread)(s, pooled_change);
+    if (s->pooled) NAME(spread)(s->n, s->inputs, width, s->spread, pooled_change);
 }
 
 #undef ROW_LANES

@@ -60,7 +60,7 @@ def file_format(path: Path) -> str:
 def beside_vectors(vectors: KeyedVectors) -> list[str]:
     """The names of what was loaded beside words and vectors, which only the native format keeps."""
     counts = [] if vectors.counts is None else ["counts"]
-    return [*counts, *vectors.tensors, *(set(vectors.metadata) - {"format", "version"})]
+    return [*counts, *vectors.tensors, *(name for name in vectors.metadata if name not in ("format", "version"))]
 
 
 def peak_memory() -> int:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,9 +35,12 @@ def hash_of(key: int, number: int) -> int:
     return scramble(key + number * GOLDEN & MASK)
 
 
-@dataclass
 class Random:
-    state: int
+    """A chunk's stream: numbers, of which those for the next negatives are drawn beforehand."""
+
+    def __init__(self, state: int, ahead: int) -> None:
+        self.state = state
+        self.drawn = [self.draw() for _ in range(ahead)]
 
     def draw(self) -> int:
         self.state = self.state + GOLDEN & MASK
@@ -58,23 +60,22 @@ def step(inputs: Matrix, outputs: Matrix, target: Matrix, alpha: float) -> tuple
     return alpha * error @ outputs, alpha * error.T @ inputs, loss
 
 
+def alias_of(layer: NegativeSampling, random: int) -> int:
+    cell = random * layer.rows >> 64
+    chance = (random * layer.rows & MASK) >> 32
+    return int(layer.cells[cell, 1]) if chance > layer.cells[cell, 0] else cell
+
+
 def choose_negatives(layer: NegativeSampling, random: Random, centre: int) -> list[int]:
     """The centre word and K others: drawn by the alias table, none twice, none the centre."""
-    size, words = layer.rows, [centre]
-    for _ in range(layer.negative):
-        tries = 0
-        while True:
-            if tries < REDRAWS:
-                product = random.draw() * size
-                word = product >> 64
-                if (product & MASK) >> 32 > layer.cells[word, 0]:
-                    word = int(layer.cells[word, 1])
-            else:
-                word = (word + 1) % size
+    words = [centre]
+    for drawn in random.drawn:
+        word, tries = alias_of(layer, drawn), 0
+        while word in words:
             tries += 1
-            if word not in words:
-                break
+            word = alias_of(layer, random.draw()) if tries < REDRAWS else (word + 1) % layer.rows
         words.append(word)
+    random.drawn = [random.draw() for _ in random.drawn]
     return words
 
 
@@ -124,12 +125,13 @@ def train(
     means = []
     for epoch in range(epochs):
         kept, _ = collect(ids, words, keep, key_of(seed, epoch, SUBSAMPLING))
-        random, chunk = Random(0), -1
+        negative = layer.negative if isinstance(layer, NegativeSampling) else 0
+        random, chunk = Random(0, 0), -1
         loss, predictions = 0.0, 0
         for index, (position, centre, known) in enumerate(kept):
             if position // CHUNK_IDS != chunk:
                 chunk = position // CHUNK_IDS
-                random = Random(hash_of(key_of(seed, epoch, WINDOWS), chunk))
+                random = Random(hash_of(key_of(seed, epoch, WINDOWS), chunk), negative)
             if centre < 0:
                 continue
             progress = (epoch * tokens + known) / (epochs * tokens)

@@ -1,0 +1,82 @@
+"""Settings: possible values are kept, impossible ones named."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import w2v
+from w2v.settings import ALPHA, Settings, processors
+
+WHOLE = ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"]
+REAL = ["ns_exponent", "sample", "alpha", "min_alpha"]
+CHOICES = {"model": "glove", "loss": "hinge", "sample_formula": "c", "cbow_gradient": "wrong"}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("value", [-1, 1.5, "5", True, 1 << 70, float("nan"), [1]])
+def test_impossible_whole_numbers(name: str, value: Any) -> None:
+    if value == 1 << 70 and name in ("min_count", "max_vocab", "epochs"):
+        assert getattr(Settings(**{name: value}), name) == value
+        return
+    with pytest.raises(w2v.SettingsError, match=f"^{name} "):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -11, "0.1", False, 1e9])
+def test_impossible_numbers(name: str, value: Any) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^{name} "):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), CHOICES.items())
+def test_unknown_choices(name: str, value: Any) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^{name} '{value}': choose from "):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["vector_size", "window", "negative", "epochs", "seed", "sample", "ns_exponent"])
+def test_only_what_has_no_default_may_be_left_open(name: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^{name} None"):
+        Settings(**{name: None})
+    assert Settings(alpha=None, min_alpha=None, workers=None, max_vocab=None) == Settings()
+
+
+def test_a_rate_of_zero_learns_nothing() -> None:
+    with pytest.raises(w2v.SettingsError, match="alpha 0"):
+        Settings(alpha=0)
+    assert Settings(min_alpha=0).end_alpha == 0
+
+
+@given(st.floats(1e-6, 1000), st.floats(0, 1000))
+def test_rate_falls(alpha: float, min_alpha: float) -> None:
+    if min_alpha > alpha:
+        with pytest.raises(w2v.SettingsError, match=r"min_alpha .* above alpha"):
+            Settings(alpha=alpha, min_alpha=min_alpha)
+    else:
+        settings = Settings(alpha=alpha, min_alpha=min_alpha)
+        assert (settings.start_alpha, settings.end_alpha) == (alpha, min_alpha)
+
+
+@pytest.mark.parametrize(("model", "loss"), list(ALPHA))
+def test_default_rate_is_that_of_model_and_loss(model: Any, loss: Any) -> None:
+    settings = Settings(model=model, loss=loss)
+    assert settings.start_alpha == ALPHA[model, loss]
+    assert settings.end_alpha == pytest.approx(ALPHA[model, loss] / 10_000)
+    assert Settings(model=model, loss=loss, alpha=0.5).start_alpha == 0.5
+
+
+def test_settings_are_told_as_they_are_used() -> None:
+    told = Settings(epochs=2).as_dict()
+    assert list(told) == Settings.names()
+    assert told["epochs"] == 2
+    assert told["workers"] == processors() >= 1
+    assert told["alpha"] == Settings().start_alpha
+    assert Settings(**told).as_dict() == told
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(AttributeError):
+        Settings().epochs = 3  # type: ignore[misc]
