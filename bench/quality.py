@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--alpha", type=float, help="[that of w2v for the model and loss]")
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--cbow-gradient", choices=["corrected", "faithful"], default="corrected")
+    parser.add_argument("--cbow-gradient", choices=["corrected", "faithful"], default="faithful")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()

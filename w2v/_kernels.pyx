@@ -25,9 +25,9 @@ Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, 
 Sharing.  The K negatives are drawn once for a window and shared by its context words (Ji et al. 2016), which turns
           scattered dot products into a small matrix product; `per_pair` takes a step for each, as word2vec.c.
           Hierarchical softmax bears no such shortcut, for the nodes near the root are in every prediction: there the
-          words of a window take their turns. With G = X Xᵀ the step knows beforehand what each turn changes: the
-          scores of row i grow by Σ_k<i G_ik E_k, and it meets Σ_k<i (E_i · E_k) x_k in the outputs. So the products
-          are still of matrices, and the result is that of one step for each word.
+          words of a window take their turns. With G = X Xᵀ the step knows beforehand what the turns before have done
+          to the scores of row i, Σ_k<i G_ik E_k. So the products are still of matrices, and the result is that of one
+          step for each word.
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and at 300 dimensions memory is what training waits for.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
@@ -42,6 +42,7 @@ import numpy as np
 from w2v.outputs import NegativeSampling
 
 cdef extern from "_step.h" nogil:
+    enum: PANEL
     const float NO_SCORE
     ctypedef struct StepLoss:
         double total
@@ -52,7 +53,7 @@ cdef extern from "_step.h" nogil:
         const float *target
         const float *offset
         int repeats
-        int sequential
+        int turns
         int pooled
         float spread
         float alpha
@@ -88,6 +89,7 @@ cdef enum:
     CHUNK = 16384     # ids
     LOOKAHEAD = 2     # windows
     SENTENCE_END = -1
+    HOT = 256         # inner nodes next to the root
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
 
 CHUNK_IDS = CHUNK
@@ -113,7 +115,7 @@ cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
 
 
 cdef inline int32_t alias_of(const uint32_t *cells, uint64_t random, uint64_t size) noexcept nogil:
-    """A word by the alias table: the high half of random × size is a cell, the low half, uniform still, decides in it."""
+    """A word by the alias table: the high half of random × size is a cell, and the low half decides in it."""
     cdef uint32_t cell = <uint32_t>HIGH_HALF(random, size), chance = <uint32_t>((random * size) >> 32)
     cdef uint32_t threshold = cells[2 * cell], alias = cells[2 * cell + 1]
     return <int32_t>(alias if chance > threshold else cell)
@@ -124,6 +126,7 @@ cdef struct Window:
     int64_t n              # context words
     int64_t m              # output rows of a group
     int64_t groups         # groups of output rows: one for the window, or one for each context word
+    int64_t hot            # first output rows of a group that are in cache anyway
     int repeats            # whether a context word stands twice
     float alpha
     float **inputs         # n
@@ -190,8 +193,8 @@ cdef class Kernel:
     cdef Counters *counters
     cdef Worker **workers
     cdef int64_t worker_count
-    cdef double[:, ::1] losses        # (workers, epochs)
-    cdef int64_t[:, ::1] predictions  # (workers, epochs)
+    cdef double[:, ::1] worker_losses        # (workers, epochs)
+    cdef int64_t[:, ::1] worker_predictions  # (workers, epochs)
 
     def __cinit__(self):
         self.counters = NULL
@@ -221,8 +224,8 @@ cdef class Kernel:
         self.tokens_before = np.zeros(self.chunks + 1, np.int64)
         self.count_tokens()
         self.step = step_choose(instruction_set.encode())
-        self.losses = np.zeros((workers, epochs))
-        self.predictions = np.zeros((workers, epochs), np.int64)
+        self.worker_losses = np.zeros((workers, epochs))
+        self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
         self.workers = <Worker **>calloc(workers, sizeof(Worker *))
         if self.counters == NULL or self.workers == NULL:
@@ -265,7 +268,7 @@ cdef class Kernel:
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
         worker.step.pooled = self.cbow
-        worker.step.sequential = self.negative == 0
+        worker.step.turns = self.negative == 0
         for k in range(LOOKAHEAD + 1):
             w = &worker.windows[k]
             w.inputs = <float **>take(&at, n * sizeof(float *))
@@ -309,11 +312,14 @@ cdef class Kernel:
         return ATOMIC_READ(&self.counters.tokens)
 
     @property
-    def mean_losses(self):
-        """Mean loss of a prediction in each epoch, float64 (epochs,); nan where there was none. Read it at rest."""
-        predictions = np.asarray(self.predictions).sum(axis=0)
-        losses = np.asarray(self.losses).sum(axis=0)
-        return np.divide(losses, predictions, out=np.full(self.epochs, np.nan), where=predictions > 0)
+    def losses(self):
+        """Summed loss of each epoch, float64 (epochs,). Read it, and `predictions`, at rest."""
+        return np.asarray(self.worker_losses).sum(axis=0)
+
+    @property
+    def predictions(self):
+        """Predictions made in each epoch, int64 (epochs,)."""
+        return np.asarray(self.worker_predictions).sum(axis=0)
 
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
         cdef Worker *worker = self.workers[number]
@@ -338,8 +344,8 @@ cdef class Kernel:
         while done < ready:
             self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
             done += 1
-        self.losses[number, epoch] += step_loss_total(worker.loss) - loss_before
-        self.predictions[number, epoch] += predictions
+        self.worker_losses[number, epoch] += step_loss_total(worker.loss) - loss_before
+        self.worker_predictions[number, epoch] += predictions
         ATOMIC_ADD(&self.counters.tokens, worker.known)
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
@@ -458,10 +464,12 @@ cdef class Kernel:
         """The inner nodes from the root to the centre word; target 1 - code."""
         cdef int64_t start = self.starts[centre], width = self.outputs.shape[1], j
         w.m = self.starts[centre + 1] - start
-        for j in range(step_columns(w.m)):
+        w.hot = 0
+        for j in range(step_columns(w.m) - PANEL, step_columns(w.m)):
             w.offset[j] = NO_SCORE
             w.target[j] = 0
         for j in range(w.m):
+            w.hot += self.nodes[start + j] >= self.outputs.shape[0] - HOT
             w.outputs[group * w.m + j] = &self.outputs[0, 0] + self.nodes[start + j] * width
             w.target[step_column(j)] = 1 - self.codes[start + j]
             w.offset[step_column(j)] = 0
@@ -487,8 +495,8 @@ cdef class Kernel:
             step.outputs = w.outputs + group * w.m
             step.ahead_count = 0
             if ahead != NULL and group < ahead.groups:
-                step.ahead = ahead.outputs + group * ahead.m
-                step.ahead_count = ahead.m + (group + 1 == ahead.groups)
+                step.ahead = ahead.outputs + group * ahead.m + ahead.hot
+                step.ahead_count = ahead.m - ahead.hot + (group + 1 == ahead.groups)
             self.step(step)
 
 

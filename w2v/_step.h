@@ -38,7 +38,7 @@ typedef struct {
     const float *target;  /* by column, aligned to a cache line */
     const float *offset;  /* by column, aligned to a cache line */
     int repeats;          /* whether an input row stands twice; each time is an input of its own */
-    int sequential;       /* whether each input row meets the outputs as the rows before it have moved them */
+    int turns;            /* whether each input row meets the outputs as the rows before it have moved them */
     int pooled;           /* X is one row, the mean of the n rows ... */
     float spread;         /* ... which each receive this times its update */
     float alpha;          /* learning rate */

@@ -88,11 +88,12 @@ static INLINE void NAME(score_block)(const int I, const int J, float *const *x, 
     NAME(sum_lanes)(I, J, sums, scores);
 }
 
-/* Adds E Y to the input sums and Eᵀ X to J output rows, over U vectors of each row. `x` holds the values before the step. */
-static INLINE void NAME(update_block)(const int J, const int U, int64_t n, int64_t d, float *const *x, int64_t x_at,
-                                      float *const *x_sums, float *const *y, const float *error) {
-    vec old[BLOCK_OUTPUTS * UNROLL], new[BLOCK_OUTPUTS * UNROLL];
-    EACH(j, J) EACH(u, U) new[j * U + u] = old[j * U + u] = AT(y[j] + d + u * LANES);
+/* Adds E Y to the input sums and Eᵀ X to J output rows, over U vectors of each row. `x` holds the inputs' values before
+ * the step; the outputs' are those before the step or, by turns, as the inputs before have moved them. */
+static INLINE void NAME(update_block)(const int turns, const int J, const int U, int64_t n, int64_t d, float *const *x,
+                                      int64_t x_at, float *const *x_sums, float *const *y, const float *error) {
+    vec before[BLOCK_OUTPUTS * UNROLL], now[BLOCK_OUTPUTS * UNROLL];
+    EACH(j, J) EACH(u, U) now[j * U + u] = before[j * U + u] = AT(y[j] + d + u * LANES);
     for (int64_t i = 0; i < n; i++) {
         vec input[UNROLL], sum[2][UNROLL]; /* two sums: half the wait for one multiply-add to end before the next */
         EACH(u, U) input[u] = AT(x[i] + x_at + u * LANES);
@@ -100,12 +101,12 @@ static INLINE void NAME(update_block)(const int J, const int U, int64_t n, int64
         EACH(u, U) sum[1][u] = (vec){0};
         EACH(j, J) {
             const vec e = NAME(splat)(error[i * PANEL + j]);
-            EACH(u, U) sum[j % 2][u] += e * old[j * U + u];
-            EACH(u, U) new[j * U + u] += e * input[u];
+            EACH(u, U) sum[j % 2][u] += e * (turns ? now : before)[j * U + u];
+            EACH(u, U) now[j * U + u] += e * input[u];
         }
         EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[0][u] + sum[1][u];
     }
-    EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = new[j * U + u];
+    EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = now[j * U + u];
 }
 
 #define ALL_OUTPUTS(macro, ...) \
@@ -173,43 +174,21 @@ static INLINE void NAME(logistic)(const Step *s, int64_t first, int64_t end, int
     loss->factors = factors;
 }
 
-/* gram ← how much of the input rows before it each row meets in the outputs that they have moved: E Eᵀ. */
-static INLINE void NAME(couple)(const Step *s, int64_t n, const float *error, float *gram) {
-    const int64_t panel = step_panel(n), columns = step_columns(s->m);
-    for (int64_t i = 1; i < n; i++)
-        for (int64_t k = 0; k < i; k++) {
-            row sum = {0};
-            for (int64_t column = 0; column < columns; column += ROW_LANES) {
-                const float *const at = error + column / PANEL * panel + column % PANEL;
-                sum += ROW(at + i * PANEL) * ROW(at + k * PANEL);
-            }
-            float total = 0;
-            EACH(lane, ROW_LANES) total += sum[lane];
-            gram[k / BLOCK_OUTPUTS * panel + i * PANEL + k % BLOCK_OUTPUTS] = total;
-        }
-}
-
-#define UPDATE_CASE(J, U) \
-    case J: NAME(update_block)(J, U, n, d, x, x_at, sums, s->outputs + j, error); break;
+#define UPDATE_CASE(J, turns, U) \
+    case (turns) * 8 + (J): \
+        NAME(update_block)(turns, J, U, n, d, x, x_at, sums, s->outputs + j, error); break;
 
 static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n, float **inputs, float **x,
-                                float **sums, const float *error, const float *gram) {
+                                float **sums, const float *error) {
     int64_t x_at = d;
     if (x != inputs) {
         x_at = 0;
         for (int64_t i = 0; i < n; i++) EACH(u, U) AT(x[i] + u * LANES) = AT(inputs[i] + d + u * LANES);
     }
     for (int64_t j = 0; j < s->m; j += BLOCK_OUTPUTS, error += step_panel(n))
-        switch (LEAST(s->m - j, BLOCK_OUTPUTS)) { ALL_OUTPUTS(UPDATE_CASE, U) }
-    if (gram)
-        for (int64_t i = 1; i < n; i++) {
-            vec sum[UNROLL];
-            EACH(u, U) sum[u] = AT(inputs[i] + d + u * LANES);
-            for (int64_t k = 0; k < i; k++) {
-                const vec c = NAME(splat)(gram[k / BLOCK_OUTPUTS * step_panel(n) + i * PANEL + k % BLOCK_OUTPUTS]);
-                EACH(u, U) sum[u] += c * AT(x[k] + u * LANES);
-            }
-            EACH(u, U) AT(inputs[i] + d + u * LANES) = sum[u];
+        switch (s->turns * 8 + LEAST(s->m - j, BLOCK_OUTPUTS)) {
+            ALL_OUTPUTS(UPDATE_CASE, 0, U)
+            ALL_OUTPUTS(UPDATE_CASE, 1, U)
         }
     for (int64_t line = d & -ROW_ALIGNMENT; line < d + U * LANES; line += ROW_ALIGNMENT)
         for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
@@ -248,7 +227,7 @@ void NAME(step)(const Step *s) {
     const int64_t panel = step_panel(n);
     float *const error = room, *gram = NULL;
     room += panel * step_columns(m) / PANEL;
-    if (s->sequential && n > 1) {
+    if (s->turns && n > 1) {
         gram = room;
         room += panel * step_columns(n) / PANEL;
     }
@@ -263,16 +242,15 @@ void NAME(step)(const Step *s) {
                             gram + j / BLOCK_OUTPUTS * panel + i * PANEL);
         NAME(logistic)(s, i, i + I, panel, error, gram);
     }
-    if (gram) NAME(couple)(s, n, error, gram);
 
     float **x = inputs;
-    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats || gram)) { /* an input changes before it is last read: copy it */
+    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats)) { /* an input changes before it is last read: copy it */
         x = (float **)(room + n * UNROLL * LANES);
         for (int64_t i = 0; i < n; i++) x[i] = room + i * UNROLL * LANES;
     }
     int64_t d = 0;
-    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error, gram);
-    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error, gram);
+    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error);
+    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error);
     if (s->pooled) NAME(spread)(s->n, s->inputs, width, s->spread, pooled_change);
 }
 

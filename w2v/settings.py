@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from w2v.errors import SettingsError
@@ -14,13 +15,14 @@ LossName = Literal["ns", "hs"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
-# The learning rate that measured best for each model and loss.
+# The learning rate that measured best for each model and loss, with the faithful gradient.
 ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("skipgram", "ns"): 0.05,
     ("skipgram", "hs"): 0.025,
-    ("cbow", "ns"): 0.1,
-    ("cbow", "hs"): 0.1,
+    ("cbow", "ns"): 0.05,
+    ("cbow", "hs"): 0.025,
 }
+CORRECTED = 2  # times as much measured best with the corrected one
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Settings:
         negative: negatives for each prediction. ns_exponent: they are drawn from count^ns_exponent.
         per_pair: whether every context word takes a step of its own, with negatives of its own, as in
             word2vec.c; otherwise a window's context words share them.
-        cbow_gradient: "corrected" divides a mean's gradient among its words (İrsoy et al. 2021); "faithful"
-            gives each the whole of it, as word2vec.c and gensim do.
+        cbow_gradient: "faithful" gives each context word the whole gradient of their mean, as word2vec.c and
+            gensim do, and measured better; "corrected" divides it among them (İrsoy et al. 2021).
         sample: threshold of subsampling, 0 for none; sample_formula: see Vocabulary.keep_probabilities.
         alpha: learning rate at the start, by default the one that measured best for model and loss; it falls
             linearly with the tokens trained to min_alpha, by default alpha / 10,000.
@@ -59,7 +61,7 @@ class Settings:
     negative: int = 5
     ns_exponent: float = 0.75
     per_pair: bool = False
-    cbow_gradient: Gradient = "corrected"
+    cbow_gradient: Gradient = "faithful"
     sample: float = 1e-3
     sample_formula: Formula = "word2vec"
     alpha: float | None = None
@@ -101,15 +103,19 @@ class Settings:
         value = getattr(self, name)
         if value is None and type(self).__dataclass_fields__[name].default is None:
             return
-        fits = isinstance(value, int) or (kind is float and isinstance(value, float) and math.isfinite(value))
+        fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
         if not fits or isinstance(value, bool) or value < least or (most is not None and value > most):
             wanted = "a whole number" if kind is int else "a number"
             limits = f"{least:,} or more" if most is None else f"from {least:,} to {most:,}"
             raise SettingsError(f"{name} {value!r}: it must be {wanted}, {limits}")
+        object.__setattr__(self, name, kind(value))  # NumPy's numbers become Python's
 
     @property
     def start_alpha(self) -> float:
-        return ALPHA[self.model, self.loss] if self.alpha is None else self.alpha
+        if self.alpha is not None:
+            return self.alpha
+        corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
+        return ALPHA[self.model, self.loss] * (CORRECTED if corrected else 1)
 
     @property
     def end_alpha(self) -> float:

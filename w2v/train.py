@@ -94,7 +94,7 @@ def train(
         "tokens_trained": run.kernel.tokens_trained,
         "words_per_second": run.kernel.tokens_trained / seconds["train"],
         "seconds": seconds,
-        "loss": run.kernel.mean_losses.tolist(),
+        "loss": run.mean_losses,
         "sentences": store.sentences,
         "pruned": store.pruned,
         "cache_reused": store.reused,
@@ -165,10 +165,21 @@ class Run:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join()
-        if not all(math.isfinite(loss) for loss in self.kernel.mean_losses):
+        if not self.kernel.predictions.any():
+            raise W2VError(
+                "nothing to learn: no word has another within its window; a sentence is a line, and words rarer than "
+                "min_count and subsampled ones leave it first"
+            )
+        if not all(math.isfinite(loss) for loss in self.kernel.losses):
             raise W2VError(
                 f"training diverged: the loss is no longer a number; lower alpha, now {self.settings.start_alpha:g}"
             )
+
+    @property
+    def mean_losses(self) -> list[float | None]:
+        """Mean loss of a prediction in each epoch, None where there was none."""
+        sums, counts = self.kernel.losses.tolist(), self.kernel.predictions.tolist()
+        return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
 def initial_inputs(rows: int, size: int, seed: int) -> NDArray[np.float32]:
