@@ -149,15 +149,15 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
     assert store.pruned == dropped
     assert store.tokens == len(numbers)
     assert store.remap(words).tolist() == [-1, -1, *range(len(words))]
-    assert store.count_known(store.remap(words)) == sum(counts.values())
+    assert store.known_before(store.remap(words), 5)[-1] == sum(counts.values())
 
 
-def test_remap_and_count_known():
+def test_remap_and_known_before():
     store = read_corpus(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
     remap = store.remap(["c", "nowhere", "größer", "b"])
     assert remap.dtype == np.int32
     assert remap.tolist() == [-1, -1, -1, 3, 0, 2]
-    assert store.count_known(remap) == 6
+    assert store.known_before(remap, 3).tolist() == [0, 2, 4, 6]
     assert store.words(np.array([5, 2])) == ["größer", "a"]
 
 
@@ -316,10 +316,10 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 def test_memory_does_not_grow_with_the_text(tmp_path, pack):
     line = b" ".join(b"word%d" % (i * i % 50_021) for i in range(50_000)) + b"\n"
     peaks = []
-    for times in (10, 100):
+    for times in (20, 200):
         (tmp_path / "text").write_bytes(pack(line * times))
         done = subprocess.run([sys.executable, "-c", PEAK, tmp_path / "text"], capture_output=True, check=True)
         tokens, kilobytes = map(int, done.stdout.split())
         assert tokens == times * 50_000
         peaks.append(kilobytes / 1024)
-    assert peaks[1] - peaks[0] < 4
+    assert peaks[1] - peaks[0] < 8  # of the 80 MB that the text has grown by

@@ -56,8 +56,14 @@ def copied(arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments | copy
 
 
+def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
+    known = arguments["words"][arguments["ids"]] >= 0
+    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), CHUNK_IDS))))
+    return Kernel(**arguments, tokens_before=before, workers=workers, instruction_set=instruction_set)
+
+
 def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
-    kernel = Kernel(**arguments, workers=workers, instruction_set=instruction_set)
+    kernel = new_kernel(arguments, workers, instruction_set)
     threads = [threading.Thread(target=kernel.run, args=(number,)) for number in range(workers)]
     for thread in threads:
         thread.start()
@@ -146,7 +152,7 @@ def train_with_seed(arguments: dict[str, Any], seed: int) -> np.ndarray:
 
 
 def test_stopped_kernel_trains_no_further_chunk() -> None:
-    kernel = Kernel(**run_of("ns"), workers=1, instruction_set=SETS[0])
+    kernel = new_kernel(run_of("ns"))
     kernel.stop()
     kernel.run(0)
     assert kernel.tokens_trained == 0

@@ -68,6 +68,7 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
     inputs[:, 0] = 1
     Kernel(
         ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), words=np.array([-1, 5, 3], np.int32),
+        tokens_before=np.arange(4) * (2 * pairs // 3),
         keep=np.full(size, 2**32 - 1, np.uint32), inputs=inputs, outputs=outputs,
         layer=NegativeSampling.build(ZIPF, 1), cbow=False, corrected=True, window=1, shrink_windows=True,
         per_pair=False, alpha=alpha, min_alpha=alpha, epochs=1, seed=2, workers=1,

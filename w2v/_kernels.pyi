@@ -13,6 +13,7 @@ class Kernel:
         *,
         ids: NDArray[np.uint32],
         words: NDArray[np.int32],
+        tokens_before: NDArray[np.int64],
         keep: NDArray[np.uint32],
         inputs: NDArray[np.float32],
         outputs: NDArray[np.float32],

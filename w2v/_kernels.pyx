@@ -170,6 +170,7 @@ cdef class Kernel:
 
     Args (C-contiguous arrays; V words, R output rows):
         ids: uint32 (N,), the corpus, 0 for a sentence end; words: int32 (types,), each id's word or -1.
+        tokens_before: int64 (chunks + 1,), the known tokens of an epoch before each chunk, and all of them.
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
         inputs, outputs: float32 (V, width) and (R, width), aligned to 64 bytes, width a multiple of 16; moved.
         layer: which output rows predict a word.
@@ -186,7 +187,7 @@ cdef class Kernel:
     cdef const int8_t[::1] codes
     cdef int window, negative, shrink, pair, cbow, corrected
     cdef int64_t epochs, chunks, count
-    cdef int64_t[::1] tokens_before   # (chunks + 1,) known tokens of an epoch
+    cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef StepFunction step
@@ -201,7 +202,7 @@ cdef class Kernel:
         self.workers = NULL
 
     def __init__(
-        self, *, ids, words, keep, inputs, outputs, layer,
+        self, *, ids, words, tokens_before, keep, inputs, outputs, layer,
         bint cbow, bint corrected, int window, bint shrink_windows, bint per_pair,
         float alpha, float min_alpha, int64_t epochs, uint64_t seed, int64_t workers,
         str instruction_set,
@@ -221,8 +222,7 @@ cdef class Kernel:
         self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
         self.chunks = (self.count + CHUNK - 1) // CHUNK
-        self.tokens_before = np.zeros(self.chunks + 1, np.int64)
-        self.count_tokens()
+        self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
@@ -284,14 +284,6 @@ cdef class Kernel:
                 for j in range(m):
                     w.offset[step_column(j)] = 0
         return worker
-
-    cdef void count_tokens(self) noexcept:
-        cdef int64_t position, chunk
-        with nogil:
-            for chunk in range(self.chunks):
-                self.tokens_before[chunk + 1] = self.tokens_before[chunk]
-                for position in range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.count)):
-                    self.tokens_before[chunk + 1] += self.words[self.ids[position]] >= 0
 
     def run(self, int64_t worker) -> None:
         """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""

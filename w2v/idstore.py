@@ -77,9 +77,15 @@ class IdStore:
         padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
         return match(padded, packed.offsets, self._strings, self._offsets)
 
-    def count_known(self, remap: NDArray[np.int32]) -> int:
-        """How many words of the corpus are in the vocabulary that `remap` belongs to."""
-        return int(self.counts[remap >= 0].sum())
+    def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+        """How many words of the vocabulary stand before each piece of `size` ids, and in all: int64 (pieces + 1,)."""
+        pieces = range(0, len(self.ids), size)
+        known = np.zeros(len(pieces) + 1, np.int64)
+        for piece, start in enumerate(pieces, 1):
+            known[piece] = np.count_nonzero(remap[self.ids[start : start + size]] >= 0)
+            if piece % 64 == 0:
+                self.release()
+        return np.cumsum(known)
 
     def release(self) -> None:
         """Give back the memory that the file's pages take; what is used again is read again."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v._kernels import Kernel, step_for
+from w2v._kernels import CHUNK_IDS, Kernel, step_for
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
 from w2v.idstore import Errors, IdStore, read_corpus
@@ -113,7 +113,8 @@ class Run:
                 "lower min_count or give more text"
             )
         words = store.remap(vocabulary.words)
-        self.tokens = store.count_known(words)
+        tokens_before = store.known_before(words, CHUNK_IDS)
+        self.tokens = int(tokens_before[-1])
         if not self.tokens:
             raise W2VError("no word of the corpus is in the vocabulary that was given")
         self.settings = settings
@@ -129,6 +130,7 @@ class Run:
         self.kernel = Kernel(
             ids=store.ids,
             words=words,
+            tokens_before=tokens_before,
             keep=thresholds(keep),
             inputs=self.inputs,
             outputs=self.outputs,
