@@ -31,11 +31,12 @@ Sharing.  The K negatives are drawn once for a window and shared by its context 
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and at 300 dimensions memory is what training waits for.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
-          those. The position, token count and stop flag are atomic; all else belongs to one thread.
+          those. Of the nodes near the root, which all write all the time, each works on copies for a chunk. The position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -89,7 +90,7 @@ cdef enum:
     CHUNK = 16384     # ids
     LOOKAHEAD = 2     # windows
     SENTENCE_END = -1
-    HOT = 256         # inner nodes next to the root
+    HOT = 256         # inner nodes next to the root that a worker has copies of
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
 
 CHUNK_IDS = CHUNK
@@ -131,7 +132,7 @@ cdef struct Window:
     float alpha
     float **inputs         # n
     float **outputs        # groups × m, and then an input row that is about to enter
-    int32_t *words         # m: the words or nodes of the group being drawn
+    int32_t *words         # m: the words of the group being drawn
     float *target          # by column
     float *offset          # by column
 
@@ -146,6 +147,8 @@ cdef struct Worker:
     Window windows[LOOKAHEAD + 1]
     Step step
     StepLoss *loss
+    float *copies          # of the output rows from first_hot on
+    float *originals       # what they were when they were copied
     void *memory
 
 
@@ -191,6 +194,7 @@ cdef class Kernel:
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef StepFunction step
+    cdef int64_t first_hot            # output rows from here on are copied by each worker; none with one worker
     cdef Counters *counters
     cdef Worker **workers
     cdef int64_t worker_count
@@ -224,6 +228,9 @@ cdef class Kernel:
         self.chunks = (self.count + CHUNK - 1) // CHUNK
         self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
+        self.first_hot = self.outputs.shape[0]
+        if workers > 1 and not self.negative:
+            self.first_hot = max(0, self.first_hot - HOT)
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
@@ -248,10 +255,11 @@ cdef class Kernel:
         cdef int64_t groups = n if self.pair or not self.negative else 1, columns = step_columns(m)
         cdef int64_t kept = CHUNK + 2 * (self.window + 1), scratch = step_scratch(n, m, self.inputs.shape[1])
         cdef int64_t window = (n + groups * m + 1) * sizeof(float *) + m * sizeof(int32_t) + 2 * columns * sizeof(float)
-        cdef int64_t pieces = 9 + 5 * (LOOKAHEAD + 1)
+        cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1] * sizeof(float)
+        cdef int64_t pieces = 11 + 5 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
             1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
-            + scratch * sizeof(float) + (LOOKAHEAD + 1) * window + pieces * 64)
+            + 2 * hot + scratch * sizeof(float) + (LOOKAHEAD + 1) * window + pieces * 64)
         if memory == NULL:
             raise MemoryError
         cdef char *at = memory
@@ -264,6 +272,8 @@ cdef class Kernel:
         worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.drawn = <uint64_t *>take(&at, self.negative * sizeof(uint64_t))
+        worker.copies = <float *>take(&at, hot)
+        worker.originals = <float *>take(&at, hot)
         worker.step.scratch = <float *>take(&at, scratch * sizeof(float))
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
@@ -324,6 +334,7 @@ cdef class Kernel:
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
+        self.copy_hot(worker)
         for k in range(first, last):
             if worker.kept[k] == SENTENCE_END:
                 continue
@@ -336,9 +347,30 @@ cdef class Kernel:
         while done < ready:
             self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
             done += 1
+        self.merge_hot(worker)
         self.worker_losses[number, epoch] += step_loss_total(worker.loss) - loss_before
         self.worker_predictions[number, epoch] += predictions
         ATOMIC_ADD(&self.counters.tokens, worker.known)
+
+    cdef void copy_hot(self, Worker *worker) noexcept nogil:
+        """Takes copies of the rows that every thread writes all the time, lest their lines travel between caches."""
+        cdef int64_t size = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1]
+        if size:
+            memcpy(worker.copies, &self.outputs[self.first_hot, 0], size * sizeof(float))
+            memcpy(worker.originals, worker.copies, size * sizeof(float))
+
+    cdef void merge_hot(self, Worker *worker) noexcept nogil:
+        """Adds this worker's share of what it has changed in them: the mean of the workers' changes, not their sum.
+
+        In a chunk the copies come near to what they tend to; as many times as there are workers is far beyond it.
+        """
+        cdef int64_t size = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1], k
+        cdef float share = 1.0 / self.worker_count
+        cdef float *hot
+        if size:
+            hot = &self.outputs[self.first_hot, 0]
+            for k in range(size):
+                hot[k] += share * (worker.copies[k] - worker.originals[k])
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
         """Fills `kept` with the chunk's words from index window + 1 on; returns where they end.
@@ -414,7 +446,7 @@ cdef class Kernel:
             if self.negative:
                 self.choose_negatives(worker, w, kept[centre], group)
             else:
-                self.choose_path(w, kept[centre], group)
+                self.choose_path(worker, w, kept[centre], group)
         if not self.negative:
             self.fetch_path(kept, centre)
         # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
@@ -452,17 +484,23 @@ cdef class Kernel:
             outputs[j] = &self.outputs[0, 0] + word * width
         self.draw_negatives(worker)
 
-    cdef void choose_path(self, Window *w, int32_t centre, int64_t group) noexcept nogil:
+    cdef void choose_path(self, Worker *worker, Window *w, int32_t centre, int64_t group) noexcept nogil:
         """The inner nodes from the root to the centre word; target 1 - code."""
-        cdef int64_t start = self.starts[centre], width = self.outputs.shape[1], j
+        cdef int64_t start = self.starts[centre], width = self.outputs.shape[1], j, node
+        cdef float **outputs
         w.m = self.starts[centre + 1] - start
+        outputs = w.outputs + group * w.m
         w.hot = 0
         for j in range(step_columns(w.m) - PANEL, step_columns(w.m)):
             w.offset[j] = NO_SCORE
             w.target[j] = 0
         for j in range(w.m):
-            w.hot += self.nodes[start + j] >= self.outputs.shape[0] - HOT
-            w.outputs[group * w.m + j] = &self.outputs[0, 0] + self.nodes[start + j] * width
+            node = self.nodes[start + j]
+            if node >= self.first_hot:
+                outputs[j] = worker.copies + (node - self.first_hot) * width
+            else:
+                outputs[j] = &self.outputs[0, 0] + node * width
+            w.hot += node >= self.outputs.shape[0] - HOT
             w.target[step_column(j)] = 1 - self.codes[start + j]
             w.offset[step_column(j)] = 0
 

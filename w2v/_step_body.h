@@ -127,8 +127,8 @@ static NOINLINE void NAME(score)(int I, int J, float *const *x, float *const *y,
     }
 }
 
-/* e^x for x ≤ 0, to 2 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. Below −64 it stays at
- * 1.6e-28: smaller ones become denormal numbers when they are multiplied, which cost a hundred cycles each. */
+/* e^x for x ≤ 0, to 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. Below −64 it stays at
+ * 1.6e-28: smaller ones become denormal numbers when they are multiplied, and those are slow (bench/NOTES.md). */
 static INLINE row NAME(exp)(row x) {
     x = NAME(select)(x < -64.0f, x - x - 64.0f, x);
     const row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift, k = rounded - shift;
