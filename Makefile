@@ -1,4 +1,5 @@
 # make demo: build, train on the sample corpus, try the vectors.    make test: build and check everything.
+# make bench CORPUS=... QUESTIONS=... PAIRS=...: measure speed and quality beside gensim's.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
@@ -7,7 +8,7 @@ SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h) w2v/_step.c
 DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test clean
+.PHONY: build demo test bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -43,6 +44,24 @@ test: $(VENV)/.checks
 	cython-lint w2v
 	mypy
 	python -m pytest
+
+# Twenty minutes on a quiet machine. The whole table of quality takes longer: see bench/quality.py.
+bench: build
+	@test -n "$(CORPUS)" -a -n "$(QUESTIONS)" -a -n "$(PAIRS)" || { echo "name the files: make bench CORPUS=text8.txt QUESTIONS=questions-words.txt PAIRS='WS-353.txt SimLex.txt'" >&2; exit 1; }
+	@$(PIP) --editable '.[bench]'
+	@mkdir -p build/bench
+	python bench/step.py --json build/bench/step.json
+	python bench/limit.py $(CORPUS) --share 0.25 --json build/bench/limit.json
+	python bench/scaling.py $(CORPUS) --share 0.5 --json build/bench/scaling.json
+	python bench/train.py $(CORPUS) --share 0.25 --only sg-ns-300 sg-ns-100 sg-hs-300 cbow-ns-300 cbow-hs-300 --json build/bench/train.json
+	python bench/train.py $(CORPUS) --repeats 2 --only whole --json build/bench/whole.json
+	python bench/memory.py $(CORPUS) --json build/bench/memory.json
+	python bench/reader.py $(CORPUS) --json build/bench/reader.json
+	python bench/load.py --json build/bench/load.json
+	w2v train $(CORPUS) -o build/bench/model.bin --force --quiet --vector-size 300 --epochs 1
+	python bench/evaluate.py build/bench/model.bin $(QUESTIONS) --json build/bench/evaluate.json
+	python bench/quality.py $(CORPUS) --questions $(QUESTIONS) --pairs $(PAIRS) --tools w2v --seeds 1 --json build/bench/quality.json
+	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
 clean:
 	rm -rf build *.egg-info w2v/*.so $(filter-out w2v/_step.c,$(wildcard w2v/*.c)) sample.txt sample.bin

@@ -1,20 +1,16 @@
 """How fast is text counted and written as ids? One and two threads against `wc -w`, run in turn.
 
-    python bench/reader.py TEXT [--runs 15] [--json FILE]
+    python bench/reader.py TEXT [--repeats 15] [--json FILE]
 
 TEXT is a plain file; 50 MB or more give steady figures. Goals: 0.7 times the speed of `wc -w` with one
 thread, and 1.7 times that with two. `wc` is a whole process, ours a call that ends when all ids are in a file.
 """
 
-import argparse
-import json
-import statistics
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from common import alternate, arguments, finish, quotients, seconds, spread
 
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
@@ -36,54 +32,30 @@ def validate(path: Path) -> int:
         return one.tokens
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def summary(values: list[float]) -> dict[str, float]:
-    """Median and quartiles."""
-    low, median, high = statistics.quantiles(values, n=4)
-    return {"median": median, "low": low, "high": high}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, repeats=15)
     parser.add_argument("text", type=Path)
-    parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     path: Path = options.text
-
     tokens, size = validate(path), path.stat().st_size
-    contestants: dict[str, Callable[[], object]] = {
-        "wc -w": lambda: subprocess.run(["wc", "-w", path], check=True, capture_output=True),
-        "one thread": lambda: read_corpus(Corpus(path), workers=1).close(),
-        "two threads": lambda: read_corpus(Corpus(path), workers=2).close(),
-    }
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(options.runs):
-        for name, work in contestants.items():
-            times[name].append(seconds(work))
-    speeds = {name: summary([size / 1e6 / t for t in found]) for name, found in times.items()}
-
-    def ratio(name: str, to: str) -> dict[str, float]:
-        return summary([other / own for own, other in zip(times[name], times[to], strict=True)])
-
-    ratios = {
-        "one thread / wc -w": {**ratio("one thread", "wc -w"), "goal": 0.7},
-        "two threads / one": {**ratio("two threads", "one thread"), "goal": 1.7},
-    }
-    print(f"{path}: {size / 1e6:.0f} MB, {tokens:,} words; medians of {options.runs} runs (quartiles)")
-    for name, found in speeds.items():
-        print(f"{name:20} {found['median']:6.0f} MB/s  ({found['low']:.0f} to {found['high']:.0f})")
-    for name, found in ratios.items():
-        spread = f"({found['low']:.2f} to {found['high']:.2f})"
-        print(f"{name:20} {found['median']:6.2f} ×     {spread}, goal {found['goal']}")
-    if options.json:
-        result = {"bytes": size, "tokens": tokens, "runs": options.runs, "megabytes_per_second": speeds}
-        options.json.write_text(json.dumps({**result, "ratios": ratios}, indent=2) + "\n")
+    times = alternate(
+        {
+            "wc -w": lambda: seconds(lambda: subprocess.run(["wc", "-w", path], check=True, capture_output=True)),
+            "one thread": lambda: seconds(lambda: read_corpus(Corpus(path), workers=1).close()),
+            "two threads": lambda: seconds(lambda: read_corpus(Corpus(path), workers=2).close()),
+        },
+        options.repeats,
+    )
+    finish(
+        options,
+        "Reading text",
+        f"{size / 1e6:.0f} MB, {tokens:,} words.",
+        megabytes_a_second={name: spread(size / 1e6 / taken for taken in found) for name, found in times.items()},
+        ratio={
+            "one thread / wc -w": spread(quotients(times["wc -w"], times["one thread"]), goal=0.7),
+            "two threads / one": spread(quotients(times["one thread"], times["two threads"]), goal=1.7),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -29,9 +29,10 @@ Sharing.  The K negatives are drawn once for a window and shared by its context 
           to the scores of row i, Σ_k<i G_ik E_k. So the products are still of matrices, and the result is that of one
           step for each word.
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
-ahead.    of a window are nearly random, and at 300 dimensions memory is what training waits for.
+ahead.    of a window are nearly random, and a matrix of them is larger than any cache.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
-          those. Of the nodes near the root, which all write all the time, each works on copies for a chunk. The position, token count and stop flag are atomic; all else belongs to one thread.
+          those. Of the nodes near the root, which all would write all the time, each works on copies for a chunk.
+          The position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
@@ -90,7 +91,8 @@ cdef enum:
     CHUNK = 16384     # ids
     LOOKAHEAD = 2     # windows
     SENTENCE_END = -1
-    HOT = 256         # inner nodes next to the root that a worker has copies of
+    CACHED = 256      # inner nodes next to the root that need not be fetched
+    HOT = 512         # inner nodes next to the root, over the number of workers, that each worker has copies of
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
 
 CHUNK_IDS = CHUNK
@@ -127,7 +129,7 @@ cdef struct Window:
     int64_t n              # context words
     int64_t m              # output rows of a group
     int64_t groups         # groups of output rows: one for the window, or one for each context word
-    int64_t hot            # first output rows of a group that are in cache anyway
+    int64_t cached         # first output rows of a group that are in cache anyway
     int repeats            # whether a context word stands twice
     float alpha
     float **inputs         # n
@@ -230,7 +232,7 @@ cdef class Kernel:
         self.step = step_choose(instruction_set.encode())
         self.first_hot = self.outputs.shape[0]
         if workers > 1 and not self.negative:
-            self.first_hot = max(0, self.first_hot - HOT)
+            self.first_hot = max(0, self.first_hot - HOT // workers)
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
@@ -362,7 +364,8 @@ cdef class Kernel:
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
         """Adds this worker's share of what it has changed in them: the mean of the workers' changes, not their sum.
 
-        In a chunk the copies come near to what they tend to; as many times as there are workers is far beyond it.
+        In a chunk the copies come near to what they tend to; as many times as there are workers would be far beyond
+        it. So it must be the more often visited nodes only, the more workers there are.
         """
         cdef int64_t size = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1], k
         cdef float share = 1.0 / self.worker_count
@@ -490,7 +493,7 @@ cdef class Kernel:
         cdef float **outputs
         w.m = self.starts[centre + 1] - start
         outputs = w.outputs + group * w.m
-        w.hot = 0
+        w.cached = 0
         for j in range(step_columns(w.m) - PANEL, step_columns(w.m)):
             w.offset[j] = NO_SCORE
             w.target[j] = 0
@@ -500,7 +503,7 @@ cdef class Kernel:
                 outputs[j] = worker.copies + (node - self.first_hot) * width
             else:
                 outputs[j] = &self.outputs[0, 0] + node * width
-            w.hot += node >= self.outputs.shape[0] - HOT
+            w.cached += node >= self.outputs.shape[0] - CACHED
             w.target[step_column(j)] = 1 - self.codes[start + j]
             w.offset[step_column(j)] = 0
 
@@ -525,8 +528,8 @@ cdef class Kernel:
             step.outputs = w.outputs + group * w.m
             step.ahead_count = 0
             if ahead != NULL and group < ahead.groups:
-                step.ahead = ahead.outputs + group * ahead.m + ahead.hot
-                step.ahead_count = ahead.m - ahead.hot + (group + 1 == ahead.groups)
+                step.ahead = ahead.outputs + group * ahead.m + ahead.cached
+                step.ahead_count = ahead.m - ahead.cached + (group + 1 == ahead.groups)
             self.step(step)
 
 
