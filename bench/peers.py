@@ -19,7 +19,7 @@ from typing import Any
 
 from common import BENCH, seconds
 
-from w2v.info import peak_memory
+from w2v.memory import peak
 from w2v.settings import Settings
 from w2v.vocab import Vocabulary
 
@@ -134,7 +134,7 @@ def main() -> None:
         "vocabulary_size": len(model.wv),
         "words_per_second": model.corpus_total_words * settings.epochs / train,
         "seconds": {"read": read, "train": train, "save": save, "total": time.perf_counter() - start},
-        "peak_memory_bytes": peak_memory(),
+        "peak_memory_bytes": peak(),
     }
     print(json.dumps(result))
 

@@ -116,12 +116,13 @@ def test_both_names_mean_the_same(sample: Path, tmp_path: Path, one: str, other:
 
 
 def test_switches_reach_the_settings(sample: Path, tmp_path: Path) -> None:
-    options = "--per-pair --fixed-windows --cbow --cbow-gradient faithful --sample 0 --max-vocab 100 --seed 7"
+    options = "--fixed-windows --cbow --cbow-gradient faithful --sample 0 --max-vocab 100 --seed 7"
     settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
-    assert settings["per_pair"] is True
     assert settings["shrink_windows"] is False
     assert settings["cbow_gradient"] == "faithful"
     assert (settings["sample"], settings["max_vocab"], settings["seed"]) == (0, 100, 7)
+    options = ["--force", "--per-pair", "--hs"]
+    assert run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options)["settings"]["per_pair"] is True
 
 
 def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -> None:
@@ -193,6 +194,37 @@ def test_failed_saving_does_not_lose_the_vectors(sample: Path, tmp_path: Path, m
     assert len(w2v.load(saved)) > 3000
 
 
+@pytest.mark.parametrize("option", ["-o", "--save-vocab"])
+def test_an_output_that_appears_meanwhile_stands(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(targets, "check", lambda *_: None)  # as if the file came after it
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "mine.txt").write_bytes(b"mine")
+    error = run("train", sample, option, "mine.txt", *QUICK, code=1).stderr
+    (saved,) = (tmp_path / "tmp").iterdir()
+    assert f"cannot write mine.txt: File exists; saved as {saved} instead" in error
+    assert (tmp_path / "mine.txt").read_bytes() == b"mine"
+    run("train", sample, "-o", "mine.txt", "--force", *QUICK)
+    assert len(w2v.load("mine.txt")) > 3000
+
+
+@pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
+@pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
+def test_an_output_that_is_one_of_the_corpus_files(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts").mkdir()
+    Path("texts/one.txt").write_bytes(sample.read_bytes())
+    Path("tiny.txt").hardlink_to("texts/one.txt")
+    Path("link.txt").symlink_to("texts/one.txt")
+    assert "two things" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
+    assert Path("tiny.txt").read_bytes() == sample.read_bytes()
+
+
 def test_failed_saving_everywhere_names_the_first_place(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +236,7 @@ def test_failed_saving_everywhere_names_the_first_place(
     assert "cannot write gone/m.bin" in run("train", sample, "-o", "gone/m.bin", code=1).stderr
 
 
-def refuse(model: w2v.Model, path: Path) -> None:
+def refuse(model: w2v.Model, path: Path, **_: bool) -> None:
     raise w2v.W2VError(f"cannot write {path}")
 
 
@@ -361,6 +393,12 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     assert "counts outputs" in run("convert", model, tmp_path / "7.bin").stdout
 
 
+def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "m.bin"
+    w2v.KeyedVectors(["a", "b"], [[1e30], [1.0]]).save(file)
+    assert run_json("info", file)["norms"] == {"min": 1, "mean": None, "max": None}
+
+
 # -- help, wrong use, failed work -----------------------------------------------------------
 
 
@@ -407,17 +445,22 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("train {corpus} --max-vocab 0", "max_vocab 0"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --seed -1", "seed -1"),
-        ("train {corpus} --sg --cbow", "--cbow contradicts --sg"),
+        ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
         ("train {corpus} --hs --negative 5", "--negative says nothing with --loss hs"),
         ("train {corpus} --hs --ns-exponent 1", "--ns-exponent"),
         ("train {corpus} --cbow-gradient faithful", "--cbow-gradient says nothing with --model skipgram"),
+        ("train {corpus} --cbow --per-pair", "--per-pair says nothing with --model cbow"),
+        ("train {corpus} --epochs 1000001", "epochs 1000001: it must be a whole number, from 1 to 1,000,000"),
         ("train {corpus} -o model.zip", ".safetensors"),
         ("train {corpus} -o {corpus} --force", "two things"),
         ("train {corpus} -o new.bin --save-vocab new.bin", "two things"),
         ("train {corpus} -o new.bin --save-vocab {corpus} --force", "two things"),
         ("train {corpus} -o new.bin --max-vocab 3", "negative 5"),
+        ("train {corpus} -o -", "-: an output is a file"),
+        ("vocab {corpus} -o -", "-: an output is a file"),
+        ("convert {model} -", "-: an output is a file"),
         ("vocab {corpus}", "--output"),
         ("vocab {corpus} -o new --workers 0", "workers 0"),
         ("vocab {corpus} -o {corpus} --force", "two things"),
@@ -542,13 +585,27 @@ def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
     assert "caf\\ufffd" not in run("query", file, "a", "--errors", "replace").stdout
 
 
+def test_a_native_file_whose_settings_are_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "m.safetensors"
+    for settings in ("{", "[" * 100_000, '{"alpha": NaN}'):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(file)
+        assert "its settings are not JSON" in run("info", file, code=1).stderr
+
+
+def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "load", lambda *_, **__: 1 / 0)
+    error = run("query", model, "france", code=1).stderr
+    assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
 def test_permissions(sample: Path, tmp_path: Path) -> None:
     secret, locked = tmp_path / "secret", tmp_path / "locked"
     secret.write_text("words", "utf-8")
     secret.chmod(0)
     locked.mkdir(mode=0o500)
-    assert "permission denied" in run("train", secret, code=1).stderr.lower()
+    for command in ("train", "info", "analogy"):
+        assert "permission denied" in run(command, secret, code=1).stderr.lower()
     assert "cannot write" in run("train", sample, "-o", locked / "m.bin", code=1).stderr
 
 
@@ -675,6 +732,11 @@ def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("w2v: read: 5 M, ")
     assert second.startswith("w2v: train: 25%, ")
+    with console.Reporter() as progress:
+        progress("memory", 230_000_000, 2_000_000_000)
+        progress("train", 250, 1000)
+    assert capsys.readouterr().err.endswith("/s, needs about 230 MB\n")
     with console.Reporter(quiet=True) as progress:
+        progress("memory", 5, 7)
         progress("read", 5, None)
     assert capsys.readouterr().err == ""

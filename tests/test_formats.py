@@ -310,7 +310,8 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path, extension: str) -> None:
         if isinstance(back, str):
             assert str(cut) in back
             assert "\n" not in back
-        else:  # all that may go unnoticed: the end of the last row, and gzip's checksum
+        else:  # all that may go unnoticed: the end of the last row
+            assert not extension.endswith(".gz")
             assert len(back.words) == 4
             np.testing.assert_array_equal(back.vectors[:3], content.vectors[:3])
             assert len(data) - size < 20
@@ -570,6 +571,28 @@ def test_an_older_file_stands_when_writing_fails(tmp_path: Path) -> None:
     with atomic_write(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "v.bin"
+    with atomic_write(path, replace=False) as file:
+        file.write(b"first")
+    assert path.read_bytes() == b"first"
+
+    def write() -> None:
+        with atomic_write(path, replace=False) as file:
+            file.write(b"second")
+
+    with pytest.raises(W2VError, match=r"cannot write .*v\.bin: File exists$"):
+        write()
+    assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
 
 

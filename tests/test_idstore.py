@@ -218,13 +218,35 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"", lambda data: b"x" * len(data)])
 def test_a_damaged_cache_is_renewed_and_other_files_stay(text, tmp_path, damage):
     read_corpus(Corpus(text), cache=tmp_path)
-    (path,) = tmp_path.glob("*.ids")
+    (path,) = tmp_path.glob("*.w2v-ids")
     content = path.read_bytes()
     path.write_bytes(damage(content))
     with read_corpus(Corpus(text), cache=tmp_path) as store:
         assert not store.reused
     assert path.read_bytes() == content
     assert {file.name for file in tmp_path.iterdir()} == {"text", path.name}
+
+
+def test_a_cache_whose_numbers_do_not_fit_is_renewed(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("w2v.idstore.PIECE", 7)
+    with read_corpus(Corpus(text), cache=tmp_path) as store:
+        size, types = len(store.ids), len(store.counts)
+    (path,) = tmp_path.glob("*.w2v-ids")
+    content = path.read_bytes()
+    counts = (4 * size + 7) // 8 * 8
+    offsets = counts + 8 * types
+    for place in (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8):  # a byte of each kind of number
+        path.write_bytes(content[:place] + b"\xfe" + content[place + 1 :])
+        with read_corpus(Corpus(text), cache=tmp_path) as store:
+            assert not store.reused, place
+        assert path.read_bytes() == content
+    assert read_corpus(Corpus(text), cache=tmp_path).reused
+
+
+def test_a_cache_inside_the_corpus_is_not_text(text, tmp_path):
+    for reused in (False, True):
+        with read_corpus(Corpus(tmp_path), cache=tmp_path / "cache") as store:
+            assert (store.tokens, store.reused) == (30, reused)
 
 
 def test_a_cache_of_another_format_is_renewed(text, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 from w2v import memory, reference
 from w2v._kernels import CHUNK_IDS, Kernel, step_for
+from w2v.errors import W2VError
 from w2v.outputs import HierarchicalSoftmax, NegativeSampling
 from w2v.train import INSTRUCTION_SETS, thresholds
 
@@ -149,6 +150,33 @@ def train_with_seed(arguments: dict[str, Any], seed: int) -> np.ndarray:
     run = copied(arguments | {"seed": seed})
     train(run)
     return run["inputs"]
+
+
+def test_matrices_of_more_than_two_to_the_31_values() -> None:
+    """Rows beyond 2³¹ values, in matrices of which only these rows take memory, move as they do in small ones."""
+    dimensions = 1 << 13
+    beyond = (1 << 31) // dimensions
+    small = run_of("hs", size=80, dimensions=dimensions, epochs=1)
+    layer = small["layer"]
+    large = small | {
+        "words": np.where(small["words"] < 0, -1, small["words"] + beyond).astype(np.int32),
+        "keep": np.concatenate([np.zeros(beyond, np.uint32), small["keep"]]),
+        "layer": HierarchicalSoftmax(
+            np.concatenate([np.zeros(beyond, np.int64), layer.starts]), layer.nodes + np.int32(beyond), layer.codes
+        ),
+    }
+    try:
+        large |= {name: memory.aligned_rows(beyond + len(small[name]), dimensions) for name in ("inputs", "outputs")}
+    except W2VError:
+        pytest.skip("the system does not give out memory that is not used")
+    before = small["inputs"].copy()
+    for name in ("inputs", "outputs"):
+        large[name][beyond:] = small[name]
+    train(small)
+    train(large)
+    assert np.abs(small["inputs"] - before).max() > 0.01
+    np.testing.assert_array_equal(large["inputs"][beyond:], small["inputs"])
+    np.testing.assert_array_equal(large["outputs"][beyond:], small["outputs"])
 
 
 def test_stopped_kernel_trains_no_further_chunk() -> None:

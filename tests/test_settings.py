@@ -17,7 +17,7 @@ CHOICES = {"model": "glove", "loss": "hinge", "sample_formula": "c", "cbow_gradi
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("value", [-1, 1.5, "5", True, 1 << 70, float("nan"), [1]])
 def test_impossible_whole_numbers(name: str, value: Any) -> None:
-    if value == 1 << 70 and name in ("min_count", "max_vocab", "epochs"):
+    if value == 1 << 70 and name in ("min_count", "max_vocab"):
         assert getattr(Settings(**{name: value}), name) == value
         return
     with pytest.raises(w2v.SettingsError, match=f"^{name} "):
@@ -28,6 +28,13 @@ def test_impossible_whole_numbers(name: str, value: Any) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -11, "0.1", False, 1e9])
 def test_impossible_numbers(name: str, value: Any) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^{name} "):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["per_pair", "shrink_windows"])
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_impossible_switches(name: str, value: Any) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^{name} {value!r}: it must be True or False"):
         Settings(**{name: value})
 
 

@@ -1,6 +1,9 @@
 """w2v.train: what goes in, what comes out, what is counted, and how it ends. (What is learnt: test_learning.py.)"""
 
+import subprocess
+import sys
 import threading
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v import memory
 from w2v.train import Progress, instruction_set, thresholds
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
@@ -74,13 +78,53 @@ def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
 def test_progress_goes_on_to_the_end(sample: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
     model = w2v.train(sample, progress=lambda *step: told.append(step), **SMALL)
-    phases = [phase for phase, _, _ in told]
-    assert phases == sorted(phases)  # read, then train
+    assert [phase for phase, _ in groupby(told, key=lambda step: step[0])] == ["read", "memory", "train"]
     for phase, end in (("read", sample.stat().st_size), ("train", model.figures["tokens_trained"])):
         done = [done for which, done, _ in told if which == phase]
         assert done == sorted(done)
         assert done[-1] == end
         assert {total for which, _, total in told if which == phase} == {end}
+    assert told[-1][1] == model.figures["tokens_trained"]
+
+
+def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, tuple[int, int | None]] = {}
+    held = memory.held()
+    model = w2v.train(sample, vector_size=1000, epochs=1, progress=lambda phase, *bytes: told.update({phase: bytes}))
+    estimated, limit = told["memory"]
+    assert limit is not None
+    needed = 2 * 4 * 1008 * len(model.vocabulary)
+    assert needed < estimated - held < needed + 50e6
+    assert estimated < limit
+    monkeypatch.setattr(memory, "available", lambda: needed)
+    w2v.train(sample, vector_size=1000, epochs=1)
+    monkeypatch.setattr(memory, "available", lambda: needed - 1)
+    with pytest.raises(
+        w2v.W2VError, match=r"^training needs about [\d,]+ MB of memory, and [\d,]+ MB are there: lower "
+    ):
+        w2v.train(sample, vector_size=1000, epochs=1)
+
+
+PEAK = """
+import sys, w2v
+from w2v import memory
+model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2])
+print(model.figures["tokens"], memory.peak())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("loss", ["ns", "hs"])
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, loss: str) -> None:
+    line = b" ".join(b"word%d" % (i * i % 5_003) for i in range(50_000)) + b"\n"
+    peaks = []
+    for times in (20, 200):
+        (tmp_path / "text").write_bytes(line * times)
+        command = [sys.executable, "-c", PEAK, str(tmp_path / "text"), loss]
+        tokens, peak = map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())
+        assert tokens == times * 50_000
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < (200 - 20) * len(line) / 10  # a tenth of what the text has grown by
 
 
 @pytest.mark.parametrize("phase", ["read", "train"])

@@ -8,7 +8,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.vectors import KeyedVectors, UnknownWordError, load
 
 WORDS = [f"w{row}" for row in range(200)]
@@ -87,6 +87,15 @@ def test_what_does_not_fit_is_refused(ours: KeyedVectors) -> None:
         ours.doesnt_match([])
     with pytest.raises(W2VError, match="weights"):
         ours.get_mean_vector(["w1", "w2"], [1])
+
+
+def test_impossible_limits_and_errors(ours: KeyedVectors, tmp_path: Path) -> None:
+    for ask in (ours.most_similar, ours.most_similar_cosmul):
+        with pytest.raises(SettingsError, match="restrict_vocab is -1"):
+            ask("w1", restrict_vocab=-1)
+    ours.save(tmp_path / "m.bin")
+    with pytest.raises(SettingsError, match="errors is 'pass'"):
+        load(tmp_path / "m.bin", errors="pass")  # type: ignore[arg-type]
 
 
 words = st.sampled_from(WORDS)

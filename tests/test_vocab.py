@@ -54,6 +54,36 @@ def test_nothing_left_by_pruning():
         Vocabulary.from_store(store, min_count=1)
 
 
+@pytest.mark.parametrize(
+    ("words", "counts", "message"),
+    [
+        ([], [], "0 words do not fit counts"),
+        (["a", "b"], [2], r"2 words do not fit counts of shape \(1,\)"),
+        (["a"], [2, 1], r"1 words do not fit counts of shape \(2,\)"),
+        (["a"], [[2]], "do not fit"),
+        (["a"], [2.0], "type float64"),
+        (["a"], ["2"], "do not fit"),
+        (["a", "b"], [1, 2], "must not rise"),
+        (["a", "b"], [1, 0], "must be 1 or more"),
+        (["a"], [np.uint64(2**63)], "must be 1 or more"),
+        (["a", "b"], [2**63 - 1, 2**63 - 1], "add up to more"),
+        (["a", ""], [2, 1], "not empty"),
+        (["a", 5], [2, 1], "must be str"),
+        (["a", "new\tyork"], [2, 1], "without white space"),
+        (["a", "b", "a"], [3, 2, 1], "a word twice"),
+    ],
+)
+def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
+    with pytest.raises(W2VError, match=message):
+        Vocabulary(words, counts)
+
+
+def test_counts_of_any_whole_type():
+    found = Vocabulary(("a", "no\u00a0break"), np.array([2, 1], np.uint8))
+    assert found.words == ["a", "no\u00a0break"]
+    assert (found.counts.dtype, found.tokens) == (np.int64, 3)
+
+
 @pytest.mark.parametrize("limits", [{"min_count": -1}, {"max_vocab": 0}, {"max_vocab": -3}])
 def test_impossible_limits(limits):
     with pytest.raises(SettingsError, match=f"{next(iter(limits))} is"):
@@ -62,6 +92,7 @@ def test_impossible_limits(limits):
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=20), st.floats(1e-6, 1e-1))
 def test_keep_probabilities(counts, sample):
+    counts.sort(reverse=True)
     found = Vocabulary([f"w{i}" for i in range(len(counts))], np.array(counts))
     shares = [count / sum(counts) for count in counts]
     word2vec = [min(1, (math.sqrt(f / sample) + 1) * sample / f) for f in shares]  # as its source has it

@@ -7,7 +7,7 @@ from w2v.evaluate import analogies, word_pairs
 from w2v.model import Model
 from w2v.settings import Settings
 from w2v.train import train
-from w2v.vectors import KeyedVectors, load
+from w2v.vectors import KeyedVectors, UnknownWordError, load
 from w2v.vocab import Vocabulary
 
 __version__ = version("w2v")
@@ -16,6 +16,7 @@ __all__ = [
     "Model",
     "Settings",
     "SettingsError",
+    "UnknownWordError",
     "Vocabulary",
     "W2VError",
     "analogies",

@@ -1,6 +1,5 @@
 """Bytes of a file, plain or gzip, in blocks of whole rows that several threads take in turn."""
 
-import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
+from w2v.files import PathLike
 
 BLOCK = 2 << 20  # bytes read or written at a time: enough to be worth handing out, and still in cache
 RATIO = 100  # how much a gzip file may grow, SLACK apart: vectors grow two- or threefold, zeros a thousandfold
@@ -24,7 +24,7 @@ Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[tuple[BufferedReader, int]]:
+def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
     """A file to read, unpacked if it is gzip, and the most bytes it can hold.
 
     Raises W2VError if it cannot be read.

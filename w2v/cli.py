@@ -12,12 +12,13 @@ from typing import Any
 
 import click
 
-from w2v import formats, info, query, show, targets
+from w2v import formats, info, memory, query, show, targets
 from w2v.console import Program, Reporter, say
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
 from w2v.evaluate import Method, analogies, word_pairs
-from w2v.idstore import Errors, read_corpus
+from w2v.files import Errors
+from w2v.idstore import read_corpus
 from w2v.options import (
     CORPUS,
     ERRORS,
@@ -100,15 +101,16 @@ def train(
     started = time.perf_counter()
     settings = chosen_settings(given)
     used = instruction_set()
+    files = Corpus(list(corpus)).files
+    inputs = [*map(Path, files), *filter(None, [read_vocab])]
+    targets.check(output, force, [*inputs, *filter(None, [save_vocab])])
     formats.format_of(output)
-    others = [Path(name) for name in (*corpus, read_vocab, save_vocab) if name]
-    targets.check(output, force, others)
     if save_vocab:
-        targets.check(save_vocab, force, others[:-1])
+        targets.check(save_vocab, force, inputs)
     vocabulary = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
     with Reporter(quiet) as progress:
         model = train_model(
-            list(corpus),
+            files,
             settings,
             vocabulary=vocabulary,
             cache=cache,
@@ -117,9 +119,10 @@ def train(
             progress=progress,
         )
     trained = time.perf_counter()
-    targets.save(model.save, output)
+    targets.save(lambda path: model.save(path, replace=force), output)
     if save_vocab:
-        model.vocabulary.save(save_vocab, model.figures["sentences"])
+        sentences = model.figures["sentences"]
+        targets.save(lambda path: model.vocabulary.save(path, sentences, replace=force), save_vocab)
     now = time.perf_counter()
     figures = {
         "output": str(output),
@@ -127,7 +130,7 @@ def train(
         "vector_size": settings.vector_size,
         **model.figures,
         "seconds": model.figures["seconds"] | {"save": now - trained, "total": now - started},
-        "peak_memory_bytes": info.peak_memory(),
+        "peak_memory_bytes": memory.peak(),
         "instruction_set": used,
         "settings": settings.as_dict(),
     }
@@ -268,10 +271,10 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
     w2v convert model.bin model.txt.gz
     w2v convert glove.txt model.safetensors
     """
-    kind = formats.format_of(output)
     targets.check(output, force)
+    kind = formats.format_of(output)
     vectors = load(model, errors=errors)
-    vectors.save(output)
+    vectors.save(output, replace=force)
     lost = [] if kind == "native" else info.beside_vectors(vectors)
     facts = {"output": str(output), "format": kind, "vocabulary_size": len(vectors)}
     facts |= {"vector_size": vectors.vector_size, "lost": lost}
@@ -308,10 +311,11 @@ def vocab(
     w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
     """
     settings = chosen_settings(given)
-    targets.check(output, force, map(Path, corpus))
+    text = Corpus(list(corpus))
+    targets.check(output, force, map(Path, text.files))
     with Reporter(quiet) as progress:
         store = read_corpus(
-            Corpus(list(corpus)),
+            text,
             cache=cache,
             errors=errors,
             workers=settings.threads,
@@ -319,7 +323,7 @@ def vocab(
             progress=lambda done, total: progress("read", done, total),
         )
     vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    targets.save(lambda path: vocabulary.save(path, store.sentences), output)
+    targets.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
     figures = {
         "output": str(output),
         "vocabulary_size": len(vocabulary),

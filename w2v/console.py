@@ -52,6 +52,8 @@ class Program(click.Group):
             _fail(1, ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error))))))
         except MemoryError:
             _fail(1, "there is not enough memory for this")
+        except Exception as error:  # a mistake of ours, still told in one line
+            _fail(1, f"internal error: {type(error).__name__}: {error}")
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
             _fail(128 + number, f"stopped by {'Ctrl-C' if number == signal.SIGINT else number.name}")
@@ -87,11 +89,14 @@ def _signals_raise() -> Iterator[None]:
 
 
 class Reporter:
-    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
+    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
+
+    Both say how much memory training needs.
+    """
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._phase = ""
+        self._phase = self._needs = ""
         self._bar: Progress | None = None
         self._exit = ExitStack()
 
@@ -113,12 +118,15 @@ class Reporter:
         """Take note that `done` of `total` bytes or words are worked through."""
         if self._quiet:
             return
+        if phase == "memory":
+            self._needs = f", needs about {done / 1e6:,.0f} MB"
+            return
         now = time.monotonic()
         if phase != self._phase:
             self._phase, self._started, self._logged = phase, now, now
             if self._bar:
                 self._task = self._bar.add_task(phase, total=total, speed="")
-        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {UNITS[phase]}/s"
+        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {UNITS[phase]}/s{self._needs}"
         if self._bar:
             self._bar.update(self._task, completed=done, total=total, speed=speed)
         elif now - self._logged >= LOG_EVERY:

@@ -17,11 +17,12 @@ from typing import IO, NamedTuple, Protocol, cast
 
 from w2v._text import PADDING, last_space
 from w2v.errors import W2VError
+from w2v.files import PathLike
 
-PathLike = str | os.PathLike[str]
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK = 1 << 19  # bytes, to stay in the second-level cache while it is scanned
+CACHE_SUFFIX = ".w2v-ids"  # of files that are not text, wherever they are kept
 # Bytes given to a decompressor at a time: few where they turn into text thousands of times their size.
 SMALLEST_FEED, LARGEST_FEED = 16, 4096
 
@@ -42,7 +43,7 @@ class Block(NamedTuple):
 class Corpus:
     """A user's text: a path or a list of paths, or an iterable of lists of tokens.
 
-    A path is a file, a folder (all files in it at any depth, sorted by name; hidden files and links to
+    A path is a file, a folder (all files in it at any depth, sorted by name; hidden files, kept ids and links to
     folders are left out), a glob pattern, or "-" for standard input. Files are plain text, gzip, bzip2, xz or
     zstandard; their content tells. An iterable is read once, one list at a time. W2VError says what cannot
     be read.
@@ -67,6 +68,11 @@ class Corpus:
         self.total_bytes: int | None = None
         if self.fingerprint() is not None:
             self.total_bytes = sum(info.st_size for info in self._infos if info)
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the paths stand for, "-" for standard input."""
+        return list(self._files)
 
     def __str__(self) -> str:
         if not self._files:
@@ -165,7 +171,7 @@ def _walk(folder: str) -> Iterator[Path]:
 
     for root, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(root, name) for name in files if not name.startswith("."))
+        yield from (Path(root, name) for name in files if not name.startswith(".") and not name.endswith(CACHE_SUFFIX))
 
 
 def _regular(file: str) -> os.stat_result | None:
@@ -225,7 +231,7 @@ def _zstd() -> _Decompressor:
     try:
         import zstandard
     except ImportError:
-        raise W2VError("zstandard files need one more package: pip install w2v[zstd]") from None
+        raise W2VError("zstandard files need one more package: pip install zstandard") from None
     decompressor: _Decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
     return decompressor
 

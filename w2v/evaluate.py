@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v import _search
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import PathLike
+from w2v.files import PathLike
 from w2v.vectors import EPSILON, KeyedVectors, unit
 
 TILE = 1 << 22  # cosines computed at a time: 16 MB, about what a shared cache holds

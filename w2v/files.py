@@ -6,18 +6,21 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from w2v.errors import W2VError
 
+PathLike = str | os.PathLike[str]
+Errors = Literal["strict", "replace", "ignore"]  # what becomes of bytes that are not UTF-8
+
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the name `path` only once all of it is on the disk.
 
     It is written under a temporary name in the same folder, flushed and renamed. On any failure the temporary
-    file is removed and an older file of that name stands. A device or pipe is written directly.
-    Raises W2VError, naming the path, where the system refuses.
+    file is removed and an older file of that name stands, as it does unless it is to `replace`. A device or pipe is
+    written directly. Raises W2VError, naming the path, where the system refuses.
     """
     target = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
     try:
@@ -33,7 +36,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(target)
+            if replace:
+                temporary.replace(target)
+            else:
+                _rename_unless_there(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -44,3 +50,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.close(folder)
     except OSError as error:
         raise W2VError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
+
+
+def _rename_unless_there(temporary: Path, target: Path) -> None:
+    """Raises FileExistsError where `target` has appeared in the meantime."""
+    try:
+        target.hardlink_to(temporary)  # unlike a renaming, it never replaces
+    except FileExistsError:
+        raise
+    except OSError as error:  # a file system without links
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        temporary.replace(target)
+    else:
+        temporary.unlink()

@@ -5,7 +5,6 @@ Files are recognised by content when read, and chosen by extension when written.
 
 import codecs
 import gzip
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from w2v import _formats, memory
 from w2v.blocks import BLOCK, Blocks, is_cut, opened
 from w2v.errors import SettingsError, W2VError
-from w2v.files import atomic_write
+from w2v.files import Errors, PathLike, atomic_write
 from w2v.native import is_native, read_native, write_native
 from w2v.sniff import SAMPLE, Layout, recognise
 from w2v.words import Words
@@ -28,9 +27,7 @@ from w2v.words import Words
 THREADS = 2  # reading is bound by memory: more threads do not help
 GROUP = 1 << 20  # words checked at a time
 
-PathLike = str | os.PathLike[str]
 Array = NDArray[Any]
-Errors = Literal["strict", "replace", "ignore"]
 
 
 @dataclass(frozen=True)
@@ -61,25 +58,28 @@ def format_of(path: PathLike) -> Literal["binary", "text", "native"]:
     )
 
 
-def write(path: PathLike, stored: Stored) -> None:
+def write(path: PathLike, stored: Stored, replace: bool = True) -> None:
     """Write words and vectors, atomically, in the format that the extension of `path` names.
 
     Only the native format keeps counts, further tensors and metadata. Raises W2VError where the content does
-    not fit the format or the system refuses, SettingsError for an unknown extension.
+    not fit the format, the system refuses, or the file is there already and not to `replace`; SettingsError for an
+    unknown extension.
     """
     kind = format_of(path)
     if kind != "native":
-        write_word2vec(path, stored.words, stored.vectors, binary=kind == "binary")
+        write_word2vec(path, stored.words, stored.vectors, kind == "binary", replace)
         return
     _check_content(path, stored.words, stored.vectors)
     tensors = {**stored.tensors, "vectors": stored.vectors}
     tensors |= {"words": stored.words.blob, "word_offsets": stored.words.offsets}
     if stored.counts is not None:
         tensors["counts"] = stored.counts
-    write_native(path, tensors, stored.metadata)
+    write_native(path, tensors, stored.metadata, replace)
 
 
-def write_word2vec(path: PathLike, words: Words, vectors: NDArray[np.float32], binary: bool) -> None:
+def write_word2vec(
+    path: PathLike, words: Words, vectors: NDArray[np.float32], binary: bool, replace: bool = True
+) -> None:
     """Write the format of word2vec, gzip-compressed where the name ends in .gz.
 
     Text has the fewest digits that read back as the same float32.
@@ -90,7 +90,7 @@ def write_word2vec(path: PathLike, words: Words, vectors: NDArray[np.float32], b
     fill = _formats.binary_format if binary else _formats.text_format
     row_size = 4 * columns + 2 if binary else 17 * columns + 1  # bytes at most, the word apart
     step = max(1, BLOCK // row_size)
-    with atomic_write(path) as plain, _packed(path, plain) as file:
+    with atomic_write(path, replace) as plain, _packed(path, plain) as file:
         file.write(b"%d %d\n" % (rows, columns))
         for start in range(0, rows, step):
             block = np.ascontiguousarray(vectors[start : start + step])
@@ -208,6 +208,8 @@ def _read_rows(
         if rest.strip():
             raise W2VError(f"{path}: wrong header: it says {rows} rows, but more follow")
         rest = file.read(BLOCK)
+    if is_cut(file):
+        raise W2VError(f"{path}: cut: its rows are whole, but its gzip data has no end")
     np.cumsum(offsets, out=offsets)
     blob = np.frombuffer(b"".join(pieces[first] for first in sorted(pieces)), np.uint8)
     pieces.clear()

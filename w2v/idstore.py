@@ -11,23 +11,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, get_args
+from typing import Any, BinaryIO, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END, Malformed, Scan, Types, match
-from w2v.corpus import Block, Corpus
+from w2v.corpus import CACHE_SUFFIX, Block, Corpus
 from w2v.errors import SettingsError, W2VError
-from w2v.files import atomic_write
+from w2v.files import Errors, PathLike, atomic_write
 from w2v.words import Words
 
-Errors = Literal["strict", "replace", "ignore"]
 Progress = Callable[[int, int | None], object]
 
 SIGNATURE = b"w2v ids, format 1\n"
 LARGEST_MAX_TYPES = 1 << 30  # ids have 31 bits, and one block of text may exceed the limit
-PIECE = 1 << 22  # bytes of ids rewritten at a time
+PIECE = 1 << 22  # ids checked, or bytes of them rewritten, at a time
 
 
 class IdStore:
@@ -44,7 +43,7 @@ class IdStore:
     length (8 bytes) and a signature. Raises ValueError or KeyError for a damaged one.
     """
 
-    def __init__(self, path: str | os.PathLike[str], reused: bool = False) -> None:
+    def __init__(self, path: PathLike, reused: bool = False) -> None:
         with Path(path).open("rb") as file:
             self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         tail = len(memory) - len(SIGNATURE) - 8
@@ -64,6 +63,19 @@ class IdStore:
         self.sentences = int(self.counts[SENTENCE_END])
         self.pruned: int = self.description["pruned"]
         self.reused = reused
+        if reused:
+            self._check()
+
+    def _check(self) -> None:
+        """Raise ValueError where numbers of a file that was found do not fit together."""
+        if self._offsets[0] or np.any(self._offsets[1:] < self._offsets[:-1]) or self.counts.min() < 0:
+            raise ValueError("the words of an id file are damaged")
+        known = 0
+        for start in range(0, len(self.ids), PIECE):
+            known += int(np.count_nonzero(self.ids[start : start + PIECE] < len(self.counts)))
+            self.release()
+        if known != len(self.ids) or known != self.counts.sum():
+            raise ValueError("the ids of an id file are damaged")
 
     def words(self, ids: NDArray[np.int64]) -> list[str]:
         """The words with these ids."""
@@ -107,7 +119,7 @@ class IdStore:
 def read_corpus(
     corpus: Corpus,
     *,
-    cache: str | os.PathLike[str] | None = None,
+    cache: PathLike | None = None,
     errors: Errors = "strict",
     workers: int = 1,
     max_types: int = 50_000_000,
@@ -144,8 +156,8 @@ def read_corpus(
 
     # One file for the same files read in the same way; whether they have changed stands in it.
     identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
-    path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.ids"
-    with contextlib.suppress(OSError, ValueError, KeyError):  # a damaged file is as good as none
+    path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
+    with contextlib.suppress(OSError, ValueError, TypeError, LookupError):  # a damaged file is as good as none
         store = IdStore(path, reused=True)
         if store.description["settings"] == json.dumps(settings):
             return store

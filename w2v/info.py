@@ -2,8 +2,6 @@
 
 import json
 import platform
-import resource
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import w2v
 from w2v import native, sniff
 from w2v._kernels import step_for
 from w2v.blocks import opened
+from w2v.errors import W2VError
 from w2v.settings import processors
 from w2v.train import INSTRUCTION_SETS, instruction_set
 from w2v.vectors import KeyedVectors
@@ -35,7 +34,10 @@ def installation() -> dict[str, Any]:
 
 def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
     """What the file at `path` holds; `vectors` is what was loaded from it."""
-    settings = vectors.metadata.get("settings")
+    try:
+        settings = json.loads(vectors.metadata.get("settings", "null"), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise W2VError(f"{path}: damaged: its settings are not JSON") from None
     return {
         "model": str(path),
         "format": file_format(path),
@@ -46,8 +48,12 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "norms": {name: float(getattr(vectors.norms, name)()) for name in ("min", "mean", "max")},
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
-        "settings": json.loads(settings) if settings else None,
+        "settings": settings,
     }
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def file_format(path: Path) -> str:
@@ -61,14 +67,3 @@ def beside_vectors(vectors: KeyedVectors) -> list[str]:
     """The names of what was loaded beside words and vectors, which only the native format keeps."""
     counts = [] if vectors.counts is None else ["counts"]
     return [*counts, *vectors.tensors, *(name for name in vectors.metadata if name not in ("format", "version"))]
-
-
-def peak_memory() -> int:
-    """The most memory that this process has held, in bytes."""
-    status = Path(
-        "/proc/self/status"
-    )  # on Linux getrusage's figure begins with that of the process that started this one
-    if status.exists():
-        return 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak

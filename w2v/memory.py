@@ -1,7 +1,14 @@
-"""Memory for matrices: aligned to the cache line and, by NumPy's own `madvise`, in huge pages when large."""
+"""Memory: for matrices, aligned to the cache line and, by NumPy's own `madvise`, in huge pages when large; how much
+of it this process holds, and may hold.
+"""
 
 import math
-from collections.abc import Callable
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +24,17 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
     return _aligned(np.empty, shape, np.dtype(dtype))
 
 
+def row_bytes(columns: int) -> int:
+    """The bytes that a row of `columns` float32 takes: whole cache lines."""
+    return -(-4 * columns // LINE) * LINE
+
+
 def aligned_rows(rows: int, columns: int) -> NDArray[np.float32]:
     """A zeroed (rows, stride) float32 matrix whose every row starts on a cache line.
 
     stride is `columns` rounded up to a multiple of 16 floats; the columns past `columns` are padding.
     """
-    floats = LINE // 4
-    return _aligned(np.zeros, (rows, -(-columns // floats) * floats), np.dtype(np.float32))
+    return _aligned(np.zeros, (rows, row_bytes(columns) // 4), np.dtype(np.float32))
 
 
 def _aligned(
@@ -36,3 +47,42 @@ def _aligned(
         raise W2VError(f"no memory for an array of {size / 1e6:,.0f} MB, shape {shape}") from error
     start = -raw.ctypes.data % LINE
     return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def peak() -> int:
+    """The most memory that this process has held, in bytes."""
+    # Linux's own figure first: there getrusage's begins with that of the process that started this one.
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _figure("/proc/self/status", "VmHWM:") or (used if sys.platform == "darwin" else 1024 * used)
+
+
+def held() -> int:
+    """The memory that this process holds now, in bytes; where that is not told, the most that it has held."""
+    return _figure("/proc/self/status", "VmRSS:") or peak()
+
+
+def available() -> int:
+    """The memory that this process may still take, in bytes: what the machine has free, within its cgroup's limits."""
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    free = _figure("/proc/meminfo", "MemAvailable:") or installed - held()
+    return min([free, *(limit - held() for limit in _cgroup_limits())])
+
+
+def _figure(path: str, name: str) -> int:
+    """A figure in kB of one of Linux's files, in bytes; 0 where there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        return 1024 * int(Path(path).read_text().partition(name)[2].split()[0])
+    return 0
+
+
+def _cgroup_limits() -> Iterator[int]:
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controller, group = line.split(":", 2)
+            if controller in ("", "memory"):  # version 2, version 1
+                root = Path("/sys/fs/cgroup", controller)
+                name = "memory.limit_in_bytes" if controller else "memory.max"
+                group = group.lstrip("/")
+                for folder in (root / group, *(root / parent for parent in Path(group).parents)):
+                    with suppress(OSError, ValueError):  # ValueError: "max", which is none
+                        yield int((folder / name).read_text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import formats
+from w2v.files import PathLike
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors
 from w2v.vocab import Vocabulary
@@ -41,10 +41,11 @@ class Model:
         """The word vectors by word."""
         return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
 
-        Raises W2VError where the file cannot be written, SettingsError for an unknown extension.
+        Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
+        for an unknown extension.
         """
         formats.write(
             path,
@@ -55,4 +56,5 @@ class Model:
                 {"outputs": self.outputs},
                 {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
             ),
+            replace,
         )

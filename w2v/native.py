@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.errors import W2VError
-from w2v.files import atomic_write
+from w2v.files import PathLike, atomic_write
 
 VERSION = 1
 LONGEST_HEADER = 1 << 20  # bytes; parsed JSON takes some twenty times its length
@@ -33,7 +33,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def write_native(
-    path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
+    path: PathLike, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], replace: bool = True
 ) -> None:
     """Write arrays and strings as one file, atomically.
 
@@ -55,7 +55,7 @@ def write_native(
     text += b" " * (-(8 + len(text)) % memory.LINE)
     if len(text) > LONGEST_HEADER:
         raise W2VError(f"cannot write {path}: a header of {len(text)} bytes; at most {LONGEST_HEADER} fit")
-    with atomic_write(path) as file:
+    with atomic_write(path, replace) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in names:
             array = np.atleast_1d(tensors[name])
@@ -64,7 +64,7 @@ def write_native(
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
 
 
-def read_native(path: str | os.PathLike[str], mmap: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read when used.
 
     Raises W2VError for a file that is missing, cut, not in the format, inconsistent, or of a newer version.
@@ -97,7 +97,7 @@ def is_native(start: bytes) -> bool:
 _Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
 
 
-def _header(path: str | os.PathLike[str], file: BinaryIO) -> tuple[_Layout, dict[str, str], int]:
+def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], int]:
     """The checked layout of the arrays, the metadata, and the byte of the file at which the arrays begin."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import click
 
 from w2v.evaluate import Method
-from w2v.idstore import Errors
+from w2v.files import Errors
 from w2v.settings import Settings
 
 Command = Callable[..., Any]
@@ -24,7 +24,7 @@ HELP = {
     "max_vocab": "Keep only this many words, the most frequent.",
     "negative": "Negatives for each prediction.",
     "ns_exponent": "Negatives are drawn from count to this power.",
-    "per_pair": "Negatives for each context word, as in word2vec.c, or shared by those of a window.",
+    "per_pair": "A step for each context word, as in word2vec.c, or one for those of a window (skipgram).",
     "cbow_gradient": "Divide the gradient among the context words, or give each all of it, as word2vec.c.",
     "sample": "Threshold of subsampling; 0 for none.",
     "sample_formula": "Keep min(1, sqrt(t/f) + t/f) of a word (word2vec), or min(1, sqrt(t/f)) (paper).",
@@ -48,6 +48,7 @@ SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", 
 ONLY_WITH = {
     "negative": ("loss", "ns"),
     "ns_exponent": ("loss", "ns"),
+    "per_pair": ("model", "skipgram"),
     "cbow_gradient": ("model", "cbow"),
 }
 
@@ -75,6 +76,10 @@ def option_names(setting: str) -> list[str]:
     return NAMES.get(setting, [f"--{setting.replace('_', '-')}"])
 
 
+def first_name(setting: str) -> str:
+    return option_names(setting)[0].split("/")[0]
+
+
 def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
@@ -84,7 +89,7 @@ def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)  # what cannot be read is failed work, not wrong use
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="No progress, and no figures but those of --json.")
@@ -120,13 +125,13 @@ CORPUS = together(
 def chosen_settings(given: dict[str, Any]) -> Settings:
     """The settings of the options that are given. Raises click.UsageError where they contradict each other."""
     flags = {flag: given.pop(flag, False) for flag in SHORT}
-    chosen = {name: (value, option_names(name)[0]) for name, value in given.items() if value is not None}
+    chosen = {name: (value, f"{first_name(name)} {value}") for name, value in given.items() if value is not None}
     for flag, (name, value) in SHORT.items():
         if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
-            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]} {chosen[name][0]}")
+            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
     settings = Settings(**{name: value for name, (value, _) in chosen.items()})
     for name, (other, value) in ONLY_WITH.items():
         if name in chosen and getattr(settings, other) != value:
             found = getattr(settings, other)
-            raise click.UsageError(f"{option_names(name)[0]} says nothing with {option_names(other)[0]} {found}")
+            raise click.UsageError(f"{first_name(name)} says nothing with {first_name(other)} {found}")
     return settings

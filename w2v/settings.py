@@ -79,13 +79,16 @@ class Settings:
         ):
             if getattr(self, name) not in get_args(choices):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
+        for name in ("shrink_windows", "per_pair"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
         for name, least, most in (
             ("vector_size", 1, 1 << 20),
             ("window", 1, 1 << 14),
             ("min_count", 0, None),
             ("max_vocab", 1, None),
             ("negative", 1, 1 << 14),
-            ("epochs", 1, None),
+            ("epochs", 1, 1_000_000),
             ("workers", 1, 1 << 10),
             ("seed", 0, (1 << 64) - 1),
         ):

@@ -1,6 +1,7 @@
 """Results on standard output: one JSON object, or tables for people."""
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,8 +18,16 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 
 def as_json(result: object) -> None:
-    """One JSON object on one line."""
-    click.echo(json.dumps(result))
+    """One JSON object on one line; null stands for a number that JSON lacks, such as infinity."""
+    click.echo(json.dumps(_finite(result), allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:

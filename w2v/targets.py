@@ -11,10 +11,12 @@ from w2v.errors import SettingsError, W2VError
 def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
     """Raise W2VError where `path` cannot be written or, unless `force`, is there already.
 
-    Raises SettingsError where it is one of the `others`, files that the same command reads or writes.
+    Raises SettingsError where it is "-", or one of the `others`, files that the same command reads or writes.
     """
+    if path == Path("-"):
+        raise SettingsError("-: an output is a file, not standard output; name one")
     real = Path(os.path.realpath(path))
-    if real in (Path(os.path.realpath(other)) for other in others):
+    if any(_same(real, other) for other in others):
         raise SettingsError(f"{path} is named for two things: name another output")
     if real.is_dir():
         raise W2VError(f"{path} is a folder: name a file in it")
@@ -27,6 +29,13 @@ def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
             tempfile.TemporaryFile(dir=real.parent).close()
         except OSError as error:
             raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # not there yet
+        return path == Path(os.path.realpath(other))
 
 
 def save(write: Callable[[Path], None], path: Path) -> None:

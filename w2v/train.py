@@ -16,7 +16,8 @@ from w2v import memory
 from w2v._kernels import CHUNK_IDS, Kernel, step_for
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
-from w2v.idstore import Errors, IdStore, read_corpus
+from w2v.files import Errors, PathLike
+from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model
 from w2v.outputs import HierarchicalSoftmax, NegativeSampling, OutputLayer
 from w2v.settings import Settings
@@ -26,7 +27,7 @@ INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
 POLL = 0.1  # seconds between looks at the threads
 BLOCK = 1 << 12  # rows
 
-# progress(phase, done, total or None): bytes while reading, tokens while training
+# progress(phase, done, total or None): see train
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -47,7 +48,7 @@ def train(
     settings: Settings | None = None,
     *,
     vocabulary: Vocabulary | None = None,
-    cache: str | os.PathLike[str] | None = None,
+    cache: PathLike | None = None,
     errors: Errors = "strict",
     max_types: int = 50_000_000,
     progress: Progress | None = None,
@@ -61,10 +62,11 @@ def train(
         settings: or the names of `Settings` as keyword arguments.
         vocabulary: words to use in place of those of the corpus.
         cache, errors, max_types: see read_corpus.
-        progress: called now and then as progress(phase, done, total); phase is "read" (bytes) or "train"
-            (tokens).
+        progress: called now and then as progress(phase, done, total); phase is "read" (bytes), then once "memory"
+            (bytes: the estimated peak, and what is available), then "train" (tokens).
 
-    Raises W2VError for a corpus that cannot be used, SettingsError for impossible settings.
+    Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
+    for impossible settings.
     """
     if settings is None:
         unknown = sorted(set(options) - set(Settings.names()))
@@ -86,6 +88,7 @@ def train(
         if vocabulary is None:
             vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         run = Run(settings, vocabulary, store)
+        tell("memory", run.peak, run.limit)
         read = time.perf_counter()
         run.go(tell)
     seconds = {"read": read - started, "train": time.perf_counter() - read}
@@ -119,12 +122,13 @@ class Run:
             raise W2VError("no word of the corpus is in the vocabulary that was given")
         self.settings = settings
         self.store = store
-        self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
         layer: OutputLayer
         if settings.loss == "hs":
             layer = HierarchicalSoftmax.build(vocabulary.counts)
         else:
             layer = NegativeSampling.build(vocabulary.counts, settings.negative, settings.ns_exponent)
+        self.peak, self.limit = peak_memory(len(vocabulary) + layer.rows, settings.vector_size)
+        self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
         self.outputs = memory.aligned_rows(layer.rows, settings.vector_size)
         keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
         self.kernel = Kernel(
@@ -167,6 +171,7 @@ class Run:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join()
+        tell("train", self.kernel.tokens_trained, total)
         if not self.kernel.predictions.any():
             raise W2VError(
                 "nothing to learn: no word has another within its window; a sentence is a line, and words rarer than "
@@ -182,6 +187,20 @@ class Run:
         """Mean loss of a prediction in each epoch, None where there was none."""
         sums, counts = self.kernel.losses.tolist(), self.kernel.predictions.tolist()
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
+
+
+def peak_memory(rows: int, size: int) -> tuple[int, int]:
+    """The bytes that this process is about to hold with `rows` more vectors, and the most that it may.
+
+    Raises W2VError where they are too many.
+    """
+    held, needed, available = memory.held(), memory.row_bytes(size) * rows, memory.available()
+    if needed > available:
+        raise W2VError(
+            f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
+            "are there: lower vector_size or max_vocab, or raise min_count"
+        )
+    return held + needed, held + available
 
 
 def initial_inputs(rows: int, size: int, seed: int) -> NDArray[np.float32]:

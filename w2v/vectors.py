@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v import formats
-from w2v.errors import W2VError
-from w2v.formats import Errors, PathLike, Stored
+from w2v.errors import SettingsError, W2VError
+from w2v.files import Errors, PathLike
+from w2v.formats import Stored
 from w2v.words import Words
 
 if TYPE_CHECKING:
@@ -245,6 +246,8 @@ class KeyedVectors:
         return self._best(scores, given, topn)
 
     def _searched(self, restrict_vocab: int | None) -> int:
+        if restrict_vocab is not None and restrict_vocab < 0:
+            raise SettingsError(f"restrict_vocab is {restrict_vocab}: it must not be negative")
         return len(self) if restrict_vocab is None else min(restrict_vocab, len(self))
 
     def _nearest(
@@ -298,9 +301,9 @@ class KeyedVectors:
         result = evaluate(self, pairs, case_insensitive)
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a file in the format that the extension names: see w2v.formats.write."""
-        formats.write(path, self._stored())
+        formats.write(path, self._stored(), replace)
 
     def save_word2vec_format(self, path: PathLike, binary: bool = False) -> None:
         """Write the format of word2vec, text or binary, whatever the extension."""
@@ -324,6 +327,8 @@ def load(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Keyed
     With `mmap` a native file opens at once, whatever its size: read-only, and read from disk as it is used.
     `errors` ("strict", "replace" or "ignore") says what becomes of words that are not UTF-8. Raises W2VError.
     """
+    if errors not in get_args(Errors):
+        raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     stored = formats.read(path, mmap, errors)
     return KeyedVectors(stored.words, stored.vectors, stored.counts, stored.metadata, stored.tensors)
 

@@ -2,21 +2,23 @@
 
 import math
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from w2v._text import FIRST_TYPE
 from w2v.errors import SettingsError, W2VError
-from w2v.files import atomic_write
+from w2v.files import PathLike, atomic_write
 from w2v.idstore import IdStore
-
-Formula = Literal["word2vec", "paper"]
+from w2v.settings import Formula
 
 LARGEST_COUNT = 2**63 - 1
 SENTENCE_END = "</s>"
+WHITE_SPACE = re.compile("[ \t\n\v\f\r]")  # what ends a token
 
 
 class Vocabulary:
@@ -27,10 +29,22 @@ class Vocabulary:
     tokens  their sum
     """
 
-    def __init__(self, words: list[str], counts: NDArray[np.int64]) -> None:
-        self.words = words
-        self.counts = counts
-        self.tokens = int(counts.sum())
+    def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
+        """Raises W2VError unless the words are different tokens, and each has its count."""
+        self.words = list(words)
+        found = np.asarray(counts)
+        self.counts: NDArray[np.int64] = found.astype(np.int64)
+        if not self.words or found.dtype.kind not in "iu" or found.shape != (len(self),):
+            raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")
+        if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
+            raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
+        if self.counts.sum(dtype=np.float64) > LARGEST_COUNT:
+            raise W2VError(f"the counts add up to more than {LARGEST_COUNT}")
+        if not all(isinstance(word, str) and word for word in self.words) or WHITE_SPACE.search("".join(self.words)):
+            raise W2VError("the words of a vocabulary must be str, not empty and without white space")
+        if len(set(self.words)) < len(self):
+            raise W2VError("the vocabulary holds a word twice")
+        self.tokens = int(self.counts.sum())
 
     def __len__(self) -> int:
         return len(self.words)
@@ -71,18 +85,19 @@ class Vocabulary:
         keep = np.sqrt(ratio) + (ratio if formula == "word2vec" else 0)
         return np.minimum(keep, 1).astype(np.float32)
 
-    def save(self, path: str | os.PathLike[str], sentence_ends: int) -> None:
+    def save(self, path: PathLike, sentence_ends: int, *, replace: bool = True) -> None:
         """Write lines of "word count" as word2vec.c does, after a first line for the sentence ends.
 
-        Raises W2VError if the file cannot be written; an old one is then as it was.
+        Raises W2VError if the file cannot be written, or is there already and not to `replace`; an old one is then
+        as it was.
         """
-        with atomic_write(path) as file:
+        with atomic_write(path, replace) as file:
             file.write(f"{SENTENCE_END} {sentence_ends}\n".encode())
             for word, count in zip(self.words, self.counts.tolist(), strict=True):
                 file.write(f"{word} {count}\n".encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], min_count: int = 1, max_vocab: int | None = None) -> Self:
+    def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
         """Read what `save` or word2vec.c has written and choose from it as `from_store` does.
 
         A first line for `</s>` is passed over. Raises W2VError, naming the line, for a file that cannot be
