@@ -47,7 +47,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
         left.bar_label(bars, fmt="%.2g", fontsize=7)
     left.set_xticks(range(len(speeds)), list(speeds))
     left.set_ylabel("million words of text a second, two threads")
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="upper center")
     bars = right.barh(list(fractions), list(fractions.values()), color=OURS)
     right.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     right.invert_yaxis()
