@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from w2v.corpus import Corpus
 from w2v.idstore import IdStore, read_corpus
-from w2v.outputs import HierarchicalSoftmax
 from w2v.settings import Settings, processors
 from w2v.train import Run, instruction_set
+from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
 
 BENCH = Path(__file__).parent
@@ -137,7 +137,7 @@ def training_seconds(
     decisions = float(settings.negative + 1)
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
-        decisions = float(np.average(HierarchicalSoftmax.build(vocabulary.counts).lengths, weights=weights))
+        decisions = float(np.average(HierarchicalSoftmax.huffman(vocabulary.counts).lengths, weights=weights))
     assert training.kernel.tokens_trained == settings.epochs * training.tokens, "tokens were left out"
     assert 0 < training.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
     return taken

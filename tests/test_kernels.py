@@ -1,6 +1,7 @@
 """The compiled kernel against its slow twin, for every model and loss."""
 
 import threading
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 
 from w2v import memory, reference
-from w2v._kernels import CHUNK_IDS, Kernel, step_for
+from w2v._kernels import MOST_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.outputs import HierarchicalSoftmax, NegativeSampling
+from w2v.outputs import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 from w2v.train import INSTRUCTION_SETS, thresholds
+from w2v.tree import HierarchicalSoftmax
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
 TYPES = 60
@@ -31,10 +33,43 @@ def corpus(size: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return ids.astype(np.uint32), words, counts[order].astype(np.int64)
 
 
-def run_of(loss: str, size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any) -> dict[str, Any]:
+LOSSES: list[dict[str, Any]] = [
+    {"loss": "ns"},
+    {"loss": "nce"},
+    {"loss": "sampled"},
+    {"loss": "sampled", "adaptive": True, "negative": 3},
+    {"loss": "hs"},
+    {"loss": "hs", "tree": "balanced"},
+    {"loss": "class"},
+    {"loss": "class", "classes": 6},
+    {"loss": "class", "classes": 1},
+    {"loss": "softmax"},
+]
+
+
+def layer_of(
+    counts: np.ndarray,
+    loss: Any,
+    negative: int = 5,
+    tree: str = "huffman",
+    classes: int | None = None,
+    adaptive: bool = False,
+) -> OutputLayer:
+    if loss == "hs":
+        return HierarchicalSoftmax.huffman(counts) if tree == "huffman" else HierarchicalSoftmax.balanced(len(counts))
+    if loss == "class":
+        return ClassSoftmax.build(counts, classes)
+    if loss == "softmax":
+        return FullSoftmax(len(counts))
+    return NegativeSampling.build(counts, negative, loss=loss, adaptive=adaptive)
+
+
+def run_of(
+    loss: str | dict[str, Any], size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any
+) -> dict[str, Any]:
     """Arguments of a training run with matrices far from zero, for Kernel and its twin alike."""
     ids, words, counts = corpus(size)
-    layer = HierarchicalSoftmax.build(counts) if loss == "hs" else NegativeSampling.build(counts, 5)
+    layer = layer_of(counts, **loss) if isinstance(loss, dict) else layer_of(counts, loss)
     share = counts / counts.sum()
     random = np.random.default_rng(4)
     inputs = memory.aligned_rows(len(counts), dimensions)
@@ -45,7 +80,7 @@ def run_of(loss: str, size: int = 600, dimensions: int = 21, sample: float = 0.0
         "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "layer": layer,
         "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "corrected": True, "window": 4, "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5,
+        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MOST_CHUNK_IDS,
     }  # fmt: skip
     return arguments | settings
 
@@ -59,7 +94,7 @@ def copied(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
     known = arguments["words"][arguments["ids"]] >= 0
-    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), CHUNK_IDS))))
+    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), arguments["chunk"]))))
     return Kernel(**arguments, tokens_before=before, workers=workers, instruction_set=instruction_set)
 
 
@@ -95,14 +130,14 @@ MODELS = [
 
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("loss", ["ns", "hs"])
-def test_kernel_equals_reference(loss: str, model: dict[str, Any], instruction_set: str) -> None:
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_kernel_equals_reference(loss: dict[str, Any], model: dict[str, Any], instruction_set: str) -> None:
     assert_equals_reference(run_of(loss, **model), instruction_set)
 
 
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
-    for loss in "ns", "hs":
+    for loss in LOSSES:
         assert_equals_reference(run_of(loss, size=300, dimensions=dimensions, window=window, shrink_windows=False))
 
 
@@ -115,8 +150,9 @@ def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> N
 
 
 def test_windows_reach_over_chunk_borders() -> None:
-    arguments = run_of("ns", size=2 * CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01)
-    assert_equals_reference(arguments)
+    assert_equals_reference(run_of("ns", size=2 * MOST_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
+    assert_equals_reference(run_of("nce", chunk=7))
+    assert_equals_reference(run_of("hs", chunk=1))
 
 
 def test_padding_stays_zero() -> None:
@@ -128,16 +164,16 @@ def test_padding_stays_zero() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
-    arguments = run_of("ns", size=5 * CHUNK_IDS + 77, dimensions=2, epochs=3)
+    arguments = run_of("ns", size=5 * MOST_CHUNK_IDS + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
     known = int((arguments["words"][arguments["ids"]] >= 0).sum())
     assert kernel.tokens_trained == 3 * known
     assert np.isfinite(kernel.losses / kernel.predictions).all()
 
 
-@pytest.mark.parametrize("loss", ["ns", "hs"])
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 def test_one_worker_gives_the_same_bits(loss: str) -> None:
-    arguments = run_of(loss, size=CHUNK_IDS + 999)
+    arguments = run_of(loss, size=1500, chunk=700)
     runs = [copied(arguments) for _ in range(2)]
     for run in runs:
         train(run)
@@ -161,8 +197,10 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
     large = small | {
         "words": np.where(small["words"] < 0, -1, small["words"] + beyond).astype(np.int32),
         "keep": np.concatenate([np.zeros(beyond, np.uint32), small["keep"]]),
-        "layer": HierarchicalSoftmax(
-            np.concatenate([np.zeros(beyond, np.int64), layer.starts]), layer.nodes + np.int32(beyond), layer.codes
+        "layer": replace(
+            layer,
+            starts=np.concatenate([np.zeros(beyond, np.int64), layer.starts]),
+            nodes=layer.nodes + np.int32(beyond),
         ),
     }
     try:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.outputs import HierarchicalSoftmax
+from w2v.tree import HierarchicalSoftmax
 
 # Where a window's words take turns at one centre, the later profit from what the earlier have just taught: at a high
 # rate this flatters the loss of the early epochs.
@@ -142,7 +142,7 @@ def test_negative_sampling_scores_are_shifted_pmi(model: str, negative: int) -> 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_hierarchical_softmax_is_the_conditional_distribution(model: str) -> None:
     trained, scores, counts = learnt_pairs(model=model, loss="hs")
-    tree = HierarchicalSoftmax.build(trained.vocabulary.counts)
+    tree = HierarchicalSoftmax.huffman(trained.vocabulary.counts)
     steps = -np.logaddexp(0, np.where(tree.codes, scores[:, tree.nodes], -scores[:, tree.nodes]))
     learnt = np.add.reduceat(steps, tree.starts[:-1], axis=1)  # log p(word | row's word)
     true = counts / counts.sum(axis=1, keepdims=True)

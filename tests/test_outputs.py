@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from w2v import memory
-from w2v._kernels import CHUNK_IDS, Kernel
+from w2v._kernels import MOST_CHUNK_IDS, Kernel
 from w2v.corpus import Corpus
 from w2v.errors import SettingsError
 from w2v.idstore import read_corpus
-from w2v.outputs import HierarchicalSoftmax, NegativeSampling
-from w2v.reference import Random, choose_negatives
+from w2v.outputs import NegativeSampling
+from w2v.reference import Random, choose_words
 from w2v.train import instruction_set
+from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
 
 CORPORA = Path(os.environ.get("W2V_CORPORA", Path(__file__).resolve().parents[2] / "shared" / "corpora"))
@@ -32,6 +33,12 @@ COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_s
 def noise(counts: np.ndarray, exponent: float = 0.75) -> np.ndarray:
     weights = counts.astype(np.float64) ** exponent
     return weights / weights.sum()
+
+
+def choose_negatives(layer: NegativeSampling, random: Random, centre: int) -> list[int]:
+    counts = {centre: 0}
+    choose_words(layer, random, counts)
+    return list(counts)
 
 
 def entropy(shares: np.ndarray) -> float:
@@ -63,7 +70,7 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
 
     The corpus is pairs of words 3 and 5, each centre once; the other words come from the noise alone.
     """
-    pairs, size, alpha = CHUNK_IDS, len(ZIPF), 2.0**-26
+    pairs, size, alpha = MOST_CHUNK_IDS, len(ZIPF), 2.0**-26
     inputs, outputs = memory.aligned_rows(size, 1), memory.aligned_rows(size, 1)
     inputs[:, 0] = 1
     Kernel(
@@ -71,7 +78,7 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
         tokens_before=np.arange(4) * (2 * pairs // 3),
         keep=np.full(size, 2**32 - 1, np.uint32), inputs=inputs, outputs=outputs,
         layer=NegativeSampling.build(ZIPF, 1), cbow=False, corrected=True, window=1, shrink_windows=True,
-        per_pair=False, alpha=alpha, min_alpha=alpha, epochs=1, seed=2, workers=1,
+        per_pair=False, alpha=alpha, min_alpha=alpha, epochs=1, seed=2, chunk=pairs, workers=1,
         instruction_set=instruction_set(),
     ).run(0)  # fmt: skip
     drawn = -outputs[:, 0].astype(np.float64) / (alpha / 2)
@@ -127,7 +134,7 @@ def heap_cost(counts: np.ndarray) -> int:
 
 @given(COUNTS)
 def test_huffman_code_is_optimal(counts: np.ndarray) -> None:
-    lengths = HierarchicalSoftmax.build(counts).lengths
+    lengths = HierarchicalSoftmax.huffman(counts).lengths
     shares = counts / counts.sum()
     assert sum(n * bits for n, bits in zip(counts.tolist(), lengths.tolist(), strict=True)) == heap_cost(counts)
     assert entropy(shares) - 1e-9 <= shares @ lengths < entropy(shares) + 1
@@ -135,7 +142,7 @@ def test_huffman_code_is_optimal(counts: np.ndarray) -> None:
 
 @given(COUNTS)
 def test_codes_are_prefix_free_and_complete(counts: np.ndarray) -> None:
-    layer = HierarchicalSoftmax.build(counts)
+    layer = HierarchicalSoftmax.huffman(counts)
     codes = ["".join(map(str, path)) for path in np.split(layer.codes, layer.starts[1:-1])]
     assert [len(code) for code in codes] == layer.lengths.tolist()
     assert not any(longer.startswith(code) for code, longer in pairwise(sorted(codes)))
@@ -145,7 +152,7 @@ def test_codes_are_prefix_free_and_complete(counts: np.ndarray) -> None:
 
 @given(COUNTS)
 def test_paths_are_of_one_tree(counts: np.ndarray) -> None:
-    layer = HierarchicalSoftmax.build(counts)
+    layer = HierarchicalSoftmax.huffman(counts)
     size = len(counts)
     assert layer.rows == size - 1
     children: dict[tuple[int, int], str] = {}  # by node and code
@@ -162,7 +169,7 @@ def test_paths_are_of_one_tree(counts: np.ndarray) -> None:
 
 @given(COUNTS, st.integers(0, 2**32))
 def test_probabilities_sum_to_one(counts: np.ndarray, seed: int) -> None:
-    layer = HierarchicalSoftmax.build(counts)
+    layer = HierarchicalSoftmax.huffman(counts)
     scores = np.random.default_rng(seed).normal(0, 3, layer.rows)[layer.nodes]
     taken = np.logaddexp(0, np.where(layer.codes, scores, -scores))  # −log σ(±s), + for code 0
     assert np.exp(-np.add.reduceat(taken, layer.starts[:-1])).sum() == pytest.approx(1, abs=1e-12)
@@ -170,7 +177,7 @@ def test_probabilities_sum_to_one(counts: np.ndarray, seed: int) -> None:
 
 @given(COUNTS)
 def test_equal_counts_have_a_fixed_order(counts: np.ndarray) -> None:
-    first, second = HierarchicalSoftmax.build(counts), HierarchicalSoftmax.build(counts.copy())
+    first, second = HierarchicalSoftmax.huffman(counts), HierarchicalSoftmax.huffman(counts.copy())
     assert (np.diff(first.lengths) >= 0).all()  # of two equal counts, the later word's code is not the shorter
     for name in "starts", "nodes", "codes":
         assert np.array_equal(getattr(first, name), getattr(second, name))
@@ -178,11 +185,11 @@ def test_equal_counts_have_a_fixed_order(counts: np.ndarray) -> None:
 
 def test_tree_of_equal_counts_is_balanced() -> None:
     for bits in range(1, 11):
-        assert (HierarchicalSoftmax.build(np.full(2**bits, 5)).lengths == bits).all()
+        assert (HierarchicalSoftmax.huffman(np.full(2**bits, 5)).lengths == bits).all()
 
 
 def test_tree_of_two_words_has_one_node() -> None:
-    layer = HierarchicalSoftmax.build(np.array([100, 1]))
+    layer = HierarchicalSoftmax.huffman(np.array([100, 1]))
     assert layer.rows == 1
     assert layer.starts.tolist() == [0, 1, 2]
     assert layer.nodes.tolist() == [0, 0]
@@ -191,7 +198,7 @@ def test_tree_of_two_words_has_one_node() -> None:
 
 def test_tree_of_doubling_counts_is_a_comb() -> None:
     counts = 2 ** np.arange(40)[::-1]
-    assert HierarchicalSoftmax.build(counts).lengths.tolist() == [*range(1, 40), 39]
+    assert HierarchicalSoftmax.huffman(counts).lengths.tolist() == [*range(1, 40), 39]
 
 
 @pytest.mark.skipif(not (CORPORA / "wiki100.txt.xz").exists(), reason="W2V_CORPORA names no folder with wiki100.txt.xz")
@@ -200,5 +207,5 @@ def test_code_lengths_on_wikipedia() -> None:
         counts = Vocabulary.from_store(store, min_count=5).counts
     shares = counts / counts.sum()
     assert entropy(shares) == pytest.approx(10.556, abs=1e-3)
-    assert shares @ HierarchicalSoftmax.build(counts).lengths == pytest.approx(10.583, abs=1e-3)
+    assert shares @ HierarchicalSoftmax.huffman(counts).lengths == pytest.approx(10.583, abs=1e-3)
     assert np.log2(len(counts)) == pytest.approx(16.052, abs=1e-3)

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from w2v import reference
-from w2v.outputs import HierarchicalSoftmax, NegativeSampling, OutputLayer
+from w2v.outputs import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.tree import HierarchicalSoftmax
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown
@@ -26,7 +27,16 @@ MODELS: list[dict[str, bool]] = [
     {"cbow": False, "per_pair": True},
     {"cbow": True, "per_pair": False},
 ]
-LAYERS = {"ns": NegativeSampling.build(COUNTS, 3), "hs": HierarchicalSoftmax.build(COUNTS)}
+LAYERS: dict[str, OutputLayer] = {
+    "ns": NegativeSampling.build(COUNTS, 3),
+    "nce": NegativeSampling.build(COUNTS, 12, loss="nce"),
+    "sampled": NegativeSampling.build(COUNTS, 12, loss="sampled"),
+    "adaptive": NegativeSampling.build(COUNTS, 4, loss="sampled", adaptive=True),
+    "hs": HierarchicalSoftmax.huffman(COUNTS),
+    "class": ClassSoftmax.build(COUNTS),
+    "softmax": FullSoftmax(len(COUNTS)),
+}
+ROWS = 2 * len(COUNTS)  # at least as many as any of them needs
 
 Matrix = np.ndarray
 
@@ -34,7 +44,7 @@ Matrix = np.ndarray
 @pytest.fixture
 def matrices() -> tuple[Matrix, Matrix]:
     random = np.random.default_rng(7)
-    return random.normal(0, 0.7, (len(COUNTS), DIMENSIONS)), random.normal(0, 0.7, (len(COUNTS), DIMENSIONS))
+    return random.normal(0, 0.7, (len(COUNTS), DIMENSIONS)), random.normal(0, 0.7, (ROWS, DIMENSIONS))
 
 
 def train(inputs: Matrix, outputs: Matrix, layer: OutputLayer, alpha: float, **settings: Any) -> list[float]:
@@ -42,7 +52,7 @@ def train(inputs: Matrix, outputs: Matrix, layer: OutputLayer, alpha: float, **s
     defaults = {
         "ids": IDS, "words": WORDS, "keep": np.full(len(COUNTS), 2**32 - 1, np.uint32), "cbow": False,
         "corrected": True, "window": WINDOW, "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
-        "epochs": 1, "seed": SEED,
+        "epochs": 1, "seed": SEED, "chunk": 1000,
     }  # fmt: skip
     arguments = defaults | settings
     return reference.train(inputs=inputs, outputs=outputs, layer=layer, alpha=alpha, **arguments)
@@ -69,29 +79,65 @@ def log_sigmoid(score: float) -> float:
     return -float(np.log1p(np.exp(-score)))
 
 
-def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: int, drawn: list[int]) -> float:
-    """−log p of the centre word given one input row, by its definition."""
+def log_softmax(scores: Matrix, at: int) -> float:
+    return float(scores[at] - np.log(np.exp(scores).sum()))
+
+
+def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: int, drawn: dict[int, int]) -> float:
+    """−log p of the centre word given one input row, by its definition, with the words drawn so many times."""
+    scores = outputs @ row
+    size = len(COUNTS)
+    noise = COUNTS**0.75 / (COUNTS**0.75).sum()
+    if isinstance(layer, NegativeSampling) and layer.loss == "sampled":
+        draws, others = sum(drawn.values()), noise / (1 - noise[centre])
+        rest = sum(times * np.exp(scores[k]) / (draws * others[k]) for k, times in drawn.items())
+        return -float(scores[centre] - np.log(np.exp(scores[centre]) + rest))
     if isinstance(layer, NegativeSampling):
-        word, *negatives = drawn
-        assert word == centre
-        return -log_sigmoid(outputs[word] @ row) - sum(log_sigmoid(-outputs[k] @ row) for k in negatives)
+        shift = np.log(layer.negative * noise * size) if layer.loss == "nce" else np.zeros(size)
+        rest = sum(times * log_sigmoid(shift[k] - scores[k]) for k, times in drawn.items())
+        return -log_sigmoid(scores[centre] - shift[centre]) - rest
+    if isinstance(layer, FullSoftmax):
+        return -log_softmax(scores[:size], centre)
+    if isinstance(layer, ClassSoftmax):
+        own = int(np.searchsorted(layer.starts, centre, "right")) - 1
+        words = slice(layer.starts[own], layer.starts[own + 1])
+        of_class = scores[size : size + layer.classes]
+        return -log_softmax(of_class, own) - log_softmax(scores[words], centre - layer.starts[own])
     path = range(layer.starts[centre], layer.starts[centre + 1])
     return -sum(log_sigmoid((1 - 2 * layer.codes[b]) * (outputs[layer.nodes[b]] @ row)) for b in path)
 
 
-def losses(inputs: Matrix, outputs: Matrix, layer: OutputLayer, *, cbow: bool, per_pair: bool) -> list[float]:
-    """The loss of each prediction in the corpus, with the negatives that training draws."""
+Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the centre, its input words, the words drawn
+
+
+def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bool, per_pair: bool) -> Drawn:
+    """Each prediction in the corpus, with the words that training draws for it."""
     ahead = layer.negative if isinstance(layer, NegativeSampling) else 0
     random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), ahead)
-    found = []
+    found: Drawn = []
     for centre, context in windows():
-        drawn: list[int] = []
-        rows = [inputs[context].mean(axis=0)] if cbow else list(inputs[context])
-        for turn, row in enumerate(rows):
-            if isinstance(layer, NegativeSampling) and (turn == 0 or per_pair):
-                drawn = reference.choose_negatives(layer, random, centre)
-            found.append(prediction_loss(row, outputs, layer, centre, drawn))
+        groups = [context] if cbow or not per_pair else [[word] for word in context]
+        for group in groups:
+            rows = matrices[0][group].mean(axis=0, keepdims=True) if cbow else matrices[0][group]
+            drawn: dict[int, int] = {}
+            if isinstance(layer, NegativeSampling):
+                drawn = {centre: 0}
+                reference.choose_words(layer, random, drawn)
+                for _ in range(15 if layer.adaptive else 0):
+                    choice = reference.sampled(layer, drawn)
+                    if reference.effective(rows @ matrices[1][choice.rows].T - choice.offset) >= layer.negative / 2:
+                        break
+                    reference.choose_words(layer, random, drawn)
+                if not drawn[centre]:
+                    del drawn[centre]
+            inputs = [group] if cbow else [[word] for word in group]
+            found += [(centre, np.array(words), drawn) for words in inputs]
     return found
+
+
+def losses(inputs: Matrix, outputs: Matrix, layer: OutputLayer, drawn: Drawn) -> list[float]:
+    """The loss of each prediction."""
+    return [prediction_loss(inputs[words].mean(axis=0), outputs, layer, centre, rest) for centre, words, rest in drawn]
 
 
 def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
@@ -110,8 +156,9 @@ def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
 @pytest.mark.parametrize("loss", LAYERS)
 def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]) -> None:
     moved = changes(matrices, LAYERS[loss], **model)
+    drawn = predictions(matrices, LAYERS[loss], **model)
     for change, matrix in zip(moved, matrices, strict=True):
-        expected = -gradient(lambda: sum(losses(*matrices, LAYERS[loss], **model)), matrix)
+        expected = -gradient(lambda: sum(losses(*matrices, LAYERS[loss], drawn)), matrix)
         assert np.abs(expected).max() > 0.5
         np.testing.assert_allclose(change, expected, atol=1e-6)
 
@@ -137,9 +184,9 @@ def test_repeated_context_word_gets_both_updates(
     matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
 ) -> None:
     """In "a b a" word a stands twice beside b, in "a b" once; a mean of twice the same halves what each receives."""
-    layer = (
-        LAYERS["hs"] if loss == "hs" else NegativeSampling.build(COUNTS, len(COUNTS) - 1)
-    )  # nothing is left to chance
+    layer = LAYERS[loss]
+    if isinstance(layer, NegativeSampling):  # nothing is left to chance
+        layer = NegativeSampling.build(COUNTS, len(COUNTS) - 1)
     twice = changes(matrices, layer, ids=np.array([3, 8, 3], np.uint32), window=1, **settings)[0][WORDS[3]]
     once = changes(matrices, layer, ids=np.array([3, 8], np.uint32), window=1, **settings)[0][WORDS[3]]
     assert np.abs(once).max() > 0.1
@@ -158,7 +205,9 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
             log_sigmoid(sign * (y @ x)) for x in inputs for y, sign in zip(outputs, 2 * target - 1, strict=True)
         )
 
-    inputs_change, outputs_change, reported = reference.step(inputs, outputs, target, alpha)
+    inputs_change, outputs_change, reported = reference.step(
+        inputs, outputs, reference.Choice.of([*range(m)], target), alpha
+    )
     assert reported == pytest.approx(loss())
     np.testing.assert_allclose(inputs_change / alpha, -gradient(loss, inputs), atol=1e-7)
     np.testing.assert_allclose(outputs_change / alpha, -gradient(loss, outputs), atol=1e-7)
@@ -167,14 +216,14 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
 @pytest.mark.parametrize("score", [-1e4, -40.0, 40.0, 1e4])
 def test_link_is_exact_at_every_score(score: float) -> None:
     for target in 0, 1:
-        loss, error = reference.loss_and_error(np.array([[score]]), np.array([target]))
+        loss, error = reference.loss_and_error(np.array([[score]]), reference.Choice.of([0], target))
         right = (score > 0) == target
         assert loss == pytest.approx(np.exp(-abs(score)) if right else abs(score), rel=1e-12)
         assert error[0, 0] == pytest.approx(0 if right else 2 * target - 1, abs=1e-16)
 
 
 def test_skip_gram_with_hierarchical_softmax_takes_turns(matrices: tuple[Matrix, Matrix]) -> None:
-    layer, alpha = HierarchicalSoftmax.build(COUNTS), 0.8
+    layer, alpha = HierarchicalSoftmax.huffman(COUNTS), 0.8
     trained, by_turns, at_once = ([matrix.copy() for matrix in matrices] for _ in range(3))
     train(*trained, layer, alpha)
     for centre, context in windows():
@@ -182,7 +231,9 @@ def test_skip_gram_with_hierarchical_softmax_takes_turns(matrices: tuple[Matrix,
         nodes, target = layer.nodes[path], 1 - layer.codes[path]
         for inputs, outputs, groups in (*by_turns, [[word] for word in context]), (*at_once, [context]):
             for group in groups:
-                change, outputs_change, _ = reference.step(inputs[group], outputs[nodes], target, alpha)
+                change, outputs_change, _ = reference.step(
+                    inputs[group], outputs[nodes], reference.Choice.of([*nodes], target), alpha
+                )
                 np.add.at(inputs, group, change)
                 outputs[nodes] += outputs_change
     for found, expected, other in zip(trained, by_turns, at_once, strict=True):
@@ -196,13 +247,14 @@ def test_reported_loss_is_the_mean_of_a_prediction(
     matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]
 ) -> None:
     found = train(*matrices, LAYERS[loss], 0.0, **model)
-    assert found == pytest.approx([np.mean(losses(*matrices, LAYERS[loss], **model))])
+    drawn = predictions(matrices, LAYERS[loss], **model)
+    assert found == pytest.approx([np.mean(losses(*matrices, LAYERS[loss], drawn))])
 
 
 def test_loss_of_zero_outputs_counts_binary_decisions(matrices: tuple[Matrix, Matrix]) -> None:
     inputs, zeros = matrices[0], np.zeros_like(matrices[1])
     assert train(inputs, zeros, LAYERS["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
-    lengths = HierarchicalSoftmax.build(COUNTS).lengths
+    lengths = HierarchicalSoftmax.huffman(COUNTS).lengths
     bits = np.mean([lengths[centre] for centre, context in windows() for _ in context])
     assert train(inputs, zeros, LAYERS["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
 
@@ -221,9 +273,11 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     rates = []
     step = reference.step
 
-    def recorded(inputs: Matrix, outputs: Matrix, target: Matrix, rate: float) -> tuple[Matrix, Matrix, float]:
+    def recorded(
+        inputs: Matrix, outputs: Matrix, choice: reference.Choice, rate: float
+    ) -> tuple[Matrix, Matrix, float]:
         rates.append(rate)
-        return step(inputs, outputs, target, rate)
+        return step(inputs, outputs, choice, rate)
 
     monkeypatch.setattr(reference, "step", recorded)
     tokens, epochs = 30, 3

@@ -3,8 +3,9 @@ from numpy.typing import NDArray
 
 from w2v.outputs import OutputLayer
 
-CHUNK_IDS: int
+MOST_CHUNK_IDS: int
 
+def chunk_ids(rows: float, width: int, window: int) -> int: ...
 def step_for(name: str) -> bool: ...
 
 class Kernel:
@@ -27,6 +28,7 @@ class Kernel:
         min_alpha: float,
         epochs: int,
         seed: int,
+        chunk: int,
         workers: int,
         instruction_set: str,
     ) -> None: ...

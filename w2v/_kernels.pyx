@@ -2,23 +2,30 @@
 """The training loop of every model.
 
 word2vec slides a window over the text and, from the words around its centre, predicts the centre. With v the input
-rows and v' the output rows, the loss of one prediction of word o from an input row x is
+rows and v' the output rows, the loss of one prediction of word o from an input row x is, by the score s_w = v'_w · x,
 
-    negative sampling      − log σ(v'_o · x) − Σ_k log σ(−v'_k · x)       k: K words drawn from the noise q
-    hierarchical softmax   − Σ_b log σ(± v'_b · x)                        b: inner nodes on o's path; + for code 0
+    full softmax           − log softmax(s)_o                         over all words
+    class-based softmax    − log softmax(s)_c − log softmax(s)_o      over the classes, and the words of o's class c
+    hierarchical softmax   − Σ_b log σ(± s_b)                         b: inner nodes on o's path; + for code 0
+    sampled softmax        − log softmax(s − log e)_o                 over o, and K words drawn from the noise q for the
+                                                                      others; e: 1, or expected draws, K q / (1 − q_o)
+    noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: K words drawn from q; z = log(K q V)
+    negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
-Both are a sum of logistic regressions: output rows Y with targets t (1 for the word itself or a code 0, else 0), and
-the gradient by the score s = y · x is σ(s) − t. Skip-gram predicts from each context word by itself, X = the rows
-v of the context words; CBOW predicts once, X = their mean. So a window is a choice of rows, and one step moves them:
+All are a choice of output rows Y, with an offset and a target for each (1 for o, its class or a code 0, else 0), and of
+a link: the logistic function σ of each score or a softmax over them. The gradient by a score is link(s) − t always.
+Skip-gram predicts from each context word by itself, X = the rows v of the context words; CBOW predicts once, X = their
+mean. So a window is a choice of rows, and one step moves them:
 
-    S = X Yᵀ       E = t − σ(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
+    S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
 That step is all the arithmetic there is; it lives in _step_body.h and knows nothing of words. This file chooses the
 rows. Its design:
 
 Chunks.   The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
-          so all end together. A chunk owns its centres; its windows reach into the neighbours. The learning rate falls
-          with a token's place in the run, so it ends at its minimum exactly, however many threads there are.
+          so all end together; a chunk is as many ids as take a fraction of a second. It owns its centres; its windows
+          reach into the neighbours. The learning rate falls with a token's place in the run, so it ends at its minimum
+          exactly, however many threads there are.
 Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, epoch, position), so neighbouring
           chunks agree on it; windows and negatives on (seed, epoch, chunk), so the only state is how many chunks are
           done, and a run that is stopped between chunks goes on as if it never had been.
@@ -35,25 +42,31 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
           The position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
+from libc.math cimport exp, log, log1p
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 import numpy as np
 
-from w2v.outputs import NegativeSampling
+from w2v.outputs import ADAPTIVE_BLOCKS
 
 cdef extern from "_step.h" nogil:
     enum: PANEL
+    enum: BLOCK_OUTPUTS
     const float NO_SCORE
     ctypedef struct StepLoss:
         double total
+        float effective
     ctypedef struct Step:
         int64_t width, n, m
         float **inputs
         float **outputs
         const float *target
         const float *offset
+        const float *weight
+        int64_t softmax
+        int probe
         int repeats
         int turns
         int pooled
@@ -88,14 +101,33 @@ cdef extern from * nogil:
     void *ALIGNED(void *pointer)
 
 cdef enum:
-    CHUNK = 16384     # ids
+    MOST_IDS = 16384  # of a chunk
     LOOKAHEAD = 2     # windows
     SENTENCE_END = -1
     CACHED = 256      # inner nodes next to the root that need not be fetched
     HOT = 512         # inner nodes next to the root, over the number of workers, that each worker has copies of
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
+    FETCHED = 64      # output rows at most that are fetched ahead: of more, the first would be gone before they move
 
-CHUNK_IDS = CHUNK
+MOST_CHUNK_IDS = MOST_IDS
+cdef int64_t CHUNK_WORK = 1 << 30  # multiply-adds of the scores of one context word a window, in a chunk at most
+cdef int64_t MOST_BLOCKS = ADAPTIVE_BLOCKS
+
+
+def chunk_ids(double rows, int64_t width, int64_t window) -> int:
+    """Ids of a chunk where a prediction takes about so many output `rows`."""
+    return max(1, min(MOST_IDS, <int64_t>(CHUNK_WORK / (rows * width * window))))
+
+
+LOSSES = ("ns", "nce", "sampled", "hs", "class", "softmax")
+
+cdef enum Loss:
+    NS
+    NCE
+    SAMPLED
+    HS
+    CLASS
+    SOFTMAX
 
 cdef enum Stream:     # what a draw is for: keeps the hashes of different purposes apart
     SUBSAMPLING = 1
@@ -124,19 +156,29 @@ cdef inline int32_t alias_of(const uint32_t *cells, uint64_t random, uint64_t si
     return <int32_t>(alias if chance > threshold else cell)
 
 
+cdef inline int64_t whole_blocks(int64_t rows) noexcept nogil:
+    """So many rows, and those missing in the last block of the step."""
+    return (rows + BLOCK_OUTPUTS - 1) // BLOCK_OUTPUTS * BLOCK_OUTPUTS
+
+
 cdef struct Window:
     # One centre's rows, chosen ahead of the step that moves them.
     int64_t n              # context words
     int64_t m              # output rows of a group
-    int64_t groups         # groups of output rows: one for the window, or one for each context word
-    int64_t cached         # first output rows of a group that are in cache anyway
+    int64_t groups         # steps: one for the window, or one for each context word
+    int64_t drawn          # groups that have output rows of their own: one, or each
+    int64_t cached         # first output rows of a group that are in cache anyway, or not to be fetched
+    int64_t aimed          # last column with target 1 in a softmax over classes or words
+    int32_t centre
     int repeats            # whether a context word stands twice
     float alpha
     float **inputs         # n
-    float **outputs        # groups × m, and then an input row that is about to enter
-    int32_t *words         # m: the words of the group being drawn
+    float **outputs        # drawn × m, and then an input row that is about to enter
+    int32_t *words         # drawn × m, of the losses that draw; -1 where a word is drawn again
+    int32_t *counts        # drawn × m: how often it is
     float *target          # by column
-    float *offset          # by column
+    float *offset          # drawn × columns
+    float *weight          # drawn × columns
 
 
 cdef struct Worker:
@@ -149,6 +191,8 @@ cdef struct Worker:
     Window windows[LOOKAHEAD + 1]
     Step step
     StepLoss *loss
+    StepLoss *probe        # what a step that only looks finds
+    float *blank           # a row of zeros, for columns without an output row amid others
     float *copies          # of the output rows from first_hot on
     float *originals       # what they were when they were copied
     void *memory
@@ -178,7 +222,7 @@ cdef class Kernel:
         tokens_before: int64 (chunks + 1,), the known tokens of an epoch before each chunk, and all of them.
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
         inputs, outputs: float32 (V, width) and (R, width), aligned to 64 bytes, width a multiple of 16; moved.
-        layer: which output rows predict a word.
+        layer: which output rows predict a word. chunk: ids of a chunk.
     """
 
     cdef const uint32_t[::1] ids
@@ -190,8 +234,11 @@ cdef class Kernel:
     cdef const int64_t[::1] starts
     cdef const int32_t[::1] nodes
     cdef const int8_t[::1] codes
-    cdef int window, negative, shrink, pair, cbow, corrected
-    cdef int64_t epochs, chunks, count
+    cdef const float[::1] offsets
+    cdef const int32_t[::1] class_of
+    cdef Loss loss
+    cdef int window, negative, shrink, pair, cbow, corrected, adaptive
+    cdef int64_t epochs, chunk, chunks, count, most, columns, lookahead
     cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
     cdef uint64_t seed
@@ -210,28 +257,35 @@ cdef class Kernel:
     def __init__(
         self, *, ids, words, tokens_before, keep, inputs, outputs, layer,
         bint cbow, bint corrected, int window, bint shrink_windows, bint per_pair,
-        float alpha, float min_alpha, int64_t epochs, uint64_t seed, int64_t workers,
+        float alpha, float min_alpha, int64_t epochs, uint64_t seed, int64_t chunk, int64_t workers,
         str instruction_set,
     ):
-        cdef int64_t most, n = 2 * window, k
+        cdef int64_t k
         self.ids, self.words, self.keep = ids, words, keep
         self.inputs, self.outputs = inputs, outputs
-        if isinstance(layer, NegativeSampling):
-            self.negative, self.cells = layer.negative, layer.cells
-            most = layer.negative + 1
-        else:
-            self.negative, self.starts, self.nodes, self.codes = 0, layer.starts, layer.nodes, layer.codes
-            most = layer.lengths.max()
+        self.loss = LOSSES.index(layer.loss)
+        self.most, self.negative, self.adaptive = layer.most_rows, 0, False
+        if self.loss == HS:
+            self.starts, self.nodes, self.codes = layer.starts, layer.nodes, layer.codes
+        elif self.loss == CLASS:
+            self.starts, self.class_of = layer.starts, layer.class_of
+            self.most += whole_blocks(layer.classes) - layer.classes
+        elif self.loss != SOFTMAX:
+            self.cells, self.offsets = layer.cells, layer.offsets
+            self.negative, self.adaptive = layer.negative, layer.adaptive
+        self.columns = step_columns(self.most)
+        self.lookahead = 0 if self.adaptive else LOOKAHEAD
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
         self.pair = per_pair and not cbow
         self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
-        self.chunks = (self.count + CHUNK - 1) // CHUNK
+        self.chunk = chunk
+        self.chunks = (self.count + chunk - 1) // chunk
         self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
         self.first_hot = self.outputs.shape[0]
-        if workers > 1 and not self.negative:
+        if workers > 1 and self.loss == HS:
             self.first_hot = max(0, self.first_hot - HOT // workers)
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
@@ -241,7 +295,7 @@ cdef class Kernel:
             raise MemoryError
         self.worker_count = workers
         for k in range(workers):
-            self.workers[k] = self.new_worker(n, most)
+            self.workers[k] = self.new_worker()
 
     def __dealloc__(self):
         cdef int64_t k
@@ -252,16 +306,18 @@ cdef class Kernel:
         free(self.workers)
         free(self.counters)
 
-    cdef Worker *new_worker(self, int64_t n, int64_t m) except NULL:
-        """A worker for windows of at most n context words and groups of m output rows, in one piece of memory."""
-        cdef int64_t groups = n if self.pair or not self.negative else 1, columns = step_columns(m)
-        cdef int64_t kept = CHUNK + 2 * (self.window + 1), scratch = step_scratch(n, m, self.inputs.shape[1])
-        cdef int64_t window = (n + groups * m + 1) * sizeof(float *) + m * sizeof(int32_t) + 2 * columns * sizeof(float)
-        cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1] * sizeof(float)
-        cdef int64_t pieces = 11 + 5 * (LOOKAHEAD + 1)
+    cdef Worker *new_worker(self) except NULL:
+        """A worker for the largest windows, in one piece of memory."""
+        cdef int64_t n = 2 * self.window, drawn = n if self.pair and self.negative else 1, m = self.most
+        cdef int64_t kept = self.chunk + 2 * (self.window + 1), row = self.inputs.shape[1] * sizeof(float)
+        cdef int64_t scratch = step_scratch(n, m, self.inputs.shape[1]) * sizeof(float)
+        cdef int64_t columns = self.columns * sizeof(float), words = drawn * m * sizeof(int32_t) if self.negative else 0
+        cdef int64_t window = (n + drawn * m + 1) * sizeof(float *) + 2 * words + (1 + 2 * drawn) * columns
+        cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * row
+        cdef int64_t pieces = 13 + 7 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
-            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
-            + 2 * hot + scratch * sizeof(float) + (LOOKAHEAD + 1) * window + pieces * 64)
+            1, sizeof(Worker) + 2 * sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
+            + row + 2 * hot + scratch + (LOOKAHEAD + 1) * window + pieces * 64)
         if memory == NULL:
             raise MemoryError
         cdef char *at = memory
@@ -270,31 +326,49 @@ cdef class Kernel:
         cdef int64_t k, j
         worker.memory = memory
         worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
+        worker.probe = <StepLoss *>take(&at, sizeof(StepLoss))
         step_loss_start(worker.loss)
         worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.drawn = <uint64_t *>take(&at, self.negative * sizeof(uint64_t))
+        worker.blank = <float *>take(&at, row)
         worker.copies = <float *>take(&at, hot)
         worker.originals = <float *>take(&at, hot)
-        worker.step.scratch = <float *>take(&at, scratch * sizeof(float))
+        worker.step.scratch = <float *>take(&at, scratch)
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
         worker.step.pooled = self.cbow
-        worker.step.turns = self.negative == 0
+        worker.step.turns = self.loss == HS
+        if self.loss == CLASS:
+            worker.step.softmax = step_columns(self.starts.shape[0] - 1)
+        elif self.loss == SAMPLED or self.loss == SOFTMAX:
+            worker.step.softmax = self.columns
         for k in range(LOOKAHEAD + 1):
             w = &worker.windows[k]
             w.inputs = <float **>take(&at, n * sizeof(float *))
-            w.outputs = <float **>take(&at, (groups * m + 1) * sizeof(float *))
-            w.words = <int32_t *>take(&at, m * sizeof(int32_t))
-            w.target = <float *>take(&at, columns * sizeof(float))
-            w.offset = <float *>take(&at, columns * sizeof(float))
-            for j in range(columns):
+            w.outputs = <float **>take(&at, (drawn * m + 1) * sizeof(float *))
+            w.words = <int32_t *>take(&at, words)
+            w.counts = <int32_t *>take(&at, words)
+            w.target = <float *>take(&at, columns)
+            w.offset = <float *>take(&at, drawn * columns)
+            w.weight = <float *>take(&at, drawn * columns)
+            for j in range(drawn * self.columns):
                 w.offset[j] = NO_SCORE
             if self.negative:
-                w.m = m
                 w.target[0] = 1
+                for j in range(drawn * m):
+                    w.offset[j // m * self.columns + step_column(j % m)] = 0
+            elif self.loss == SOFTMAX:
+                w.m = m
                 for j in range(m):
+                    w.outputs[j] = &self.outputs[j, 0]
                     w.offset[step_column(j)] = 0
+            elif self.loss == CLASS:
+                for j in range(self.starts.shape[0] - 1):
+                    w.outputs[j] = &self.outputs[self.class_of.shape[0] + j, 0]
+                    w.offset[step_column(j)] = 0
+                for j in range(self.starts.shape[0] - 1, m):
+                    w.outputs[j] = worker.blank
         return worker
 
     def run(self, int64_t worker) -> None:
@@ -327,7 +401,7 @@ cdef class Kernel:
 
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
         cdef Worker *worker = self.workers[number]
-        cdef int64_t begin = chunk * CHUNK, end = min(begin + CHUNK, self.count)
+        cdef int64_t begin = chunk * self.chunk, end = min(begin + self.chunk, self.count)
         cdef int64_t first = self.window + 1, last, k, ready = 0, done = 0
         cdef int64_t before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         cdef int64_t predictions = 0
@@ -343,8 +417,8 @@ cdef class Kernel:
             window = &worker.windows[ready % (LOOKAHEAD + 1)]
             predictions += self.choose(worker, window, k, before)
             ready += 1
-            if ready > LOOKAHEAD:
-                self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], window)
+            if ready > self.lookahead:
+                self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], window if self.lookahead else NULL)
                 done += 1
         while done < ready:
             self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
@@ -443,18 +517,26 @@ cdef class Kernel:
         if w.n == 0:
             w.groups = 0
             return 0
-        # Steps of one input each are the definition; a window without repeats can take them all at once.
-        w.groups = w.n if self.pair or (w.repeats and not self.negative and not self.cbow) else 1
-        for group in range(w.groups):
-            if self.negative:
-                self.choose_negatives(worker, w, kept[centre], group)
-            else:
-                self.choose_path(worker, w, kept[centre], group)
-        if not self.negative:
+        # Steps of one input each are the definition; a window without repeats can take turns in one.
+        w.groups = w.n if self.pair or (w.repeats and self.loss == HS and not self.cbow) else 1
+        w.drawn = w.groups if self.negative else 1
+        w.centre = kept[centre]
+        w.cached = 0
+        if self.negative:
+            w.m = self.most
+            for group in range(0 if self.adaptive else w.groups):
+                self.choose_words(worker, w, group, 1)
+        elif self.loss == HS:
+            self.choose_path(worker, w)
             self.fetch_path(kept, centre)
+        elif self.loss == CLASS:
+            self.choose_class(w)
+        else:
+            self.aim(w, w.centre)
+            w.cached = w.m
         # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
         k = kept[centre + self.window]
-        w.outputs[w.groups * w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
+        w.outputs[w.drawn * w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
         return 1 if self.cbow else w.n
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
@@ -464,48 +546,106 @@ cdef class Kernel:
             worker.drawn[j] = draw(worker)
             PREFETCH(&self.cells[HIGH_HALF(worker.drawn[j], self.cells.shape[0]), 0])
 
-    cdef void choose_negatives(self, Worker *worker, Window *w, int32_t centre, int64_t group) noexcept nogil:
-        """The centre word and K others: drawn by the alias table, none twice, none the centre."""
-        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1], j, k, tries
+    cdef void choose_words(self, Worker *worker, Window *w, int64_t group, int64_t block) noexcept nogil:
+        """The centre word and, block by block, K others, drawn by the alias table.
+
+        Negative sampling draws again what it has; the other losses count it, for each draw has its part in them.
+        """
+        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1]
+        cdef int64_t first = (block - 1) * self.negative, j, k, tries
         cdef int32_t word
         cdef float **outputs = w.outputs + group * w.m
+        cdef int32_t *words = w.words + group * w.m
+        cdef int32_t *counts = w.counts + group * w.m
         cdef bint taken
-        w.words[0] = centre
-        outputs[0] = &self.outputs[0, 0] + centre * width
-        for j in range(1, w.m):
-            word = alias_of(&self.cells[0, 0], worker.drawn[j - 1], size)
+        words[0] = w.centre
+        outputs[0] = &self.outputs[0, 0] + w.centre * width
+        if first == 0:
+            counts[0] = 0
+        for j in range(first + 1, first + self.negative + 1):
+            word = alias_of(&self.cells[0, 0], worker.drawn[j - 1 - first], size)
             tries = 0
             while True:
                 taken = False
                 for k in range(j):
-                    taken |= w.words[k] == word
+                    taken |= words[k] == word
                 if not taken:
+                    break
+                if self.loss == NCE or (self.loss == SAMPLED and word != w.centre):
+                    for k in range(j):
+                        counts[k] += words[k] == word
+                    word = -1
                     break
                 tries += 1
                 word = alias_of(&self.cells[0, 0], draw(worker), size) if tries < REDRAWS else (word + 1) % size
-            w.words[j] = word
-            outputs[j] = &self.outputs[0, 0] + word * width
+            words[j] = word
+            counts[j] = 1
+            outputs[j] = &self.outputs[0, 0] + word * width if word >= 0 else worker.blank
         self.draw_negatives(worker)
+        if self.loss != NS:
+            self.set_offsets(w, group, block)
 
-    cdef void choose_path(self, Worker *worker, Window *w, int32_t centre, int64_t group) noexcept nogil:
+    cdef void set_offsets(self, Window *w, int64_t group, int64_t blocks) noexcept nogil:
+        """Offset and weight of the centre word and the words drawn."""
+        cdef int64_t j, column
+        cdef int32_t word
+        cdef float scale = 0
+        cdef float *offset = w.offset + group * self.columns
+        cdef float *weight = w.weight + group * self.columns
+        if self.loss == SAMPLED:
+            scale = log(blocks) - log1p(-min(exp(self.offsets[w.centre]) / self.negative, 0.9999999))
+        for j in range(blocks * self.negative + 1):
+            column = step_column(j)
+            word = w.words[group * w.m + j]
+            weight[column] = w.counts[group * w.m + j] + (j == 0)
+            offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
+            if self.loss == SAMPLED and j == 0:
+                offset[column] = 0
+            elif self.loss == SAMPLED and weight[column] > 1:
+                offset[column] -= log(weight[column])
+        for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
+            offset[step_column(j)] = NO_SCORE
+
+    cdef void choose_path(self, Worker *worker, Window *w) noexcept nogil:
         """The inner nodes from the root to the centre word; target 1 - code."""
-        cdef int64_t start = self.starts[centre], width = self.outputs.shape[1], j, node
-        cdef float **outputs
-        w.m = self.starts[centre + 1] - start
-        outputs = w.outputs + group * w.m
-        w.cached = 0
-        for j in range(step_columns(w.m) - PANEL, step_columns(w.m)):
-            w.offset[j] = NO_SCORE
-            w.target[j] = 0
+        cdef int64_t start = self.starts[w.centre], width = self.outputs.shape[1], j, node
+        self.set_columns(w, 0, self.starts[w.centre + 1] - start)
         for j in range(w.m):
             node = self.nodes[start + j]
             if node >= self.first_hot:
-                outputs[j] = worker.copies + (node - self.first_hot) * width
+                w.outputs[j] = worker.copies + (node - self.first_hot) * width
             else:
-                outputs[j] = &self.outputs[0, 0] + node * width
+                w.outputs[j] = &self.outputs[0, 0] + node * width
             w.cached += node >= self.outputs.shape[0] - CACHED
             w.target[step_column(j)] = 1 - self.codes[start + j]
+
+    cdef void choose_class(self, Window *w) noexcept nogil:
+        """The words of the centre word's class; the rows of the classes stand before them always."""
+        cdef int64_t group = self.class_of[w.centre], width = self.outputs.shape[1], j
+        cdef int64_t first = whole_blocks(self.starts.shape[0] - 1), words = self.starts[group + 1] - self.starts[group]
+        self.aim(w, group)
+        self.set_columns(w, first, first + words)
+        for j in range(words):
+            w.outputs[first + j] = &self.outputs[0, 0] + (self.starts[group] + j) * width
+        w.target[step_column(first + w.centre - self.starts[group])] = 1
+        w.cached = first if words <= FETCHED else w.m
+
+    cdef void aim(self, Window *w, int64_t row) noexcept nogil:
+        """Moves the target of the first softmax to an output row."""
+        w.target[w.aimed] = 0
+        w.aimed = step_column(row)
+        w.target[w.aimed] = 1
+
+    cdef void set_columns(self, Window *w, int64_t first, int64_t m) noexcept nogil:
+        """Gives the window m output rows, of which those from `first` on have target 0 and offset 0."""
+        cdef int64_t j
+        w.m = m
+        for j in range(step_columns(m) - PANEL, step_columns(m)):
+            w.offset[j] = NO_SCORE
+            w.target[j] = 0
+        for j in range(first, m):
             w.offset[step_column(j)] = 0
+            w.target[step_column(j)] = 0
 
     cdef inline void fetch_path(self, const int32_t *kept, int64_t centre) noexcept nogil:
         """Fetches what choose_path will read for the words that are the centre soon."""
@@ -518,19 +658,39 @@ cdef class Kernel:
     cdef void move(self, Worker *worker, Window *w, Window *ahead) noexcept nogil:
         """Takes the window's step, or one for each of its groups, while the rows of `ahead` are fetched."""
         cdef Step *step = &worker.step
-        cdef int64_t group
-        step.m, step.target, step.offset, step.alpha = w.m, w.target, w.offset, w.alpha
+        cdef int64_t group, drawn
+        step.m, step.target, step.alpha = w.m, w.target, w.alpha
         step.repeats = w.repeats and w.groups == 1
         step.spread = 1.0 / w.n if self.corrected and w.n else 1.0
         for group in range(w.groups):
+            drawn = group if w.drawn > 1 else 0
             step.n = w.n if w.groups == 1 else 1
             step.inputs = w.inputs + group
-            step.outputs = w.outputs + group * w.m
+            step.outputs = w.outputs + drawn * w.m
+            step.offset = w.offset + drawn * self.columns
+            step.weight = w.weight + drawn * self.columns if self.loss == NCE else NULL
             step.ahead_count = 0
-            if ahead != NULL and group < ahead.groups:
+            if ahead != NULL and ahead.groups and group < ahead.drawn:
                 step.ahead = ahead.outputs + group * ahead.m + ahead.cached
-                step.ahead_count = ahead.m - ahead.cached + (group + 1 == ahead.groups)
+                step.ahead_count = ahead.m - ahead.cached + (group + 1 == ahead.drawn)
+            if self.adaptive:
+                self.choose_enough(worker, w, group)
             self.step(step)
+
+    cdef void choose_enough(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
+        """Draws K words and, until the effective number of samples is half of K for every input row, more."""
+        cdef Step *step = &worker.step
+        cdef int64_t block
+        self.choose_words(worker, w, group, 1)
+        step.loss, step.probe, step.m = worker.probe, True, self.negative + 1
+        for block in range(2, MOST_BLOCKS + 1):
+            step_loss_start(worker.probe)
+            self.step(step)
+            if not worker.probe.effective < 0.5 * self.negative:
+                break
+            self.choose_words(worker, w, group, block)
+            step.m = block * self.negative + 1
+        step.loss, step.probe = worker.loss, False
 
 
 cdef inline char *take(char **at, int64_t size) noexcept nogil:

@@ -35,8 +35,8 @@ int64_t step_scratch(int64_t n, int64_t m, int64_t width) {
 }
 
 void step_loss_start(StepLoss *loss) {
-    for (int k = 0; k < PANEL; k++) loss->linear[k] = 0, loss->product[k] = 1;
-    loss->factors = 0;
+    *loss = (StepLoss){.effective = INFINITY};
+    for (int k = 0; k < PANEL; k++) loss->product[k] = 1;
 }
 
 double step_loss_total(StepLoss *loss) {
@@ -44,8 +44,10 @@ double step_loss_total(StepLoss *loss) {
     for (int k = 0; k < PANEL; k++) {
         loss->total += loss->linear[k];
         product *= loss->product[k];
+        loss->linear[k] = 0;
+        loss->product[k] = 1;
     }
-    step_loss_start(loss);
+    loss->factors = 0;
     return loss->total += log(product);
 }
 

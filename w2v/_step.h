@@ -1,7 +1,7 @@
 /* The one update step: a few input rows times a few output rows.
  *
  *     S = X Yᵀ − offset        scores, n × m
- *     E = target − link(S)     error
+ *     E = target − link(S)     error; link: the logistic function of each score, or the softmax of a row's
  *     X ← X + alpha E Y        both updates use the values read before the step
  *     Y ← Y + alpha Eᵀ X
  *
@@ -28,6 +28,7 @@ typedef struct {
     float linear[PANEL], product[PANEL]; /* aligned to a cache line */
     double total;
     int64_t factors; /* in each product */
+    float effective; /* least (Σr)² / Σr² of a row, r = e^score of all but the first column, by the softmax link */
 } StepLoss;
 
 typedef struct {
@@ -37,6 +38,9 @@ typedef struct {
     float **outputs;      /* m rows Y: read and updated; no row twice */
     const float *target;  /* by column, aligned to a cache line */
     const float *offset;  /* by column, aligned to a cache line */
+    const float *weight;  /* by column, how often each counts as noise: target − weight · logistic; NULL: once */
+    int64_t softmax;      /* columns before this one are a softmax, and those from it on another; 0: logistic */
+    int probe;            /* whether to end when the errors and the loss are known, and move nothing */
     int repeats;          /* whether an input row stands twice; each time is an input of its own */
     int turns;            /* whether each input row meets the outputs as the rows before it have moved them */
     int pooled;           /* X is one row, the mean of the n rows ... */

@@ -138,11 +138,17 @@ static INLINE row NAME(exp)(row x) {
     return (row)((bits)p + ((bits)rounded << 23));
 }
 
-/* Scores of the rows from `first` to `end` → alpha (target − logistic(score − offset)), in place, row by row.
+/* Where the scores of input i begin for the vector of columns from `column` on. */
+static INLINE float *NAME(score_at)(float *scores, int64_t panel, int64_t i, int64_t column) {
+    return scores + column / PANEL * panel + i * PANEL + column % PANEL;
+}
+
+/* Scores of the rows from `first` to `end` → alpha (target − weight · logistic(score − offset)), in place, row by row.
  * `gram`, where there is one, holds the products of the inputs: it adds to a row's scores what the rows before it
- * have moved the outputs by. Loss: Σ log(1 + e^s) − target · s, the logarithm of a running Π (1 + e^−|s|). */
-static INLINE void NAME(logistic)(const Step *s, int64_t first, int64_t end, int64_t panel, float *scores,
-                                  const float *gram) {
+ * have moved the outputs by. Loss: Σ weight · log(1 + e^s) − target · s; of the logarithms there is one for a running
+ * Π (1 + e^−|s|), and one for each weight but 1, which are few. */
+static INLINE void NAME(logistic)(const int weighted, const Step *s, int64_t first, int64_t end, int64_t panel,
+                                  float *scores, const float *gram) {
     StepLoss *const loss = s->loss;
     row linear = ROW(loss->linear), product = ROW(loss->product);
     int64_t factors = loss->factors;
@@ -157,9 +163,13 @@ static INLINE void NAME(logistic)(const Step *s, int64_t first, int64_t end, int
                     score += gram[k / BLOCK_OUTPUTS * panel + i * PANEL + k % BLOCK_OUTPUTS] * ROW(at + k * PANEL);
             const row size = (row)((bits)score & 0x7fffffff), positive = (row)((bits)score & (score > 0.0f));
             const row u = NAME(exp)(-size), one = size - size + 1.0f;
-            linear += positive - t * score;
+            const row weight = weighted ? ROW(s->weight + column) : one;
+            linear += weight * positive - t * score;
             product *= 1.0f + u;
-            ROW(at + i * PANEL) = s->alpha * (t - NAME(select)(score < 0.0f, u, one) / (1.0f + u));
+            ROW(at + i * PANEL) = s->alpha * (t - weight * (NAME(select)(score < 0.0f, u, one) / (1.0f + u)));
+            if (weighted)
+                for (int k = 0; k < ROW_LANES; k++)
+                    if (weight[k] != 1.0f) loss->total += (weight[k] - 1.0f) * log1pf(u[k]);
             if (++factors == LOSS_FACTORS) {
                 ROW(loss->linear) = linear;
                 ROW(loss->product) = product;
@@ -172,6 +182,41 @@ static INLINE void NAME(logistic)(const Step *s, int64_t first, int64_t end, int
     ROW(loss->linear) = linear;
     ROW(loss->product) = product;
     loss->factors = factors;
+}
+
+/* Scores of the rows from `first` to `end` → alpha (target − softmax(score − offset)), in place; a row has one softmax
+ * or two. Loss: log Σ e^s − target · s. */
+static NOINLINE void NAME(softmax)(const Step *s, int64_t first, int64_t end, int64_t panel, float *scores) {
+    const int64_t columns = step_columns(s->m);
+    for (int64_t i = first; i < end; i++)
+        for (int64_t from = 0, to = LEAST(s->softmax, columns); from < columns; from = to, to = columns) {
+            row greatest = ROW(s->offset) - INFINITY, targets = {0}, sum = {0}, squares = {0};
+            for (int64_t column = from; column < to; column += ROW_LANES) {
+                float *const at = NAME(score_at)(scores, panel, i, column);
+                const row score = ROW(at) - ROW(s->offset + column);
+                greatest = NAME(select)(score > greatest, score, greatest);
+                targets += ROW(s->target + column) * score;
+                ROW(at) = score;
+            }
+            float top = greatest[0], total = 0, square = 0, target = 0;
+            for (int k = 1; k < ROW_LANES; k++) top = greatest[k] > top ? greatest[k] : top;
+            for (int64_t column = from; column < to; column += ROW_LANES) {
+                float *const at = NAME(score_at)(scores, panel, i, column);
+                row u = NAME(exp)(ROW(at) - top);
+                ROW(at) = u;
+                if (column == 0) u[0] = 0; /* the predicted word is no sample */
+                sum += u;
+                squares += u * u;
+            }
+            for (int k = 0; k < ROW_LANES; k++) total += sum[k], square += squares[k], target += targets[k];
+            s->loss->effective = LEAST(total * total / square, s->loss->effective);
+            if (from == 0) total += scores[i * PANEL];
+            s->loss->total += log(total) + top - target;
+            for (int64_t column = from; column < to; column += ROW_LANES) {
+                float *const at = NAME(score_at)(scores, panel, i, column);
+                ROW(at) = s->alpha * (ROW(s->target + column) - ROW(at) / total);
+            }
+        }
 }
 
 #define UPDATE_CASE(J, turns, U) \
@@ -240,8 +285,14 @@ void NAME(step)(const Step *s) {
             for (int64_t j = 0; j < i + I - 1; j += BLOCK_OUTPUTS)
                 NAME(score)(I, LEAST(i + I - 1 - j, BLOCK_OUTPUTS), inputs + i, inputs + j, width,
                             gram + j / BLOCK_OUTPUTS * panel + i * PANEL);
-        NAME(logistic)(s, i, i + I, panel, error, gram);
+        if (s->softmax)
+            NAME(softmax)(s, i, i + I, panel, error);
+        else if (s->weight)
+            NAME(logistic)(1, s, i, i + I, panel, error, gram);
+        else
+            NAME(logistic)(0, s, i, i + I, panel, error, gram);
     }
+    if (s->probe) return;
 
     float **x = inputs;
     if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats)) { /* an input changes before it is last read: copy it */

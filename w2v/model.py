@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import formats
+from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
+from w2v.outputs import OutputLayer, output_layer
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors
 from w2v.vocab import Vocabulary
@@ -25,6 +27,7 @@ class Model:
     Attributes:
         settings, vocabulary: what the model was made with.
         inputs: float32 (V, D), the word vectors. outputs: float32 (R, D), the output layer's rows.
+        layer: which of them predict a word.
         figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
             max_types), cache_reused.
@@ -34,12 +37,36 @@ class Model:
     vocabulary: Vocabulary
     inputs: NDArray[np.float32]
     outputs: NDArray[np.float32]
+    layer: OutputLayer
     figures: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word."""
         return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """The model of a .safetensors file.
+
+        Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
+        """
+        stored = formats.read(path)
+        outputs = stored.tensors.pop("outputs", None)
+        if outputs is None or stored.counts is None or "settings" not in stored.metadata:
+            raise W2VError(
+                f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
+            )
+        try:
+            settings = Settings(**json.loads(stored.metadata["settings"]))
+            figures = dict(json.loads(stored.metadata.get("figures", "{}")))
+        except (SettingsError, TypeError, ValueError, RecursionError) as error:
+            raise W2VError(f"{path}: damaged: its settings: {error}") from error
+        vocabulary = Vocabulary(stored.words, stored.counts)
+        layer = output_layer(settings, vocabulary, stored.tensors)
+        if outputs.dtype != np.float32 or outputs.shape != (layer.rows, stored.vectors.shape[1]):
+            raise W2VError(f"{path}: damaged: its output matrix has shape {outputs.shape} and type {outputs.dtype}")
+        return cls(settings, vocabulary, stored.vectors, outputs, layer, figures)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
@@ -53,7 +80,7 @@ class Model:
                 Words.of(self.vocabulary.words),
                 self.inputs,
                 self.vocabulary.counts,
-                {"outputs": self.outputs},
+                {"outputs": self.outputs} | self.layer.tensors,
                 {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
             ),
             replace,

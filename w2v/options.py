@@ -16,14 +16,20 @@ Command = Callable[..., Any]
 
 HELP = {
     "model": "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
-    "loss": "Negative sampling (ns) or hierarchical softmax (hs).",
+    "loss": "Negative sampling (ns), hierarchical softmax (hs), noise-contrastive estimation (nce), sampled, "
+    "class-based (class) or full softmax.",
     "vector_size": "Dimensions of a vector.",
     "window": "Context words on either side, at most.",
     "shrink_windows": "Draw each window's reach from 1 to --window, or always use all of it.",
     "min_count": "Leave out words that occur less often.",
     "max_vocab": "Keep only this many words, the most frequent.",
-    "negative": "Negatives for each prediction.",
-    "ns_exponent": "Negatives are drawn from count to this power.",
+    "tree": "Tree of hs: huffman, balanced, clustered, or a file with a word and its code on each line.",
+    "tree_vectors": "Model whose vectors --tree clustered clusters.",
+    "negative": "Words drawn for each prediction by ns, nce and sampled.",
+    "ns_exponent": "They are drawn from count to this power.",
+    "adaptive_samples": "Let sampled draw more where few of the samples have weight.",
+    "classes": "Classes, about, of class.",
+    "large_softmax": "Let softmax take more than 30,000 words.",
     "per_pair": "A step for each context word, as in word2vec.c, or one for those of a window (skipgram).",
     "cbow_gradient": "Divide the gradient among the context words, or give each all of it, as word2vec.c.",
     "sample": "Threshold of subsampling; 0 for none.",
@@ -40,16 +46,25 @@ NAMES = {
     "workers": ["--workers", "--threads"],
     "shrink_windows": ["--shrink-windows/--fixed-windows"],
     "per_pair": ["--per-pair/--shared"],
+    "adaptive_samples": ["--adaptive-samples/--fixed-samples"],
+    "large_softmax": ["--large-softmax/--no-large-softmax"],
 }
 COMPUTED = {"alpha": "the best measured for model and loss", "min_alpha": "alpha / 10,000"}
-COMPUTED |= {"workers": "one for each processor", "max_vocab": "all"}
+COMPUTED |= {"workers": "one for each processor", "max_vocab": "all", "tree_vectors": "none"}
+COMPUTED |= {"classes": "the square root of the number of words"}
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
-# Options that say nothing unless another setting has this value.
+DRAWS = "ns", "nce", "sampled"
+# Options that say nothing unless another setting has one of these values.
 ONLY_WITH = {
-    "negative": ("loss", "ns"),
-    "ns_exponent": ("loss", "ns"),
-    "per_pair": ("model", "skipgram"),
-    "cbow_gradient": ("model", "cbow"),
+    "tree": ("loss", ("hs",)),
+    "tree_vectors": ("loss", ("hs",)),
+    "negative": ("loss", DRAWS),
+    "ns_exponent": ("loss", DRAWS),
+    "adaptive_samples": ("loss", ("sampled",)),
+    "classes": ("loss", ("class",)),
+    "large_softmax": ("loss", ("softmax",)),
+    "per_pair": ("model", ("skipgram",)),
+    "cbow_gradient": ("model", ("cbow",)),
 }
 
 
@@ -130,8 +145,8 @@ def chosen_settings(given: dict[str, Any]) -> Settings:
         if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
             raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
     settings = Settings(**{name: value for name, (value, _) in chosen.items()})
-    for name, (other, value) in ONLY_WITH.items():
-        if name in chosen and getattr(settings, other) != value:
-            found = getattr(settings, other)
+    for name, (other, values) in ONLY_WITH.items():
+        found = getattr(settings, other)
+        if name in chosen and found not in values:
             raise click.UsageError(f"{first_name(name)} says nothing with {first_name(other)} {found}")
     return settings

@@ -1,88 +1,221 @@
 """Output layers: from the vocabulary's counts to the arrays that say which output rows predict a word.
 
-negative sampling      one row per word; negatives are drawn from an alias table
-hierarchical softmax   one row per inner node of a binary tree; a word's path through it is a flat slice
+negative sampling, noise-contrastive estimation, sampled softmax    a row for each word; samples of them are drawn
+hierarchical softmax                                                a row for each inner node of a tree: tree.py
+class-based softmax                                                 a row for each word, and one for each class
+full softmax                                                        a row for each word
+
+What a layer needs beside the settings and the counts, it gives as `tensors`, for a file to keep.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import _outputs
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, W2VError
+from w2v.settings import LossName, Settings
+from w2v.tree import HierarchicalSoftmax
+from w2v.vocab import Vocabulary
+
+Tensors = dict[str, NDArray[Any]]
+
+LARGE_SOFTMAX = 30_000  # words
+ADAPTIVE_BLOCKS = 16  # times `negative` samples at most
 
 
 @dataclass(frozen=True)
 class NegativeSampling:
-    """The noise distribution q(w) ∝ count(w)^exponent (Mikolov et al. 2013b, section 2.2) as an alias table.
+    """Losses that draw K words from the noise distribution q(w) ∝ count(w)^exponent, by an alias table.
+
+    "ns"       logistic regressions on the scores themselves, K different words (Mikolov et al. 2013b, section 2.2)
+    "nce"      on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so that zero vectors are
+               the uniform distribution (Mnih & Teh 2012)
+    "sampled"  a softmax over the word itself and the drawn ones, which stand for all others: their offset is the
+               logarithm of how often each is expected among them (Bengio & Senécal 2003; Jean et al. 2015, section 3)
 
     Attributes:
-        negative: negatives drawn for each prediction, K.
+        negative: words drawn for each prediction, K.
         cells: uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
             threshold, and the alias otherwise.
+        offsets: float32 (V,), what is taken off the score of a drawn word: 0, log(K q V) or log(K q).
+        adaptive: whether "sampled" draws K more, up to 16 K, while the effective number of the samples of a context
+            word, (Σr)² / Σr² with r the ratios of importance, is below K / 2 (Bengio & Senécal 2008, section V).
     """
 
     negative: int
     cells: NDArray[np.uint32]
+    offsets: NDArray[np.float32]
+    loss: LossName = "ns"
+    adaptive: bool = False
 
     @property
     def rows(self) -> int:
         return len(self.cells)
 
+    @property
+    def most_rows(self) -> int:
+        return self.negative * (ADAPTIVE_BLOCKS if self.adaptive else 1) + 1
+
+    @property
+    def mean_rows(self) -> float:
+        return self.most_rows
+
+    @property
+    def tensors(self) -> Tensors:
+        return {}
+
     @classmethod
-    def build(cls, counts: NDArray[np.int64], negative: int, exponent: float = 0.75) -> NegativeSampling:
-        """Raises SettingsError where the vocabulary has too few words for `negative` different negatives."""
+    def build(
+        cls,
+        counts: NDArray[np.int64],
+        negative: int,
+        exponent: float = 0.75,
+        loss: Literal["ns", "nce", "sampled"] = "ns",
+        adaptive: bool = False,
+    ) -> NegativeSampling:
+        """Raises SettingsError where "ns" finds too few words for `negative` different negatives."""
         size = len(counts)
-        if negative >= size:
-            raise SettingsError(
-                f"negative {negative}: needs at least {negative + 1} words to draw from, "
-                f"but the vocabulary has {size}; lower negative or min_count"
-            )
+        if loss == "ns" and negative >= size:
+            raise SettingsError(too_many(negative, size))
         weights = counts.astype(np.float64) ** exponent
         weights /= weights.mean()
-        layer = cls(negative, np.empty((size, 2), np.uint32))
+        scale = {"ns": 0.0, "nce": negative, "sampled": negative / size}[loss]
+        offsets = np.log(weights * scale) if scale else np.zeros(size)
+        layer = cls(negative, np.empty((size, 2), np.uint32), offsets.astype(np.float32), loss, adaptive)
         _outputs.fill_alias(weights, layer.cells, np.empty(size, np.int64))
         return layer
 
 
+def too_many(negative: int, size: int) -> str:
+    return (
+        f"negative {negative}: needs at least {negative + 1} words to draw from, "
+        f"but the vocabulary has {size}; lower negative or min_count"
+    )
+
+
 @dataclass(frozen=True)
-class HierarchicalSoftmax:
-    """A binary tree with the words as leaves (Morin & Bengio 2005; Huffman's, Mikolov et al. 2013a, section 3.3).
+class ClassSoftmax:
+    """A softmax over classes, and one over the words of the class (Goodman 2001; Mikolov et al. 2011, section 3).
 
     Attributes:
-        starts: int64 (V + 1,): word w's path is nodes[starts[w]:starts[w + 1]], from the root down.
-        nodes: int32: output row of each inner node on the path.
-        codes: int8: the branch taken there, 0 or 1.
+        starts: int64 (C + 1,): class c is the words from starts[c] to starts[c + 1]. Its row is number V + c.
     """
 
     starts: NDArray[np.int64]
-    nodes: NDArray[np.int32]
-    codes: NDArray[np.int8]
+    loss: ClassVar[LossName] = "class"
+
+    @property
+    def words(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def classes(self) -> int:
+        return len(self.starts) - 1
 
     @property
     def rows(self) -> int:
-        return len(self.starts) - 2
+        return self.words + self.classes
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Code lengths, int64 (V,), in bits."""
-        return np.diff(self.starts)
+    def most_rows(self) -> int:
+        return self.classes + int(np.diff(self.starts).max())
+
+    @property
+    def mean_rows(self) -> float:
+        return self.classes + self.words / self.classes  # classes of equal mass
+
+    @property
+    def class_of(self) -> NDArray[np.int32]:
+        """The class of each word, int32 (V,)."""
+        return np.repeat(np.arange(self.classes, dtype=np.int32), np.diff(self.starts))
+
+    @property
+    def tensors(self) -> Tensors:
+        return {"class_starts": self.starts}
 
     @classmethod
-    def build(cls, counts: NDArray[np.int64]) -> HierarchicalSoftmax:
-        """Huffman's tree. `counts` is int64 (V,), falling, V >= 2."""
+    def from_tensors(cls, starts: NDArray[Any], size: int) -> ClassSoftmax:
+        """The classes of a file. Raises W2VError unless they part `size` words."""
+        if starts.dtype != np.int64 or starts.ndim != 1 or len(starts) < 2 or starts[0] != 0 or starts[-1] != size:
+            raise W2VError(f"the model's classes are damaged: they do not part its {size} words")
+        if (np.diff(starts) < 1).any():
+            raise W2VError("the model's classes are damaged: one is empty")
+        return cls(np.ascontiguousarray(starts))
+
+    @classmethod
+    def build(cls, counts: NDArray[np.int64], classes: int | None = None) -> ClassSoftmax:
+        """Classes of equal mass, in the order of the words, about `classes` of them, by default √V.
+
+        A word with more than one class's mass is a class by itself, so there can be fewer.
+
+        Raises SettingsError for more classes than words.
+        """
         size = len(counts)
-        parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
-        _outputs.fill_huffman(counts, np.empty(size - 1, np.int64), parents, bits)
-        depths = np.empty(2 * size - 1, np.int64)
-        _outputs.fill_depths(parents, depths)
-        starts = np.concatenate([[0], np.cumsum(depths[:size])])
-        layer = cls(starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
-        _outputs.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
-        return layer
+        if classes is not None and classes > size:
+            raise SettingsError(f"classes {classes}: the vocabulary has {size} words; lower classes")
+        wanted = classes or math.ceil(math.sqrt(size))
+        masses = counts.astype(np.float64)
+        before = (np.cumsum(masses) - masses) / masses.sum()
+        _, starts = np.unique((before * wanted).astype(np.int64), return_index=True)
+        return cls(np.append(starts, size).astype(np.int64))
 
 
-OutputLayer = NegativeSampling | HierarchicalSoftmax
+@dataclass(frozen=True)
+class FullSoftmax:
+    """The softmax over all words, exactly."""
+
+    words: int
+    loss: ClassVar[LossName] = "softmax"
+
+    @property
+    def rows(self) -> int:
+        return self.words
+
+    @property
+    def most_rows(self) -> int:
+        return self.words
+
+    @property
+    def mean_rows(self) -> float:
+        return self.words
+
+    @property
+    def tensors(self) -> Tensors:
+        return {}
+
+
+OutputLayer = NegativeSampling | HierarchicalSoftmax | ClassSoftmax | FullSoftmax
+
+
+def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, NDArray[Any]]) -> OutputLayer:
+    """The output layer that the settings ask for, from the `tensors` that one of its kind has given, if they are there.
+
+    Raises SettingsError for settings that do not go with the vocabulary, W2VError for a tree that cannot be used.
+    """
+    counts, size, loss = vocabulary.counts, len(vocabulary), settings.loss
+    if loss == "hs":
+        if "tree_parents" in tensors:
+            return HierarchicalSoftmax.from_tensors(tensors, size)
+        return HierarchicalSoftmax.build(vocabulary, settings.tree, settings.tree_vectors)
+    if loss == "class":
+        if "class_starts" in tensors:
+            return ClassSoftmax.from_tensors(tensors["class_starts"], size)
+        return ClassSoftmax.build(counts, settings.classes)
+    if loss == "softmax":
+        if size > LARGE_SOFTMAX and not settings.large_softmax:
+            raise SettingsError(
+                f"loss softmax: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many as "
+                f"negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, choose loss sampled or class, or set "
+                "large_softmax to have it so"
+            )
+        return FullSoftmax(size)
+    if settings.negative >= size:
+        raise SettingsError(too_many(settings.negative, size))
+    return NegativeSampling.build(counts, settings.negative, settings.ns_exponent, loss, settings.adaptive_samples)

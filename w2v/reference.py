@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._kernels import CHUNK_IDS
-from w2v.outputs import NegativeSampling, OutputLayer
+from w2v.outputs import ADAPTIVE_BLOCKS, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
 Matrix = NDArray[Any]
 
@@ -47,16 +46,38 @@ class Random:
         return scramble(self.state)
 
 
-def loss_and_error(scores: Matrix, target: Matrix) -> tuple[float, Matrix]:
-    """Σ −log p(target) of logistic regressions, and minus its gradient by the scores."""
-    loss = np.logaddexp(0, scores) - target * scores
-    error = target - np.exp(-np.logaddexp(0, -scores))
-    return float(loss.sum()), error
+class Choice(NamedTuple):
+    """Output rows of a prediction. Scores less `offset` are logistic regressions, or `softmaxes` of columns."""
+
+    rows: list[int]
+    target: Matrix
+    offset: Matrix
+    weight: Matrix  # how often each counts as noise
+    softmaxes: list[slice]
+
+    @classmethod
+    def of(cls, rows: list[int], target: Any, offset: Any = 0, weight: Any = 1, softmaxes: Any = ()) -> Choice:
+        target, offset, weight = (np.broadcast_to(values, len(rows)) for values in (target, offset, weight))
+        return cls(rows, target, offset, weight, list(softmaxes))
 
 
-def step(inputs: Matrix, outputs: Matrix, target: Matrix, alpha: float) -> tuple[Matrix, Matrix, float]:
-    """The changes of inputs (n, D) and outputs (m, D) for targets (m,), and the loss."""
-    loss, error = loss_and_error(inputs @ outputs.T, target)
+def loss_and_error(scores: Matrix, choice: Choice) -> tuple[float, Matrix]:
+    """Σ −log p(target) of rows of scores (n, m), less their offsets, and minus its gradient by the scores."""
+    if not choice.softmaxes:
+        loss = choice.weight * np.logaddexp(0, scores) - choice.target * scores
+        return float(loss.sum()), choice.target - choice.weight * np.exp(-np.logaddexp(0, -scores))
+    loss, error = 0.0, np.empty_like(scores)
+    for columns in choice.softmaxes:
+        part, target = scores[:, columns], choice.target[columns]
+        normaliser = np.logaddexp.reduce(part, axis=1)
+        loss += float((normaliser - part @ target).sum())
+        error[:, columns] = target - np.exp(part - normaliser[:, None])
+    return loss, error
+
+
+def step(inputs: Matrix, outputs: Matrix, choice: Choice, alpha: float) -> tuple[Matrix, Matrix, float]:
+    """The changes of inputs (n, D) and outputs (m, D), and the loss."""
+    loss, error = loss_and_error(inputs @ outputs.T - choice.offset, choice)
     return alpha * error @ outputs, alpha * error.T @ inputs, loss
 
 
@@ -66,25 +87,66 @@ def alias_of(layer: NegativeSampling, random: int) -> int:
     return int(layer.cells[cell, 1]) if chance > layer.cells[cell, 0] else cell
 
 
-def choose_negatives(layer: NegativeSampling, random: Random, centre: int) -> list[int]:
-    """The centre word and K others: drawn by the alias table, none twice, none the centre."""
-    words = [centre]
+def choose_words(layer: NegativeSampling, random: Random, counts: dict[int, int]) -> None:
+    """Draws K words by the alias table beside those in `counts`, of which the first is the centre.
+
+    Negative sampling draws again what it has; the other losses count it.
+    """
+    centre = next(iter(counts))
     for drawn in random.drawn:
         word, tries = alias_of(layer, drawn), 0
-        while word in words:
+        while word in counts and (layer.loss == "ns" or (layer.loss == "sampled" and word == centre)):
             tries += 1
             word = alias_of(layer, random.draw()) if tries < REDRAWS else (word + 1) % layer.rows
-        words.append(word)
+        counts[word] = counts.get(word, 0) + 1
     random.drawn = [random.draw() for _ in random.drawn]
-    return words
 
 
-def choose(layer: OutputLayer, random: Random, centre: int) -> tuple[list[int], list[int]]:
-    """Output rows and targets for one centre word."""
+def sampled(layer: NegativeSampling, counts: dict[int, int]) -> Choice:
+    """The choice of the words in `counts`, the centre and those drawn, each so often."""
+    rows, times = list(counts), np.array(list(counts.values()), np.float64)
+    target = np.arange(len(rows)) == 0
+    offset = layer.offsets[rows].astype(np.float64)
+    if layer.loss == "ns":
+        return Choice.of(rows, target)
+    if layer.loss == "nce":
+        return Choice.of(rows, target, offset, times + target)
+    draws = times.sum() / layer.negative
+    offset += np.log(draws) - np.log1p(-min(np.exp(offset[0]) / layer.negative, 0.9999999))
+    offset[1:] -= np.log(times[1:])
+    offset[0] = 0
+    return Choice.of(rows, target, offset, softmaxes=[slice(None)])
+
+
+def effective(scores: Matrix) -> float:
+    """The least effective number of samples, (Σr)² / Σr², of rows of scores less offsets."""
+    ratios = np.exp(scores[:, 1:] - scores.max(axis=1, keepdims=True))
+    return float((ratios.sum(axis=1) ** 2 / (ratios**2).sum(axis=1)).min())
+
+
+def choose(layer: OutputLayer, random: Random, centre: int, inputs: Matrix, outputs: Matrix) -> Choice:
+    """The output rows that predict a centre word from inputs (n, D)."""
     if isinstance(layer, NegativeSampling):
-        return choose_negatives(layer, random, centre), [1] + [0] * layer.negative
+        counts = {centre: 0}
+        choose_words(layer, random, counts)
+        choice = sampled(layer, counts)
+        for _ in range(ADAPTIVE_BLOCKS - 1 if layer.adaptive else 0):
+            if effective(inputs @ outputs[choice.rows].T - choice.offset) >= layer.negative / 2:
+                break
+            choose_words(layer, random, counts)
+            choice = sampled(layer, counts)
+        return choice
+    if isinstance(layer, ClassSoftmax):
+        own = int(layer.class_of[centre])
+        words = range(layer.starts[own], layer.starts[own + 1])
+        rows = [*range(layer.words, layer.rows), *words]
+        target = np.zeros(len(rows))
+        target[[own, layer.classes + centre - words[0]]] = 1
+        return Choice.of(rows, target, softmaxes=[slice(layer.classes), slice(layer.classes, None)])
+    if isinstance(layer, FullSoftmax):
+        return Choice.of(list(range(layer.words)), np.arange(layer.words) == centre, softmaxes=[slice(None)])
     path = slice(layer.starts[centre], layer.starts[centre + 1])
-    return layer.nodes[path].tolist(), (1 - layer.codes[path]).tolist()
+    return Choice.of(layer.nodes[path].tolist(), 1 - layer.codes[path])
 
 
 def collect(
@@ -119,6 +181,7 @@ def train(
     min_alpha: float,
     epochs: int,
     seed: int,
+    chunk: int,
 ) -> list[float]:
     """Trains `inputs` and `outputs` in place, as Kernel does with the same arguments; returns its mean losses."""
     tokens = sum(words[number] >= 0 for number in ids.tolist())
@@ -126,12 +189,12 @@ def train(
     for epoch in range(epochs):
         kept, _ = collect(ids, words, keep, key_of(seed, epoch, SUBSAMPLING))
         negative = layer.negative if isinstance(layer, NegativeSampling) else 0
-        random, chunk = Random(0, 0), -1
+        random, current = Random(0, 0), -1
         loss, predictions = 0.0, 0
         for index, (position, centre, known) in enumerate(kept):
-            if position // CHUNK_IDS != chunk:
-                chunk = position // CHUNK_IDS
-                random = Random(hash_of(key_of(seed, epoch, WINDOWS), chunk), negative)
+            if position // chunk != current:
+                current = position // chunk
+                random = Random(hash_of(key_of(seed, epoch, WINDOWS), current), negative)
             if centre < 0:
                 continue
             progress = (epoch * tokens + known) / (epochs * tokens)
@@ -145,20 +208,13 @@ def train(
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:
                 continue
-            if cbow:
-                rows, target = choose(layer, random, centre)
-                mean = inputs[context].mean(axis=0, keepdims=True)
-                change, outputs_change, moved = step(mean, outputs[rows], np.array(target), rate)
-                np.add.at(inputs, context, change / (len(context) if corrected else 1))
-                outputs[rows] += outputs_change
-                loss, predictions = loss + moved, predictions + 1
-                continue
-            by_turns = per_pair or not isinstance(layer, NegativeSampling)
-            groups = [[word] for word in context] if by_turns else [context]
-            for group, (rows, target) in [(group, choose(layer, random, centre)) for group in groups]:
-                change, outputs_change, moved = step(inputs[group], outputs[rows], np.array(target), rate)
-                np.add.at(inputs, group, change)
-                outputs[rows] += outputs_change
-                loss, predictions = loss + moved, predictions + len(group)
+            by_turns = per_pair or layer.loss == "hs"
+            for group in [[word] for word in context] if by_turns and not cbow else [context]:
+                rows = inputs[group].mean(axis=0, keepdims=True) if cbow else inputs[group]
+                choice = choose(layer, random, centre, rows, outputs)
+                change, outputs_change, moved = step(rows, outputs[choice.rows], choice, rate)
+                np.add.at(inputs, group, change / (len(group) if cbow and corrected else 1))
+                outputs[choice.rows] += outputs_change
+                loss, predictions = loss + moved, predictions + len(rows)
         means.append(loss / predictions if predictions else float("nan"))
     return means

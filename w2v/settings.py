@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from w2v.errors import SettingsError
 
 ModelName = Literal["skipgram", "cbow"]
-LossName = Literal["ns", "hs"]
+LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
@@ -21,6 +21,14 @@ ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("skipgram", "hs"): 0.025,
     ("cbow", "ns"): 0.05,
     ("cbow", "hs"): 0.025,
+    ("skipgram", "nce"): 0.05,
+    ("cbow", "nce"): 0.05,
+    ("skipgram", "sampled"): 0.05,
+    ("cbow", "sampled"): 0.05,
+    ("skipgram", "class"): 0.05,
+    ("cbow", "class"): 0.05,
+    ("skipgram", "softmax"): 0.05,
+    ("cbow", "softmax"): 0.05,
 }
 CORRECTED = 2  # times as much measured best with the corrected one
 
@@ -31,13 +39,19 @@ class Settings:
 
     Attributes:
         model: "skipgram" predicts the centre word from each context word, "cbow" from their mean.
-        loss: "ns", negative sampling, or "hs", hierarchical softmax.
+        loss: "ns" negative sampling, "hs" hierarchical softmax, "nce" noise-contrastive estimation, "sampled"
+            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py.
         vector_size: dimensions of a vector.
         window: context words on either side, at most.
         shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
         min_count: words that occur less often are left out.
         max_vocab: keep only this many words, the most frequent.
-        negative: negatives for each prediction. ns_exponent: they are drawn from count^ns_exponent.
+        tree: of "hs": "huffman", "balanced", "clustered" by the vectors of the model file `tree_vectors`, or a file
+            with a word and its code of zeros and ones on each line.
+        negative: words drawn for each prediction by "ns", "nce" and "sampled". ns_exponent: they are drawn from
+            count^ns_exponent. adaptive_samples: whether "sampled" draws more where few have weight.
+        classes: of "class", about this many, by default the square root of the vocabulary's size.
+        large_softmax: whether "softmax" may take a vocabulary of more than 30,000 words.
         per_pair: whether every context word takes a step of its own, with negatives of its own, as in
             word2vec.c; otherwise a window's context words share them.
         cbow_gradient: "faithful" gives each context word the whole gradient of their mean, as word2vec.c and
@@ -58,8 +72,13 @@ class Settings:
     shrink_windows: bool = True
     min_count: int = 5
     max_vocab: int | None = None
+    tree: str = "huffman"
+    tree_vectors: str | None = None
     negative: int = 5
     ns_exponent: float = 0.75
+    adaptive_samples: bool = False
+    classes: int | None = None
+    large_softmax: bool = False
     per_pair: bool = False
     cbow_gradient: Gradient = "faithful"
     sample: float = 1e-3
@@ -79,7 +98,7 @@ class Settings:
         ):
             if getattr(self, name) not in get_args(choices):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
-        for name in ("shrink_windows", "per_pair"):
+        for name in ("shrink_windows", "per_pair", "adaptive_samples", "large_softmax"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
         for name, least, most in (
@@ -88,11 +107,20 @@ class Settings:
             ("min_count", 0, None),
             ("max_vocab", 1, None),
             ("negative", 1, 1 << 14),
+            ("classes", 1, None),
             ("epochs", 1, 1_000_000),
             ("workers", 1, 1 << 10),
             ("seed", 0, (1 << 64) - 1),
         ):
             self._check(name, int, least, most)
+        for name in ("tree", "tree_vectors"):
+            value = getattr(self, name)
+            if value is not None:
+                if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+                    raise SettingsError(f"{name} {value!r}: it must be a name or a path")
+                object.__setattr__(self, name, os.fspath(value))
+        if (self.tree == "clustered") != (self.tree_vectors is not None):
+            raise SettingsError("tree clustered and tree_vectors, the model to cluster, go together: give both")
         self._check("ns_exponent", float, -10, 10)
         self._check("sample", float, 0, 1)
         self._check("alpha", float, 0, 1000)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v._kernels import CHUNK_IDS, Kernel, step_for
+from w2v._kernels import Kernel, chunk_ids, step_for
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
 from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model
-from w2v.outputs import HierarchicalSoftmax, NegativeSampling, OutputLayer
+from w2v.outputs import output_layer
 from w2v.settings import Settings
 from w2v.vocab import Vocabulary
 
@@ -103,7 +103,7 @@ def train(
         "cache_reused": store.reused,
     }
     size = settings.vector_size
-    return Model(settings, vocabulary, run.inputs[:, :size], run.outputs[:, :size], figures)
+    return Model(settings, vocabulary, run.inputs[:, :size], run.outputs[:, :size], run.layer, figures)
 
 
 class Run:
@@ -115,18 +115,15 @@ class Run:
                 f"the vocabulary has one word, {vocabulary.words[0]!r}: at least 2 are needed; "
                 "lower min_count or give more text"
             )
+        self.layer = layer = output_layer(settings, vocabulary, {})
+        chunk = chunk_ids(layer.mean_rows, settings.vector_size, settings.window)
         words = store.remap(vocabulary.words)
-        tokens_before = store.known_before(words, CHUNK_IDS)
+        tokens_before = store.known_before(words, chunk)
         self.tokens = int(tokens_before[-1])
         if not self.tokens:
             raise W2VError("no word of the corpus is in the vocabulary that was given")
         self.settings = settings
         self.store = store
-        layer: OutputLayer
-        if settings.loss == "hs":
-            layer = HierarchicalSoftmax.build(vocabulary.counts)
-        else:
-            layer = NegativeSampling.build(vocabulary.counts, settings.negative, settings.ns_exponent)
         self.peak, self.limit = peak_memory(len(vocabulary) + layer.rows, settings.vector_size)
         self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
         self.outputs = memory.aligned_rows(layer.rows, settings.vector_size)
@@ -148,6 +145,7 @@ class Run:
             min_alpha=settings.end_alpha,
             epochs=settings.epochs,
             seed=settings.seed,
+            chunk=chunk,
             workers=settings.threads,
             instruction_set=instruction_set(),
         )
