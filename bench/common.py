@@ -205,6 +205,45 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
     return done.stdout, wall
 
 
+class Runs:
+    """Runs of a comparison, kept in a JSON file: one that is there already is not made again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.document: dict[str, Any] = {"machine": machine(), "commands": [], "runs": []}
+        if path.exists():
+            self.document |= json.loads(path.read_text())
+        self.document["commands"] = list(dict.fromkeys([*self.document["commands"], command_line()]))
+
+    def make(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> None:
+        """The figures of the run that `key` names, by `work` where they are not there yet."""
+        if any(
+            {name: value for name, value in run.items() if name != "figures"} == key for run in self.document["runs"]
+        ):
+            return
+        self.document["runs"].append({**key, "figures": work()})
+        self._path.write_text(json.dumps(self.document, indent=2) + "\n")
+        print(*(f"{name} {value}" for name, value in key.items() if value != ""), self.document["runs"][-1]["figures"])
+
+
+def grouped(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """The figures of all runs that have the same values under these names."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for made in runs:
+        groups.setdefault(tuple(made.get(name, "") for name in names), []).append(made["figures"])
+    return groups
+
+
+def mean_and_half(values: Sequence[float]) -> str:
+    """Their mean ± half of what they span."""
+    half = (max(values) - min(values)) / 2 if values else 0
+    return f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else ""
+
+
+def commands_markdown(document: Mapping[str, Any]) -> str:
+    return "\n".join(line for command in document["commands"] for line in (f"`{command}`", ""))
+
+
 def machine() -> str:
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")

@@ -15,13 +15,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import statistics
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, command_line, machine, run, split_lines, table, w2v_command
+from common import (
+    W2V,
+    Runs,
+    commands_markdown,
+    grouped,
+    mean_and_half,
+    run,
+    split_lines,
+    table,
+    w2v_command,
+)
 from peers import BASE, MODES, gensim_command
 
 from w2v.settings import Settings
@@ -49,21 +59,22 @@ def measure(command: list[str], model: Path, questions: Path, pairs: list[Path])
 
 def quality_markdown(document: dict[str, Any]) -> str:
     """A row for each configuration and tool: mean over the seeds ± half of what lies between the extremes."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for made in document["runs"]:
-        groups.setdefault(tuple(made[name] for name in GROUP), []).append(made["figures"])
+    groups = grouped(document["runs"], GROUP)
     columns = list(dict.fromkeys(name for runs in groups.values() for figures in runs for name in figures))
     rows = []
     for group, runs in sorted(groups.items(), key=lambda each: (list(CONFIGURATIONS).index(each[0][0]), each[0][1:])):
-        cells = []
-        for name in columns:
-            values = [figures[name] for figures in runs if figures.get(name) is not None]
-            half = (max(values) - min(values)) / 2 if values else 0
-            cells.append(f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else "")
+        cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]
         rows.append([*map(str, group), str(len(runs)), *cells])
-    commands = [line for command in document["commands"] for line in (f"`{command}`", "")]
     notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of what they span."
-    lines = ["### Quality", "", *commands, table([*GROUP, "seeds", *columns], rows), "", notes, document["machine"]]
+    lines = [
+        "### Quality",
+        "",
+        commands_markdown(document),
+        table([*GROUP, "seeds", *columns], rows),
+        "",
+        notes,
+        document["machine"],
+    ]
     return "\n".join(lines)
 
 
@@ -87,13 +98,9 @@ def main() -> None:
     if not (options.corpus and options.questions and options.json):
         parser.error("TEXT, --questions and --json are needed, or --table")
 
-    document: dict[str, Any] = {"corpus": options.corpus.name, "machine": machine(), "commands": [], "runs": []}
-    if options.json.exists():
-        document |= json.loads(options.json.read_text())
-    if document["corpus"] != options.corpus.name:
-        parser.error(f"{options.json} holds runs on {document['corpus']}: name another file")
-    document["commands"] = list(dict.fromkeys([*document["commands"], command_line()]))
-    made = [{name: value for name, value in each.items() if name != "figures"} for each in document["runs"]]
+    runs = Runs(options.json)
+    if runs.document.setdefault("corpus", options.corpus.name) != options.corpus.name:
+        parser.error(f"{options.json} holds runs on {runs.document['corpus']}: name another file")
     with tempfile.TemporaryDirectory() as name:
         model, lines = Path(name) / "model.bin", Path(name) / "lines.txt"
         for only, tool, seed in itertools.product(options.only, options.tools, options.seeds):
@@ -108,17 +115,14 @@ def main() -> None:
             gradient = "" if tool == "gensim" or settings.model != "cbow" else settings.cbow_gradient
             key = {"configuration": only, "tool": tool, "alpha": settings.start_alpha, "epochs": settings.epochs}
             key |= {"gradient": gradient, "seed": seed}
-            if key in made or (tool == "per-pair" and settings.model == "cbow"):
+            if tool == "per-pair" and settings.model == "cbow":
                 continue
             if tool == "gensim" and not lines.exists():
                 split_lines(options.corpus, lines)
             commands = {"gensim": gensim_command(settings, MODES[1], lines, model)}
             command = commands.get(tool, w2v_command(settings, options.corpus, model))
-            figures = measure(command, model, options.questions, options.pairs)
-            document["runs"].append({**key, "figures": figures})
-            options.json.write_text(json.dumps(document, indent=2) + "\n")
-            print(only, tool, f"alpha {settings.start_alpha:g} seed {seed}:", figures, flush=True)
-    print(quality_markdown(document))
+            runs.make(key, partial(measure, command, model, options.questions, options.pairs))
+    print(quality_markdown(runs.document))
 
 
 if __name__ == "__main__":

@@ -123,11 +123,12 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
             if isinstance(layer, NegativeSampling):
                 drawn = {centre: 0}
                 reference.choose_words(layer, random, drawn)
-                for _ in range(15 if layer.adaptive else 0):
+                for more in (1, 2, 4, 8) if layer.adaptive else ():
                     choice = reference.sampled(layer, drawn)
                     if reference.effective(rows @ matrices[1][choice.rows].T - choice.offset) >= layer.negative / 2:
                         break
-                    reference.choose_words(layer, random, drawn)
+                    for _ in range(more):
+                        reference.choose_words(layer, random, drawn)
                 if not drawn[centre]:
                     del drawn[centre]
             inputs = [group] if cbow else [[word] for word in group]

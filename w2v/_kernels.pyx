@@ -678,18 +678,20 @@ cdef class Kernel:
             self.step(step)
 
     cdef void choose_enough(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
-        """Draws K words and, until the effective number of samples is half of K for every input row, more."""
+        """Draws K words and, until the effective number of samples is half of K for every input row, as many again."""
         cdef Step *step = &worker.step
-        cdef int64_t block
+        cdef int64_t blocks = 1, block
         self.choose_words(worker, w, group, 1)
         step.loss, step.probe, step.m = worker.probe, True, self.negative + 1
-        for block in range(2, MOST_BLOCKS + 1):
+        while blocks < MOST_BLOCKS:
             step_loss_start(worker.probe)
             self.step(step)
             if not worker.probe.effective < 0.5 * self.negative:
                 break
-            self.choose_words(worker, w, group, block)
-            step.m = block * self.negative + 1
+            for block in range(blocks):
+                self.choose_words(worker, w, group, blocks + block + 1)
+            blocks *= 2
+            step.m = blocks * self.negative + 1
         step.loss, step.probe = worker.loss, False
 
 

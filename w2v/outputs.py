@@ -45,8 +45,8 @@ class NegativeSampling:
         cells: uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
             threshold, and the alias otherwise.
         offsets: float32 (V,), what is taken off the score of a drawn word: 0, log(K q V) or log(K q).
-        adaptive: whether "sampled" draws K more, up to 16 K, while the effective number of the samples of a context
-            word, (Σr)² / Σr² with r the ratios of importance, is below K / 2 (Bengio & Senécal 2008, section V).
+        adaptive: whether "sampled" draws as many again, up to 16 K, while the effective number of the samples of a
+            context word, (Σr)² / Σr² with r the ratios of importance, is below K / 2 (Bengio & Senécal 2008).
     """
 
     negative: int
@@ -150,18 +150,18 @@ class ClassSoftmax:
         return cls(np.ascontiguousarray(starts))
 
     @classmethod
-    def build(cls, counts: NDArray[np.int64], classes: int | None = None) -> ClassSoftmax:
+    def build(cls, masses: NDArray[Any], classes: int | None = None) -> ClassSoftmax:
         """Classes of equal mass, in the order of the words, about `classes` of them, by default √V.
 
         A word with more than one class's mass is a class by itself, so there can be fewer.
 
         Raises SettingsError for more classes than words.
         """
-        size = len(counts)
+        size = len(masses)
         if classes is not None and classes > size:
             raise SettingsError(f"classes {classes}: the vocabulary has {size} words; lower classes")
         wanted = classes or math.ceil(math.sqrt(size))
-        masses = counts.astype(np.float64)
+        masses = masses.astype(np.float64)
         before = (np.cumsum(masses) - masses) / masses.sum()
         _, starts = np.unique((before * wanted).astype(np.int64), return_index=True)
         return cls(np.append(starts, size).astype(np.int64))
@@ -207,7 +207,8 @@ def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[st
     if loss == "class":
         if "class_starts" in tensors:
             return ClassSoftmax.from_tensors(tensors["class_starts"], size)
-        return ClassSoftmax.build(counts, settings.classes)
+        kept = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
+        return ClassSoftmax.build(counts * kept, settings.classes)  # as often as training sees them
     if loss == "softmax":
         if size > LARGE_SOFTMAX and not settings.large_softmax:
             raise SettingsError(

@@ -130,10 +130,13 @@ def choose(layer: OutputLayer, random: Random, centre: int, inputs: Matrix, outp
         counts = {centre: 0}
         choose_words(layer, random, counts)
         choice = sampled(layer, counts)
-        for _ in range(ADAPTIVE_BLOCKS - 1 if layer.adaptive else 0):
+        blocks = 1 if layer.adaptive else ADAPTIVE_BLOCKS
+        while blocks < ADAPTIVE_BLOCKS:
             if effective(inputs @ outputs[choice.rows].T - choice.offset) >= layer.negative / 2:
                 break
-            choose_words(layer, random, counts)
+            for _ in range(blocks):
+                choose_words(layer, random, counts)
+            blocks *= 2
             choice = sampled(layer, counts)
         return choice
     if isinstance(layer, ClassSoftmax):

@@ -1,0 +1,114 @@
+"""Which settings are best for each model and loss? The defaults of Settings are chosen by this table.
+
+    python bench/defaults.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--only skipgram-ns …]
+
+Everything but what a row names is the default of `w2v train`: size 100, window 5, sample 1e-3, 5 epochs, two threads.
+`class` and `softmax` are slow, so they see the first share of each text only, softmax with its 5000 most frequent words.
+The score is the mean of the accuracy on the questions (top 30,000) and the correlations with the pairs, × 100, over all
+corpora. Runs are added to the JSON file; one that is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from common import Runs, commands_markdown, grouped, split_lines, table, w2v_command
+from quality import measure
+
+from w2v.settings import LossName, ModelName, Settings
+
+BASE = Settings(workers=2)
+SHARES = {"class": 0.1, "softmax": 0.03}
+MOST_WORDS = 5000
+VARIANTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "fixed windows": {"shrink_windows": False},
+    "min_alpha = alpha / 10": {"min_alpha": 0.1},  # times alpha
+    "corrected": {"cbow_gradient": "corrected"},
+}
+GROUP = ("model", "loss", "alpha", "variant")
+
+
+def score(runs: list[dict[str, Any]]) -> float:
+    """The mean over the runs of the mean of accuracy and correlations."""
+    judged = [[value for name, value in run.items() if name in ("total", *PAIRS) and value is not None] for run in runs]
+    return statistics.mean(statistics.mean(values) for values in judged)
+
+
+PAIRS: list[str] = []  # names of the columns of correlations
+
+
+def defaults_markdown(document: Mapping[str, Any]) -> str:
+    PAIRS[:] = document["pairs"]
+    corpora = list(dict.fromkeys(run["corpus"] for run in document["runs"]))
+    rows = []
+    by_group = {corpus: grouped((r for r in document["runs"] if r["corpus"] == corpus), GROUP) for corpus in corpora}
+    groups = grouped(document["runs"], GROUP)
+    for model, loss in itertools.product(get_args(ModelName), get_args(LossName)):
+        complete = {key: runs for key, runs in groups.items() if key[:2] == (model, loss) and len(runs) == len(corpora)}
+        best = max(complete, key=lambda key: score(complete[key]), default=None)
+        for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
+            figures = [by_group[corpus][key][0] for corpus in corpora]
+            cells = [
+                f"{run[name]:.1f}" if run[name] is not None else "" for run in figures for name in ("total", *PAIRS)
+            ]
+            mark = "**" * (key == best)
+            rows.append([*map(str, key), *cells, f"{mark}{score(complete[key]):.1f}{mark}"])
+    columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *PAIRS)]
+    notes = "Accuracies in percent, Spearman's correlations × 100; the best of a model and loss is bold."
+    lines = ["### Defaults", "", commands_markdown(document), table([*GROUP, *columns, "score"], rows), "", notes]
+    return "\n".join([*lines, document["machine"]])
+
+
+def main() -> None:
+    pairs = [f"{model}-{loss}" for model, loss in itertools.product(get_args(ModelName), get_args(LossName))]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", type=Path, nargs="+", default=[], metavar="TEXT")
+    parser.add_argument("--questions", type=Path)
+    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
+    parser.add_argument("--only", nargs="+", choices=pairs, default=pairs)
+    parser.add_argument("--alphas", type=float, nargs="+", default=[0.0125, 0.025, 0.05, 0.1])
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=[""])
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--table", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.table:
+        print(defaults_markdown(json.loads(options.table.read_text())))
+        return
+    if not (options.corpora and options.questions and options.json):
+        parser.error("--corpora, --questions and --json are needed, or --table")
+
+    runs = Runs(options.json)
+    runs.document["pairs"] = [path.stem for path in options.pairs]
+    with tempfile.TemporaryDirectory() as folder:
+        model, part = Path(folder) / "model.bin", Path(folder) / "part.txt"
+        for only, corpus in itertools.product(options.only, options.corpora):
+            name, loss = only.split("-")
+            text = corpus
+            if loss in SHARES:
+                split_lines(corpus, part, SHARES[loss])
+                text = part
+            for alpha, variant in itertools.product(options.alphas, options.variants):
+                settings = replace(BASE, model=name, loss=loss, alpha=alpha)
+                settings = replace(settings, max_vocab=MOST_WORDS if loss == "softmax" else None)
+                changed = VARIANTS[variant]
+                if "min_alpha" in changed:
+                    changed = {"min_alpha": changed["min_alpha"] * alpha}
+                settings = replace(settings, **changed)
+                command = w2v_command(settings, text, model)
+                key = {"model": name, "loss": loss, "alpha": alpha, "variant": variant, "corpus": corpus.stem}
+                runs.make(key, partial(measure, command, model, options.questions, options.pairs))
+    print(defaults_markdown(runs.document))
+
+
+if __name__ == "__main__":
+    main()
