@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from w2v.corpus import Corpus
 from w2v.idstore import IdStore, read_corpus
+from w2v.options import option_names
 from w2v.settings import Settings, processors
 from w2v.train import Run, instruction_set
 from w2v.tree import HierarchicalSoftmax
@@ -187,11 +188,10 @@ class Peaks:
 def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
     """`w2v train` with the options that differ from the defaults."""
     given = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
-    options = [
-        word
-        for name, value in given.items()
-        for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)])
-    ]
+    options: list[str] = []
+    for name, value in given.items():
+        names = option_names(name)[0].split("/")  # of a flag: for yes and for no
+        options += [names[not value]] if isinstance(value, bool) else [names[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 
 
