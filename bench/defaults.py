@@ -3,7 +3,7 @@
     python bench/defaults.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--only skipgram-ns …]
 
 Everything but what a row names is the default of `w2v train`: size 100, window 5, sample 1e-3, 5 epochs, two threads.
-`class` and `softmax` are slow, so they see the first share of each text only, softmax with its 5000 most frequent words.
+`class` and `softmax` are slow, so they see a first part of each text only, softmax with its 5000 most frequent words.
 The score is the mean of the accuracy on the questions (top 30,000) and the correlations with the pairs, × 100, over all
 corpora. Runs are added to the JSON file; one that is there already is not made again.
 """
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import Runs, commands_markdown, grouped, split_lines, table, w2v_command
+from common import Runs, commands_markdown, grouped, mean_and_half, split_lines, table, w2v_command
 from quality import measure
 
 from w2v.settings import LossName, ModelName, Settings
@@ -50,7 +50,7 @@ PAIRS: list[str] = []  # names of the columns of correlations
 def defaults_markdown(document: Mapping[str, Any]) -> str:
     PAIRS[:] = document["pairs"]
     corpora = list(dict.fromkeys(run["corpus"] for run in document["runs"]))
-    rows = []
+    rows: list[list[str]] = []
     by_group = {corpus: grouped((r for r in document["runs"] if r["corpus"] == corpus), GROUP) for corpus in corpora}
     groups = grouped(document["runs"], GROUP)
     for model, loss in itertools.product(get_args(ModelName), get_args(LossName)):
@@ -58,9 +58,7 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
         best = max(complete, key=lambda key: score(complete[key]), default=None)
         for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
             figures = [by_group[corpus][key][0] for corpus in corpora]
-            cells = [
-                f"{run[name]:.1f}" if run[name] is not None else "" for run in figures for name in ("total", *PAIRS)
-            ]
+            cells = [mean_and_half([run[name] or 0.0]) for run in figures for name in ("total", *PAIRS)]
             mark = "**" * (key == best)
             rows.append([*map(str, key), *cells, f"{mark}{score(complete[key]):.1f}{mark}"])
     columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *PAIRS)]
