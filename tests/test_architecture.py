@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "w2v"
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
 COMPILED = sorted(path.stem for path in PACKAGE.glob("*.pyx"))
-COMMAND_LINE = {"cli", "options", "console", "show", "info", "query", "targets"}
+COMMAND_LINE = {"cli", "options", "console", "show", "info", "query", "targets", "jobs"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import w2v
-from w2v import cli, console, targets
+from w2v import cli, console, jobs, targets
 
 COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab"]
 PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
@@ -231,7 +231,7 @@ def test_failed_saving_everywhere_names_the_first_place(
     monkeypatch.setattr(targets, "check", lambda *_: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no"))
     monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(cli, "train_model", lambda *_, **__: w2v.Model(*[None] * 5))  # type: ignore[arg-type]
+    monkeypatch.setattr(jobs, "train", lambda *_, **__: w2v.Model(*[None] * 5))  # type: ignore[arg-type]
     monkeypatch.setattr(w2v.Model, "save", refuse)
     assert "cannot write gone/m.bin" in run("train", sample, "-o", "gone/m.bin", code=1).stderr
 

@@ -6,7 +6,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.evaluate import analogies, word_pairs
 from w2v.model import Model
 from w2v.settings import Settings
-from w2v.train import train
+from w2v.train import resume, train
 from w2v.vectors import KeyedVectors, UnknownWordError, load
 from w2v.vocab import Vocabulary
 
@@ -21,6 +21,7 @@ __all__ = [
     "W2VError",
     "analogies",
     "load",
+    "resume",
     "train",
     "word_pairs",
 ]

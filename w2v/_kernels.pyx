@@ -385,6 +385,25 @@ cdef class Kernel:
         """Makes every `run` return at the end of its chunk."""
         ATOMIC_WRITE(&self.counters.stop, 1)
 
+    def restore(self, int64_t position, losses, predictions) -> None:
+        """At rest, makes `run` go on after the first `position` chunks, as if these had been trained here.
+
+        losses, predictions: what the properties of these names were then.
+        """
+        cdef int64_t epoch = position // self.chunks, chunk = position % self.chunks
+        np.asarray(self.worker_losses)[:] = 0
+        np.asarray(self.worker_predictions)[:] = 0
+        np.asarray(self.worker_losses)[0] = losses
+        np.asarray(self.worker_predictions)[0] = predictions
+        ATOMIC_WRITE(&self.counters.position, position)
+        ATOMIC_WRITE(&self.counters.tokens, epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk])
+        ATOMIC_WRITE(&self.counters.stop, 0)
+
+    @property
+    def position(self) -> int:
+        """Chunks handed out, through all epochs; at rest, chunks done."""
+        return min(ATOMIC_READ(&self.counters.position), self.epochs * self.chunks)
+
     @property
     def tokens_trained(self) -> int:
         return ATOMIC_READ(&self.counters.tokens)
@@ -406,7 +425,7 @@ cdef class Kernel:
         cdef int64_t before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         cdef int64_t predictions = 0
         cdef Window *window
-        cdef double loss_before = worker.loss.total
+        worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
@@ -424,7 +443,7 @@ cdef class Kernel:
             self.move(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
             done += 1
         self.merge_hot(worker)
-        self.worker_losses[number, epoch] += step_loss_total(worker.loss) - loss_before
+        self.worker_losses[number, epoch] += step_loss_total(worker.loss)
         self.worker_predictions[number, epoch] += predictions
         ATOMIC_ADD(&self.counters.tokens, worker.known)
 

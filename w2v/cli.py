@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,15 +13,15 @@ from typing import Any
 
 import click
 
-from w2v import formats, info, memory, query, show, targets
-from w2v.console import Program, Reporter, say
+from w2v import formats, info, jobs, memory, query, show, targets
+from w2v.checkpoint import EVERY
+from w2v.console import Program, Reporter, Stopped, say
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
 from w2v.evaluate import Method, analogies, word_pairs
 from w2v.files import Errors
 from w2v.idstore import read_corpus
 from w2v.options import (
-    CORPUS,
     ERRORS,
     FILE,
     FORCE,
@@ -28,12 +29,11 @@ from w2v.options import (
     METHOD,
     MODEL,
     QUIET,
+    READING,
     chosen_settings,
     settings_options,
 )
 from w2v.settings import Settings
-from w2v.train import instruction_set
-from w2v.train import train as train_model
 from w2v.vectors import KeyedVectors, load
 from w2v.vocab import Vocabulary
 
@@ -58,14 +58,14 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@CORPUS
+@click.argument("corpus", nargs=-1)
+@READING
 @click.option(
     "-o",
     "--output",
     type=FILE,
-    default="model.bin",
-    show_default=True,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.",
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
+    f"[default: {jobs.OUTPUT}]",
 )
 @settings_options(*Settings.names())
 @click.option("--sg", is_flag=True, help="The same as --model skipgram.")
@@ -73,17 +73,25 @@ def main(context: click.Context) -> None:
 @click.option("--hs", is_flag=True, help="The same as --loss hs.")
 @click.option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
+@click.option("--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder.")
+@click.option("--checkpoint-every", metavar="TIME", help=f"Such as 30s, 10m, 2h or 1epoch.  [default: {EVERY}]")
+@click.option("--resume", "states", type=FILE, metavar="DIR", help="Go on with the run whose states are here.")
+@click.option("--ignore-memory", is_flag=True, help="Begin although the memory that is needed is not there.")
 @FORCE
 @QUIET
 @JSON
 def train(
     corpus: tuple[str, ...],
+    output: Path | None,
+    save_vocab: Path | None,
+    read_vocab: Path | None,
+    checkpoint: Path | None,
+    checkpoint_every: str | None,
+    states: Path | None,
     cache: Path | None,
     errors: Errors,
     max_types: int,
-    output: Path,
-    save_vocab: Path | None,
-    read_vocab: Path | None,
+    ignore_memory: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -97,42 +105,38 @@ def train(
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
+    w2v train corpus.txt --checkpoint states --checkpoint-every 5m
+    w2v train --resume states
     """
     started = time.perf_counter()
-    settings = chosen_settings(given)
-    used = instruction_set()
-    files = Corpus(list(corpus)).files
-    inputs = [*map(Path, files), *filter(None, [read_vocab])]
-    targets.check(output, force, [*inputs, *filter(None, [save_vocab])])
-    formats.format_of(output)
-    if save_vocab:
-        targets.check(save_vocab, force, inputs)
-    vocabulary = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
-    with Reporter(quiet) as progress:
-        model = train_model(
-            files,
-            settings,
-            vocabulary=vocabulary,
-            cache=cache,
-            errors=errors,
-            max_types=max_types,
-            progress=progress,
-        )
-    trained = time.perf_counter()
-    targets.save(lambda path: model.save(path, replace=force), output)
-    if save_vocab:
-        sentences = model.figures["sentences"]
-        targets.save(lambda path: model.vocabulary.save(path, sentences, replace=force), save_vocab)
+    shared: dict[str, Any] = {"output": output, "checkpoint_every": checkpoint_every, "force": force}
+    shared["ignore_memory"] = ignore_memory
+    if states:
+        job = jobs.go_on(states, corpus, given, **shared)
+    else:
+        shared |= {"cache": cache, "errors": errors, "max_types": max_types, "checkpoint": checkpoint}
+        job = jobs.begin(corpus, given, save_vocab=save_vocab, read_vocab=read_vocab, **shared)
+    try:
+        with Reporter(quiet) as progress:
+            model = job.work(progress=progress)
+        trained = time.perf_counter()
+        targets.save(lambda path: model.save(path, replace=job.force), job.output)
+        if job.save_vocab:
+            sentences = model.figures["sentences"]
+            targets.save(lambda path: model.vocabulary.save(path, sentences, replace=job.force), job.save_vocab)
+    except Stopped as stopped:
+        if job.states and job.resumable():
+            stopped.add_note(f"go on with: w2v train --resume {shlex.quote(str(job.states))}")
+        raise
     now = time.perf_counter()
     figures = {
-        "output": str(output),
+        "output": str(job.output),
         "vocabulary_size": len(model.vocabulary),
-        "vector_size": settings.vector_size,
+        "vector_size": model.settings.vector_size,
         **model.figures,
         "seconds": model.figures["seconds"] | {"save": now - trained, "total": now - started},
         "peak_memory_bytes": memory.peak(),
-        "instruction_set": used,
-        "settings": settings.as_dict(),
+        "settings": model.settings.as_dict(),
     }
     if as_json:
         show.as_json(figures)
@@ -285,7 +289,8 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
 
 
 @main.command()
-@CORPUS
+@click.argument("corpus", nargs=-1, required=True)
+@READING
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: a word and its count a line.")
 @settings_options("min_count", "max_vocab", "workers")
 @FORCE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import signal
 import sys
 import time
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 UNITS = {"read": "bytes", "train": "words"}
+SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """A signal asks the program to end."""
+    """A signal asks the program to end. Its notes are told."""
 
 
 class Program(click.Group):
@@ -36,6 +38,9 @@ class Program(click.Group):
         for stream in (sys.stdin, sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # where not all is in its encoding
+        log = logging.getLogger("w2v")
+        warnings = _Warnings()
+        log.addHandler(warnings)
         try:
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
@@ -56,7 +61,10 @@ class Program(click.Group):
             _fail(1, f"internal error: {type(error).__name__}: {error}")
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
-            _fail(128 + number, f"stopped by {'Ctrl-C' if number == signal.SIGINT else number.name}")
+            by = "Ctrl-C" if number == signal.SIGINT else number.name
+            _fail(128 + number, "; ".join([f"stopped by {by}", *getattr(stopped, "__notes__", [])]))
+        finally:
+            log.removeHandler(warnings)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -70,17 +78,31 @@ def say(message: str) -> None:
     click.echo(f"w2v: {' '.join(message.split())}", err=True)
 
 
+class _Warnings(logging.Handler):
+    """Warnings of the package, each as one line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Signals that end a program end it by an exception, so that threads and temporary files are seen to."""
+    """Signals that end a program end it by an exception, so that threads and checkpoints are seen to.
+
+    A second one ends it at once.
+    """
 
     def stop(number: int, frame: object) -> NoReturn:
+        for other in handled:
+            signal.signal(other, signal.SIG_DFL)
+        if sys.stderr.isatty():
+            sys.stderr.write(SHOW_CURSOR)  # which a bar has hidden
         raise Stopped(number)
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, stop)
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]  # as under nohup
+    for number in handled:
+        signal.signal(number, stop)
     try:
         yield
     finally:

@@ -99,6 +99,15 @@ class IdStore:
                 self.release()
         return np.cumsum(known)
 
+    def checksum(self) -> str:
+        """SHA-256 of the text: of its ids, and of the words that they stand for."""
+        found = hashlib.sha256(self._strings.data)
+        found.update(self._offsets.data)
+        for start in range(0, len(self.ids), PIECE):
+            found.update(self.ids[start : start + PIECE].data)
+            self.release()
+        return found.hexdigest()
+
     def release(self) -> None:
         """Give back the memory that the file's pages take; what is used again is read again."""
         if hasattr(mmap, "MADV_DONTNEED"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
 from w2v.evaluate import Method
 from w2v.files import Errors
@@ -123,8 +124,7 @@ METHOD = click.option(
     help="3CosAdd or 3CosMul.",
 )
 MODEL = together(click.argument("model", type=FILE), ERRORS)
-CORPUS = together(
-    click.argument("corpus", nargs=-1, required=True),
+READING = together(
     click.option("--cache", type=FILE, help="Keep the ids in this folder, and use them again."),
     ERRORS,
     click.option(
@@ -139,14 +139,28 @@ CORPUS = together(
 
 def chosen_settings(given: dict[str, Any]) -> Settings:
     """The settings of the options that are given. Raises click.UsageError where they contradict each other."""
-    flags = {flag: given.pop(flag, False) for flag in SHORT}
-    chosen = {name: (value, f"{first_name(name)} {value}") for name, value in given.items() if value is not None}
-    for flag, (name, value) in SHORT.items():
-        if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
-            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
-    settings = Settings(**{name: value for name, (value, _) in chosen.items()})
+    chosen = given_settings(given)
+    settings = Settings(**chosen)
     for name, (other, values) in ONLY_WITH.items():
         found = getattr(settings, other)
         if name in chosen and found not in values:
             raise click.UsageError(f"{first_name(name)} says nothing with {first_name(other)} {found}")
     return settings
+
+
+def given_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """The values of the options that are given. Raises click.UsageError where they contradict each other."""
+    flags = {flag: given.pop(flag, False) for flag in SHORT}
+    chosen = {name: (value, f"{first_name(name)} {value}") for name, value in given.items() if value is not None}
+    for flag, (name, value) in SHORT.items():
+        if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
+            raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
+    return {name: value for name, (value, _) in chosen.items()}
+
+
+def refuse_beside(option: str, others: Iterable[str]) -> None:
+    """Raise click.UsageError where one of the options or arguments `others` is given beside `option`."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in others and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} says nothing beside {option}")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import logging
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
 from w2v._kernels import Kernel, chunk_ids, step_for
+from w2v.checkpoint import EVERY, Checkpoint, Checkpoints, Origin, State, finite, latest
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
@@ -26,6 +29,9 @@ from w2v.vocab import Vocabulary
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
 POLL = 0.1  # seconds between looks at the threads
 BLOCK = 1 << 12  # rows
+SAMPLED = 256  # rows at either end of a matrix, the most often visited, looked at for what is not a number
+
+log = logging.getLogger("w2v")
 
 # progress(phase, done, total or None): see train
 Progress = Callable[[str, int, int | None], None]
@@ -51,6 +57,10 @@ def train(
     cache: PathLike | None = None,
     errors: Errors = "strict",
     max_types: int = 50_000_000,
+    checkpoint: PathLike | Checkpoints | None = None,
+    checkpoint_every: str = EVERY,
+    notes: Mapping[str, Any] | None = None,
+    ignore_memory: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> Model:
@@ -62,6 +72,10 @@ def train(
         settings: or the names of `Settings` as keyword arguments.
         vocabulary: words to use in place of those of the corpus.
         cache, errors, max_types: see read_corpus.
+        checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
+            `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
+        notes: what JSON holds; kept in the checkpoints.
+        ignore_memory: begin although the memory that it needs is not there.
         progress: called now and then as progress(phase, done, total); phase is "read" (bytes), then once "memory"
             (bytes: the estimated peak, and what is available), then "train" (tokens).
 
@@ -75,23 +89,83 @@ def train(
         settings = Settings(**options)
     elif options:
         raise SettingsError(f"{sorted(options)[0]} stands beside settings: put it into them")
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
+        checkpoint = Checkpoints(checkpoint, checkpoint_every)
+    text = Corpus(corpus)
+    origin = Origin(
+        sources=[file if file == "-" else str(Path(file).absolute()) for file in text.files],
+        files=text.fingerprint(),
+        cache=None if cache is None else str(Path(cache).absolute()),
+        errors=errors,
+        max_types=max_types,
+        notes=dict(notes or {}),
+    )
+    return _train(text, origin, settings, vocabulary, None, checkpoint, ignore_memory, progress)
+
+
+def resume(
+    folder: PathLike | Checkpoint,
+    corpus: Source | None = None,
+    *,
+    ignore_memory: bool = False,
+    progress: Progress | None = None,
+) -> Model:
+    """Go on with a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had
+    never been stopped.
+
+    Args:
+        folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
+        corpus: the same text, where it is now; lists of words must be given again. By default the files of the run.
+        ignore_memory, progress: see train.
+
+    Raises W2VError where the folder holds no whole checkpoint and for another text.
+    """
+    found = folder if isinstance(folder, Checkpoint) else latest(folder)
+    origin = found.origin
+    if corpus is None and not origin.sources:
+        raise W2VError("the corpus of this run was lists of words: give them again")
+    text = Corpus(origin.sources if corpus is None else corpus)
+    for (path, size, _), (now, size_now, _) in zip(origin.files or [], text.fingerprint() or [], strict=False):
+        if size != size_now:  # seen without reading it
+            raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
+    checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
+    state = found.state
+    return _train(text, origin, state.settings, state.vocabulary, state, checkpoints, ignore_memory, progress)
+
+
+def _train(
+    text: Corpus,
+    origin: Origin,
+    settings: Settings,
+    vocabulary: Vocabulary | None,
+    state: State | None,
+    checkpoints: Checkpoints | None,
+    ignore_memory: bool,
+    progress: Progress | None,
+) -> Model:
+    """Train from the beginning, or from a state."""
     started = time.perf_counter()
     tell = progress or (lambda phase, done, total: None)
     with read_corpus(
-        Corpus(corpus),
-        cache=cache,
-        errors=errors,
+        text,
+        cache=origin.cache,
+        errors=cast(Errors, origin.errors),
         workers=settings.threads,
-        max_types=max_types,
+        max_types=origin.max_types,
         progress=lambda done, total: tell("read", done, total),
     ) as store:
+        if checkpoints:
+            checksum = store.checksum()
+            if state and checksum != origin.checksum:
+                raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
+            checkpoints.origin = replace(origin, checksum=checksum)
         if vocabulary is None:
             vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        run = Run(settings, vocabulary, store)
+        run = Run(settings, vocabulary, store, state, copies=bool(checkpoints), ignore_memory=ignore_memory)
         tell("memory", run.peak, run.limit)
         read = time.perf_counter()
-        run.go(tell)
-    seconds = {"read": read - started, "train": time.perf_counter() - read}
+        run.go(tell, checkpoints)
+    seconds = {"read": read - started, "train": run.seconds}
     figures = {
         "tokens": run.tokens,
         "tokens_trained": run.kernel.tokens_trained,
@@ -101,15 +175,27 @@ def train(
         "sentences": store.sentences,
         "pruned": store.pruned,
         "cache_reused": store.reused,
+        "instruction_set": run.instruction_set,
     }
-    size = settings.vector_size
-    return Model(settings, vocabulary, run.inputs[:, :size], run.outputs[:, :size], run.layer, figures)
+    return Model(settings, vocabulary, run.parameters["inputs"], run.parameters["outputs"], run.layer, figures)
 
 
 class Run:
-    """One training run over an id store: the matrices, and the kernel's threads that move them."""
+    """One training run over an id store: the matrices, and the kernel's threads that move them.
 
-    def __init__(self, settings: Settings, vocabulary: Vocabulary, store: IdStore) -> None:
+    It begins where `state` ends. `copies` says whether memory is needed for copies of the matrices.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        vocabulary: Vocabulary,
+        store: IdStore,
+        state: State | None = None,
+        *,
+        copies: bool = False,
+        ignore_memory: bool = False,
+    ) -> None:
         if len(vocabulary) < 2:
             raise W2VError(
                 f"the vocabulary has one word, {vocabulary.words[0]!r}: at least 2 are needed; "
@@ -123,8 +209,14 @@ class Run:
         if not self.tokens:
             raise W2VError("no word of the corpus is in the vocabulary that was given")
         self.settings = settings
+        self.vocabulary = vocabulary
         self.store = store
-        self.peak, self.limit = peak_memory(len(vocabulary) + layer.rows, settings.vector_size)
+        self.chunks = len(tokens_before) - 1  # in an epoch
+        self.end = settings.epochs * self.chunks
+        self.seconds = 0.0  # of training
+        self.instruction_set = _instruction_set_of(state) if state else instruction_set()
+        rows = (len(vocabulary) + layer.rows) * (2 if copies else 1)
+        self.peak, self.limit = peak_memory(rows, settings.vector_size, ignore_memory)
         self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
         self.outputs = memory.aligned_rows(layer.rows, settings.vector_size)
         keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
@@ -147,13 +239,65 @@ class Run:
             seed=settings.seed,
             chunk=chunk,
             workers=settings.threads,
-            instruction_set=instruction_set(),
+            instruction_set=self.instruction_set,
+        )
+        size = settings.vector_size
+        self.parameters = {"inputs": self.inputs[:, :size], "outputs": self.outputs[:, :size]}  # without padding
+        if state:
+            self._restore(state)
+
+    def _restore(self, state: State) -> None:
+        shapes = {name: array.shape for name, array in self.parameters.items()}
+        if state.end != self.end or {name: array.shape for name, array in state.parameters.items()} != shapes:
+            raise W2VError("the checkpoint is of another version of w2v: go on with that")
+        for name, array in self.parameters.items():
+            array[:] = state.parameters[name]
+        self.seconds = state.seconds
+        self.kernel.restore(state.position, state.losses, state.predictions)
+
+    @property
+    def state(self) -> State:
+        """All that a run needs to go on from here. At rest."""
+        return State(
+            settings=self.settings,
+            vocabulary=self.vocabulary,
+            parameters=self.parameters,
+            position=self.kernel.position,
+            end=self.end,
+            losses=self.kernel.losses,
+            predictions=self.kernel.predictions,
+            tokens_trained=self.kernel.tokens_trained,
+            seconds=self.seconds,
+            instruction_set=self.instruction_set,
         )
 
-    def go(self, tell: Progress) -> None:
-        """Train to the end. Raises W2VError where the vectors diverge."""
+    def go(self, tell: Progress, checkpoints: Checkpoints | None = None) -> None:
+        """Train to the end, and write checkpoints, the last when it ends. Raises W2VError where the vectors diverge."""
+        begun = self.kernel.position
+        try:
+            while self.kernel.position < self.end:
+                self._work(tell, checkpoints)
+                if checkpoints and self.kernel.position < self.end:
+                    state = self.state
+                    checkpoints.copy(state)
+                    self.kernel.restore(state.position, state.losses, state.predictions)
+        finally:
+            if checkpoints and self.kernel.position > begun:
+                checkpoints.write(self.state)
+        if not self.kernel.predictions.any():
+            raise W2VError(
+                "nothing to learn: no word has another within its window; a sentence is a line, and words rarer than "
+                "min_count and subsampled ones leave it first"
+            )
+        self._check_numbers(checkpoints, *self.parameters.values())
+
+    def _work(self, tell: Progress, checkpoints: Checkpoints | None) -> None:
+        """Train until all is done or a checkpoint is due."""
         total = self.settings.epochs * self.tokens
         threads = [threading.Thread(target=self.kernel.run, args=(number,)) for number in range(self.settings.threads)]
+        parameters = self.parameters.values()
+        sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
+        started = time.perf_counter()
         try:
             for thread in threads:
                 thread.start()
@@ -162,6 +306,9 @@ class Run:
                     thread.join(POLL)
                     self.store.release()
                     tell("train", self.kernel.tokens_trained, total)
+                    self._check_numbers(checkpoints, *sample)
+                    if checkpoints and checkpoints.due(self.kernel.position // self.chunks):
+                        self.kernel.stop()
         except BaseException:
             self.kernel.stop()
             raise
@@ -169,16 +316,19 @@ class Run:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join()
+            self.seconds += time.perf_counter() - started
         tell("train", self.kernel.tokens_trained, total)
-        if not self.kernel.predictions.any():
-            raise W2VError(
-                "nothing to learn: no word has another within its window; a sentence is a line, and words rarer than "
-                "min_count and subsampled ones leave it first"
-            )
-        if not all(math.isfinite(loss) for loss in self.kernel.losses):
-            raise W2VError(
-                f"training diverged: the loss is no longer a number; lower alpha, now {self.settings.start_alpha:g}"
-            )
+
+    def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[np.float32]) -> None:
+        """Raise W2VError where the losses or one of the arrays are no longer numbers."""
+        if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
+            return
+        newest = checkpoints.newest if checkpoints else None
+        raise W2VError(
+            f"training diverged: after {self.kernel.tokens_trained:,} of {self.settings.epochs * self.tokens:,} words "
+            f"vectors are no longer numbers; lower alpha, now {self.settings.start_alpha:g}"
+            + (f"; the last good checkpoint is {newest}" if newest else "")
+        )
 
     @property
     def mean_losses(self) -> list[float | None]:
@@ -187,16 +337,24 @@ class Run:
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
-def peak_memory(rows: int, size: int) -> tuple[int, int]:
+def _instruction_set_of(state: State) -> str:
+    """The one in which a run was begun, for others round differently; where it is not there, the one in use."""
+    if step_for(state.instruction_set):
+        return state.instruction_set
+    log.warning("this machine lacks %s, in which the run began: last bits will differ", state.instruction_set)
+    return instruction_set()
+
+
+def peak_memory(rows: int, size: int, ignore: bool = False) -> tuple[int, int]:
     """The bytes that this process is about to hold with `rows` more vectors, and the most that it may.
 
-    Raises W2VError where they are too many.
+    Raises W2VError where they are too many, unless that is to be ignored.
     """
     held, needed, available = memory.held(), memory.row_bytes(size) * rows, memory.available()
-    if needed > available:
+    if needed > available and not ignore:
         raise W2VError(
             f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
-            "are there: lower vector_size or max_vocab, or raise min_count"
+            "are there: lower vector_size or max_vocab, raise min_count, or add --ignore-memory (ignore_memory=True)"
         )
     return held + needed, held + available
 

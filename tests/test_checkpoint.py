@@ -1,0 +1,218 @@
+"""Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import w2v
+from w2v import checkpoint, cli
+from w2v.checkpoint import Checkpoints, interval, latest
+from w2v.train import Progress
+
+MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
+PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
+
+
+class Stop(Exception):
+    """Ends a run from its progress."""
+
+
+def stop_at(share: float) -> Progress:
+    def progress(phase: str, done: int, total: int | None) -> None:
+        if phase == "train" and total and share * total <= done < total:
+            raise Stop
+
+    return progress
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["w2v.train"], "POLL", 0.002)  # w2v.train is the function
+
+
+def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
+    """A run that is stopped after at least this share of it, with other checkpoints before; its last."""
+    with pytest.raises(Stop):
+        w2v.train(corpus, checkpoint=folder, checkpoint_every="0.01s", progress=stop_at(share), **SMALL | options)
+    found = latest(folder)
+    assert 0 < found.state.position < found.state.end
+    return found
+
+
+def assert_same(one: w2v.Model, other: w2v.Model) -> None:
+    assert one.vocabulary.words == other.vocabulary.words
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    np.testing.assert_array_equal(one.outputs, other.outputs)
+    for name in ("loss", "tokens", "tokens_trained", "sentences"):
+        assert one.figures[name] == other.figures[name], name
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    """What a command says on standard error."""
+    result = CliRunner().invoke(cli.main, list(map(str, arguments)), prog_name="w2v")
+    assert result.exit_code == code, result.output
+    return result.stderr
+
+
+# -- going on -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    whole = w2v.train(sample, **SMALL | options)
+    stopped(tmp_path, sample, 0.1, **options)
+    with pytest.raises(Stop):  # stopped again, in a later epoch
+        w2v.resume(tmp_path, progress=stop_at(0.5))
+    resumed = w2v.resume(tmp_path)
+    assert_same(resumed, whole)
+    assert resumed.settings.as_dict() == whole.settings.as_dict()
+    assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_checkpoints_change_nothing(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    whole = w2v.train(sample, **SMALL | options)
+    assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", **SMALL | options), whole)
+    assert int(latest(tmp_path).path.stem[-6:]) > 2
+
+
+def test_several_workers_train_every_token_through_checkpoints_and_stops(sample: Path, tmp_path: Path) -> None:
+    stopped(tmp_path, sample, 0.3, workers=3)
+    model = w2v.resume(tmp_path)
+    assert model.figures["tokens_trained"] == 3 * model.figures["tokens"]
+    assert None not in model.figures["loss"]
+    assert model.figures["loss"][0] > model.figures["loss"][2]
+
+
+def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path) -> None:
+    lists = [line.split() for line in sample.read_text("utf-8").splitlines()]
+    whole = w2v.train(lists, **SMALL)
+    stopped(tmp_path, lists)
+    with pytest.raises(w2v.W2VError, match="lists of words: give them again"):
+        w2v.resume(tmp_path)
+    assert_same(w2v.resume(tmp_path, lists), whole)
+
+
+def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path) -> None:
+    shutil.copy(sample, tmp_path / "a.txt")
+    stopped(tmp_path / "states", tmp_path / "a.txt")
+    (tmp_path / "a.txt").rename(tmp_path / "b.txt")
+    with pytest.raises(w2v.W2VError, match=r"a\.txt' does not exist"):
+        w2v.resume(tmp_path / "states")
+    assert_same(w2v.resume(tmp_path / "states", tmp_path / "b.txt"), w2v.train(sample, **SMALL))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda text: text + b"more words\n",
+            r"another corpus: .*text had [\d,]+ bytes when the run began, and .*text",
+        ),
+        (lambda text: text.replace(b"the", b"eht", 1), "another corpus: .*text does not hold the text"),
+        (lambda text: text.replace(b"\n", b" ", 1), "another corpus: .*text does not hold the text"),
+    ],
+)
+def test_another_corpus_is_refused(
+    sample: Path, tmp_path: Path, change: Callable[[bytes], bytes], message: str
+) -> None:
+    text = tmp_path / "text"
+    text.write_bytes(sample.read_bytes())
+    stopped(tmp_path / "states", text)
+    text.write_bytes(change(text.read_bytes()))
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.resume(tmp_path / "states")
+
+
+# -- the files ------------------------------------------------------------------------------
+
+
+def test_the_last_two_are_kept_and_others_left_alone(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint-notes.safetensors").touch()
+    stopped(tmp_path, sample, 0.3)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == 3
+    first, second = (int(name[11:17]) for name in names[:2])
+    assert 1 < second == first + 1
+    assert names[2] == "checkpoint-notes.safetensors"
+
+
+def test_a_checkpoint_is_a_model_file(sample: Path, tmp_path: Path) -> None:
+    found = stopped(tmp_path, sample)
+    vectors = w2v.load(found.path)
+    np.testing.assert_array_equal(vectors.vectors, found.state.parameters["inputs"])
+    assert vectors.index_to_key == found.state.vocabulary.words
+    assert json.loads(vectors.metadata["settings"])["vector_size"] == 16
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "matrix", "settings"])
+def test_a_damaged_checkpoint_is_passed_over(
+    sample: Path, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = w2v.train(sample, **SMALL)
+    stopped(tmp_path, sample, 0.4)
+    before, newest = checkpoint.files(tmp_path)
+    content = bytearray(newest.read_bytes())
+    if damage == "matrix":
+        content[len(content) // 2] ^= 1
+    elif damage == "settings":
+        content[content.index(b"epochs") + 10] ^= 1
+    newest.write_bytes(content[: {"cut": len(content) - 1, "empty": 0}.get(damage)])
+    assert latest(tmp_path).path == before
+    assert f"{newest}" in caplog.text
+    assert "going on from the checkpoint before it" in caplog.text
+    assert_same(w2v.resume(tmp_path), whole)
+    before.write_bytes(b"")
+    for path in checkpoint.files(tmp_path):
+        path.write_bytes(b"")
+    with pytest.raises(w2v.W2VError, match=r"checkpoint-\d+.safetensors: "):
+        w2v.resume(tmp_path)
+
+
+def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> None:
+    with pytest.raises(w2v.W2VError, match="nowhere holds no checkpoint"):
+        w2v.resume(tmp_path / "nowhere")
+    shutil.copy(model, tmp_path / "checkpoint-000001.safetensors")
+    with pytest.raises(w2v.W2VError, match="is no checkpoint"):
+        w2v.resume(tmp_path)
+    with pytest.raises(w2v.W2VError, match="holds checkpoints of another run"):
+        w2v.train(sample, checkpoint=tmp_path)
+    with pytest.raises(w2v.W2VError, match=r"cannot write checkpoints in .*: Not a directory"):
+        w2v.train(sample, checkpoint=model / "below")
+
+
+def test_replaced_checkpoints_go_when_the_first_is_written(sample: Path, tmp_path: Path) -> None:
+    stopped(tmp_path, sample, seed=5)
+    old = checkpoint.files(tmp_path)
+    checkpoints = Checkpoints(tmp_path, replace=True)
+    assert checkpoint.files(tmp_path) == old
+    w2v.train(sample, checkpoint=checkpoints, **SMALL)
+    assert checkpoint.files(tmp_path) == [checkpoints.newest]
+    assert latest(tmp_path).state.settings.seed == 1
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"),
+    [("30s", (30, 0)), ("10m", (600, 0)), ("1.5h", (5400, 0)), ("1epoch", (0, 1)), ("2 epochs", (0, 2))],
+)
+def test_intervals(every: str, expected: tuple[float, float]) -> None:
+    assert interval(every) == expected
+
+
+@pytest.mark.parametrize("every", ["", "0s", "10", "-1m", "5 minutes", "epoch"])
+def test_impossible_intervals(every: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=r"checkpoint_every .*like 30s or 1epoch"):
+        interval(every)
+
+
+def test_a_checkpoint_for_each_epoch(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, "2 epochs")
+    assert [checkpoints.due(epoch) for epoch in range(4)] == [False, False, True, True]

@@ -1,0 +1,272 @@
+"""Checkpoints: all that a run needs to go on, in native files in one folder, written while it trains.
+
+Chance is hashed from seed, epoch and place, so the state of a run is what it moves and how many chunks are done. A
+checkpoint is a model file with that added: other commands read its vectors, and `w2v train --continue` takes it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import _formats, native
+from w2v.errors import SettingsError, W2VError
+from w2v.files import PathLike
+from w2v.settings import Settings
+from w2v.vocab import Vocabulary
+from w2v.words import Words
+
+Arrays = dict[str, NDArray[Any]]
+
+EVERY = "10m"
+KEPT = 2
+NAME = "checkpoint-{:06}.safetensors"
+BLOCK = 1 << 24  # bytes
+UNITS = {"s": 1, "m": 60, "h": 3600}
+INPUTS = "vectors"  # what the native format calls the input rows
+
+log = logging.getLogger("w2v")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run trains on, and what its caller is to do with the model.
+
+    Attributes:
+        sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
+        files: (path, bytes, time of change in ns) of each; None if they can be read only once.
+        cache, errors, max_types: see read_corpus.
+        notes: the caller's own, of what JSON holds.
+        checksum: of the ids, once the text is read.
+    """
+
+    sources: list[str] = field(default_factory=list)
+    files: list[tuple[str, int, int]] | None = None
+    cache: str | None = None
+    errors: str = "strict"
+    max_types: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+    checksum: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """A run at rest. `position` of `end` chunks are done; parameters are what training moves, by name."""
+
+    settings: Settings
+    vocabulary: Vocabulary
+    parameters: Mapping[str, NDArray[np.float32]]
+    position: int
+    end: int
+    losses: NDArray[np.float64]  # (epochs,), summed
+    predictions: NDArray[np.int64]  # (epochs,)
+    tokens_trained: int
+    seconds: float  # of training
+    instruction_set: str
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint file holds; its arrays are memory-mapped."""
+
+    path: Path
+    state: State
+    origin: Origin
+    every: str
+
+
+def finite(parameters: Iterable[NDArray[np.float32]]) -> bool:
+    """Whether all values of these matrices are numbers."""
+    return all(_formats.first_not_finite(array) < 0 for array in parameters)
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+class Checkpoints:
+    """Writes checkpoints of a run to a folder, of which it keeps the last two.
+
+    `every` is a number with s, m, h or epoch(s). Raises SettingsError for another; W2VError where the folder cannot be
+    written, or holds checkpoints of another run that are not to be replaced.
+    """
+
+    def __init__(self, folder: PathLike, every: str = EVERY, *, replace: bool = False, after: Path | None = None):
+        self.folder = Path(folder).absolute()
+        self.every = every
+        self.origin = Origin()
+        self.diverged = False
+        self._seconds, self._epochs = interval(every)
+        self._mine = [after] if after else []
+        self._copies: dict[str, NDArray[np.float32]] = {}
+        self._writer: threading.Thread | None = None
+        self._last = time.monotonic()
+        self._last_epoch = 0
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()
+        except OSError as error:
+            raise W2VError(f"cannot write checkpoints in {self.folder}: {error.strerror}") from error
+        there = files(self.folder)
+        self._next = number(there[-1]) + 1 if there else 1
+        if there and not after and not replace:
+            raise W2VError(
+                f"{self.folder} holds checkpoints of another run: go on with it by --resume, name another folder, or "
+                "add --force to replace them"
+            )
+
+    @property
+    def newest(self) -> Path | None:
+        """The last checkpoint of this run."""
+        return self._mine[-1] if self._mine else None
+
+    def due(self, epoch: int) -> bool:
+        """Whether it is time for the next, in this epoch, and the last is written."""
+        if self._writer and self._writer.is_alive():
+            return False
+        if self._epochs:
+            return epoch >= self._last_epoch + self._epochs
+        return time.monotonic() >= self._last + self._seconds
+
+    def copy(self, state: State) -> None:
+        """Copy the state of a run at rest; the copy is written beside what follows."""
+        for name, array in state.parameters.items():
+            if name not in self._copies:
+                self._copies[name] = np.empty(array.shape, array.dtype)
+            np.copyto(self._copies[name], array)
+        self._start(state, self._copies)
+
+    def write(self, state: State) -> None:
+        """Write the state of a run that stays at rest."""
+        self.wait()
+        self._start(state, state.parameters)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until what is begun is written."""
+        if self._writer:
+            self._writer.join()
+
+    def _start(self, state: State, parameters: Mapping[str, NDArray[np.float32]]) -> None:
+        self._last = time.monotonic()
+        self._last_epoch = state.position * state.settings.epochs // state.end
+        self._writer = threading.Thread(target=self._write, args=(state, dict(parameters)))
+        self._writer.start()
+
+    def _write(self, state: State, parameters: Arrays) -> None:
+        if not (np.isfinite(state.losses).all() and finite(parameters.values())):
+            self.diverged = True  # the last good one stays
+            return
+        words = Words.of(state.vocabulary.words)
+        arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
+        arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
+        arrays |= {"losses": state.losses, "predictions": state.predictions}
+        run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
+        run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
+        run |= {"origin": asdict(self.origin), "version": version("w2v")}
+        arrays["run"] = np.frombuffer(
+            json.dumps(run).encode(), np.uint8
+        )  # may be longer than a header is allowed to be
+        metadata = {"settings": json.dumps(state.settings.as_dict())}
+        path = self.folder / NAME.format(self._next)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            metadata["checksum"] = checksum(arrays, metadata["settings"])
+            native.write_native(path, arrays, metadata, replace=False)
+        except (OSError, W2VError) as error:
+            kept = f"; {self.newest} stays" if self.newest else ""
+            log.warning("%s: no checkpoint this time%s", error, kept)
+            return
+        self._next += 1
+        self._mine = [*self._mine, path][-KEPT:]
+        for old in files(self.folder):
+            if old not in self._mine:
+                with suppress(OSError):
+                    old.unlink()
+
+
+def interval(every: str) -> tuple[float, float]:
+    """Seconds and epochs, of which one is 0. Raises SettingsError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?)", every)
+    if not found or not float(found[1]):
+        raise SettingsError(
+            f"checkpoint_every {every!r}: it must be a number with s, m, h or epoch, like 30s or 1epoch"
+        )
+    size, unit = float(found[1]), found[2]
+    return (size * UNITS[unit], 0.0) if unit in UNITS else (0.0, size)
+
+
+# -- reading --------------------------------------------------------------------------------
+
+
+def files(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, the oldest first."""
+    return sorted((path for path in folder.glob("checkpoint-*.safetensors") if number(path)), key=number)
+
+
+def number(path: Path) -> int:
+    digits = path.stem.removeprefix("checkpoint-")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def latest(folder: PathLike) -> Checkpoint:
+    """The newest checkpoint in a folder that is whole; each that is not is named in a warning.
+
+    Raises W2VError where there is none.
+    """
+    found = files(Path(folder).absolute())
+    if not found:
+        raise W2VError(f"{folder} holds no checkpoint")
+    for path in reversed(found):
+        try:
+            return read(path)
+        except W2VError as error:
+            if path == found[0]:
+                raise
+            log.warning("%s: going on from the checkpoint before it", error)
+    raise AssertionError
+
+
+def read(path: Path) -> Checkpoint:
+    """Read a checkpoint. Raises W2VError where it is not one, or damaged."""
+    arrays, metadata = native.read_native(path, mmap=True)
+    if "run" not in arrays or "settings" not in metadata:
+        raise W2VError(f"{path} is no checkpoint")
+    if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
+        raise W2VError(f"{path} is damaged: its checksum is wrong")
+    run = json.loads(arrays["run"].tobytes())
+    words = Words(arrays["words"], arrays["word_offsets"])
+    state = State(
+        settings=Settings(**json.loads(metadata["settings"])),
+        vocabulary=Vocabulary(words, arrays["counts"]),
+        parameters={name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]},
+        losses=arrays["losses"],
+        predictions=arrays["predictions"],
+        **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
+    )
+    return Checkpoint(path, state, Origin(**run["origin"]), run["every"])
+
+
+def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
+    """CRC-32 of the arrays by name, and of the settings."""
+    code = zlib.crc32(settings.encode())
+    for name in sorted(arrays):
+        array = np.atleast_1d(arrays[name])
+        code = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), code)
+        rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+        for start in range(0, len(array), rows):
+            code = zlib.crc32(np.ascontiguousarray(array[start : start + rows]).data, code)
+    return f"{code:08x}"
