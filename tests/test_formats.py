@@ -574,9 +574,24 @@ def test_an_older_file_stands_when_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without names are Linux's")
+def test_nothing_is_to_be_seen_before_all_of_it_is(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "v.bin") as file:
+        file.write(b"new")
+        file.flush()
+        assert list(tmp_path.iterdir()) == []
+    assert (tmp_path / "v.bin").read_bytes() == b"new"
+
+
+def test_systems_without_files_without_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    test_an_older_file_stands_when_writing_fails(tmp_path)
+    test_writing_keeps_links_and_modes(tmp_path)
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     if not links:

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -292,6 +293,28 @@ def test_a_full_disk(text, scratch, monkeypatch, keep):
 
 
 @pytest.mark.parametrize("keep", [True, False])
+def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, keep):
+    text.write_text("a b a\n" * 1_000)  # 16,000 bytes of ids, and some for the words
+    monkeypatch.setattr(corpus, "BLOCK", 16)
+    seen = []
+
+    def free(size):
+        monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=size, f_frsize=1))
+
+    def read():
+        cache = scratch if keep else None
+        return read_corpus(Corpus(text), cache=cache, progress=lambda done, total: seen.append(done / total))
+
+    free(8_000)
+    with pytest.raises(W2VError, match=r"need about 0 MB on disk, and .*scratch has 0 MB; name another folder with --"):
+        read()
+    assert 0.1 < seen[-1] < 0.3
+    assert list(scratch.iterdir()) == []
+    free(16_000)
+    assert read().tokens == 3_000
+
+
+@pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the caller's own")])
 def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
@@ -319,7 +342,7 @@ def test_a_system_that_writes_less_than_asked(text, monkeypatch):
         def write(self, data):
             return super().write(bytes(data)[:7])
 
-    monkeypatch.setattr(tempfile, "NamedTemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
     assert read_corpus(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
 
 

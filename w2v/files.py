@@ -3,8 +3,9 @@
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -18,9 +19,9 @@ Errors = Literal["strict", "replace", "ignore"]  # what becomes of bytes that ar
 def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the name `path` only once all of it is on the disk.
 
-    It is written under a temporary name in the same folder, flushed and renamed. On any failure the temporary
-    file is removed and an older file of that name stands, as it does unless it is to `replace`. A device or pipe is
-    written directly. Raises W2VError, naming the path, where the system refuses.
+    It is written without a name or, where the system has no such files, under a temporary one, flushed and then
+    renamed. On any failure nothing of it is left and an older file of that name stands, as it does unless it is to
+    `replace`. A device or pipe is written directly. Raises W2VError, naming the path, where the system refuses.
     """
     target = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
     try:
@@ -32,10 +33,12 @@ def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.tmp")
         try:
-            with temporary.open("xb") as file:
+            with _unnamed(target.parent) or temporary.open("x+b") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+                if not temporary.exists():
+                    _name(file, temporary)
             if replace:
                 temporary.replace(target)
             else:
@@ -50,6 +53,29 @@ def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
             os.close(folder)
     except OSError as error:
         raise W2VError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
+
+
+def _unnamed(folder: Path) -> BinaryIO | None:
+    """A new file without a name, of which nothing is left even where the process is killed; None if there are none."""
+    with suppress(OSError, AttributeError):  # Linux has them, on most file systems
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+    return None
+
+
+def _name(file: BinaryIO, path: Path) -> None:
+    """Give a file without a name this one."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:  # with a folder's descriptor, os.link follows the link in /proc, as it must
+            os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
+        finally:
+            os.close(folder)
+    except OSError:  # no /proc, or a file system without links
+        file.seek(0)
+        with path.open("xb") as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, Self, get_args
+from typing import Any, BinaryIO, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ Progress = Callable[[int, int | None], object]
 
 SIGNATURE = b"w2v ids, format 1\n"
 LARGEST_MAX_TYPES = 1 << 30  # ids have 31 bits, and one block of text may exceed the limit
+MEASURED = 64  # blocks of text between looks at the disk
 PIECE = 1 << 22  # ids checked, or bytes of them rewritten, at a time
 
 
@@ -40,15 +41,14 @@ class IdStore:
     reused     bool: whether the file was found in the cache
 
     The file holds ids, counts, offsets into the words' bytes (int64), the bytes, a description in JSON, its
-    length (8 bytes) and a signature. Raises ValueError or KeyError for a damaged one.
+    length (8 bytes) and a signature. It may be closed meanwhile. Raises ValueError or KeyError for a damaged one.
     """
 
-    def __init__(self, path: PathLike, reused: bool = False) -> None:
-        with Path(path).open("rb") as file:
-            self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def __init__(self, file: BinaryIO, reused: bool = False) -> None:
+        self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
-            raise ValueError(f"{path} is not a complete id file")
+            raise ValueError("an id file is not complete")
         length = int.from_bytes(memory[tail : tail + 8], "little")
         self.description: dict[str, Any] = json.loads(memory[tail - length : tail])
         ids, types = self.description["ids"], self.description["types"]
@@ -136,7 +136,7 @@ def read_corpus(
 ) -> IdStore:
     """Read the text once, in `workers` threads, and keep it as ids.
 
-    The ids go to a temporary file, which is gone from its folder when this returns, or to a file in the
+    The ids go to a temporary file without a name, of which nothing is left when the process ends, or to a file in the
     folder `cache`, which is used again while the corpus and the settings are the same; a text that can be
     read only once is not kept. `errors` says what becomes of bytes that are not UTF-8. When there are more
     than `max_types` types the rarest are dropped, as word2vec.c does. `progress` is called with the number of
@@ -158,21 +158,23 @@ def read_corpus(
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
         with _writing_to(folder):
-            temporary = tempfile.NamedTemporaryFile(prefix="w2v-", dir=folder, buffering=0)  # noqa: SIM115
-        with temporary as file:
-            _write(file, folder, corpus, settings, workers, progress)  # type: ignore[arg-type]
-            return IdStore(file.name)  # the memory map outlives the name
+            temporary = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        with cast(BinaryIO, temporary) as file:
+            _write(file, folder, corpus, settings, workers, progress)
+            return IdStore(file)
 
     # One file for the same files read in the same way; whether they have changed stands in it.
     identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError):  # a damaged file is as good as none
-        store = IdStore(path, reused=True)
+        with path.open("rb") as file:
+            store = IdStore(file, reused=True)
         if store.description["settings"] == json.dumps(settings):
             return store
     with atomic_write(path) as file:
         _write(file, folder, corpus, settings, workers, progress)
-    return IdStore(path)
+        file.flush()
+        return IdStore(file)
 
 
 def _write(
@@ -187,7 +189,7 @@ def _write(
     types = Types(settings["errors"])
     max_types = settings["max_types"]
     pruned = threshold = 0
-    for block, scan in _scanned(types, corpus.blocks(), workers):
+    for place, (block, scan) in enumerate(_scanned(types, corpus.blocks(), workers), 1):
         try:
             ids = types.merge(scan)
         except Malformed as error:
@@ -199,6 +201,8 @@ def _write(
             ) from None
         with _writing_to(folder):
             _put(file, ids.data)
+            if place % MEASURED == 0 and corpus.total_bytes:
+                _check_space(file, folder, block.bytes_done / corpus.total_bytes)
             if len(types) - FIRST_TYPE > max_types:
                 before = len(types)
                 threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
@@ -219,6 +223,17 @@ def _write(
         for piece in types.strings():
             _put(file, piece.data)
         _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+
+
+def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
+    """Raise W2VError where the disk has no place for the rest, of which `share` is written."""
+    written, disk = file.tell(), os.fstatvfs(file.fileno())
+    needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
+    if needed > limit:
+        raise W2VError(
+            f"the ids of the text need about {needed / 1e6:,.0f} MB on disk, and {folder} has {limit / 1e6:,.0f} MB; "
+            "name another folder with --cache or TMPDIR"
+        )
 
 
 def _scanned(types: Types, blocks: Iterable[Block], workers: int) -> Iterator[tuple[Block, Scan]]:
@@ -258,10 +273,11 @@ def _threshold(counts: NDArray[np.int64], least: int, max_types: int) -> int:
 def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:
     """Replace every id written so far."""
     file.flush()
-    with Path(file.name).open("r+b", buffering=0) as same:
-        while data := same.read(PIECE):
-            same.seek(-len(data), os.SEEK_CUR)
-            _put(same, renumbered[np.frombuffer(data, np.uint32)].data)
+    position = 0
+    while data := os.pread(file.fileno(), PIECE, position):
+        file.seek(position)
+        _put(file, renumbered[np.frombuffer(data, np.uint32)].data)
+        position += len(data)
 
 
 def _put(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
