@@ -1,8 +1,12 @@
 """Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -216,3 +220,147 @@ def test_impossible_intervals(every: str) -> None:
 def test_a_checkpoint_for_each_epoch(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, "2 epochs")
     assert [checkpoints.due(epoch) for epoch in range(4)] == [False, False, True, True]
+
+
+# -- the command ----------------------------------------------------------------------------
+
+
+def quick(sample: Path, tmp_path: Path, *options: object) -> list[object]:
+    """The arguments of a run with checkpoints."""
+    always = ["--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", tmp_path / "states"]
+    return ["train", sample, "-o", tmp_path / "out.bin", *always, *options]
+
+
+@pytest.fixture
+def whole(sample: Path, tmp_path: Path) -> bytes:
+    """The file of such a run that is not stopped."""
+    w2v.train(sample, **SMALL).save(tmp_path / "whole.bin")
+    return (tmp_path / "whole.bin").read_bytes()
+
+
+def test_resuming_needs_nothing_else(
+    sample: Path, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sample.parent)
+    arguments = [sample.name, "-o", os.path.relpath(tmp_path / "out.bin"), "--save-vocab", tmp_path / "words.txt"]
+    with monkeypatch.context() as patch:
+        patch.setattr(w2v.Model, "save", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        said = run("train", *arguments, *quick(sample, tmp_path)[4:], code=130)
+    assert said == f"w2v: stopped by Ctrl-C; go on with: w2v train --resume {tmp_path / 'states'}\n"
+    monkeypatch.chdir(tmp_path)
+    assert run("train", "--resume", "states", "--quiet") == ""
+    assert (tmp_path / "out.bin").read_bytes() == whole
+    assert len(w2v.Vocabulary.load(tmp_path / "words.txt")) == len(w2v.load(tmp_path / "out.bin"))
+    assert "out.bin exists: name another output, or add --force" in run("train", "--resume", "states", code=1)
+    run("train", "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
+    assert (tmp_path / "other.bin").read_bytes() == whole
+    run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--sg")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--alpha", 0.1], "--alpha 0.1: the run in states has 0.05; leave it out"),
+        (["--cbow"], "--model cbow: the run in states has skipgram"),
+        (["--workers", 2], "--workers 2: the run in states has 1"),
+        (["--errors", "strict"], "--errors says nothing beside --resume"),
+        (["--checkpoint", "other"], "--checkpoint says nothing beside --resume"),
+        (["--checkpoint-every", "soon"], "checkpoint_every 'soon': it must be"),
+    ],
+)
+def test_what_is_given_beside_must_be_the_same(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], message: str
+) -> None:
+    stopped(tmp_path / "states", sample)
+    monkeypatch.chdir(tmp_path)
+    assert message in run("train", "--resume", "states", "-o", "out.bin", *options, code=2)
+    assert not (tmp_path / "out.bin").exists()
+
+
+def test_a_run_begun_in_python_needs_an_output(sample: Path, tmp_path: Path, whole: bytes) -> None:
+    stopped(tmp_path / "states", sample)
+    assert "name its output with -o" in run("train", "--resume", tmp_path / "states", code=2)
+    run("train", "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
+    assert (tmp_path / "out.bin").read_bytes() == whole
+
+
+def test_checkpoint_options_that_make_no_sense(sample: Path, tmp_path: Path) -> None:
+    assert "says nothing without --checkpoint" in run("train", sample, "--checkpoint-every", "5m", code=2)
+    assert "Missing argument" in run("train", code=2)
+    stopped(tmp_path / "states", sample)
+    assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1)
+    run(*quick(sample, tmp_path), "--force")
+
+
+# -- the process ----------------------------------------------------------------------------
+
+
+def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script + "from w2v.cli import main; main(prog_name='w2v')", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(ready: Callable[[], object]) -> None:
+    end = time.monotonic() + 10
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: Path, tmp_path: Path) -> None:
+    states = tmp_path / "states and more"
+    arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 60, "--workers", 1]
+    with start("", *arguments, "--checkpoint", states, "--checkpoint-every", "0.05s") as process:
+        wait_for(lambda: states.exists() and checkpoint.files(states))
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=10)
+    assert (process.returncode, stdout) == (code, "")
+    by = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+    assert stderr == f"w2v: stopped by {by}; go on with: w2v train --resume '{states}'\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [states.name]
+    assert list(states.iterdir()) == sorted(checkpoint.files(states), key=list(states.iterdir()).index)
+    run("train", "--resume", states)
+    w2v.train(sample, **SMALL | {"epochs": 60}).save(tmp_path / "whole.bin")
+    assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
+
+
+SLOW_DISK = """
+import os, time
+def fsync(file):
+    os.write(1, b"waits")
+    time.sleep(60)
+os.fsync = fsync
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="elsewhere an unfinished file has a name")
+def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
+    arguments = quick(sample, tmp_path, "--epochs", 100_000, "--checkpoint-every", "1h")
+    with start(SLOW_DISK, *arguments) as process:
+        wait_for(lambda: (tmp_path / "states").exists())
+        time.sleep(0.5)  # until it trains
+        process.send_signal(signal.SIGINT)
+        assert process.stdout
+        assert process.stdout.read(5) == "waits"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=10) == ("", "")
+    assert process.returncode == -signal.SIGINT  # for a shell, 130
+    assert [path.name for path in tmp_path.rglob("*")] == ["states"]
+
+
+DURING_IMPORTS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from w2v_command import main
+main()
+"""
+
+
+def test_a_signal_during_imports_leaves_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")

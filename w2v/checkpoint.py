@@ -10,7 +10,6 @@ import json
 import logging
 import re
 import tempfile
-import threading
 import time
 import zlib
 from collections.abc import Iterable, Mapping
@@ -27,6 +26,7 @@ from w2v import _formats, native
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
 from w2v.settings import Settings
+from w2v.threads import Thread
 from w2v.vocab import Vocabulary
 from w2v.words import Words
 
@@ -112,7 +112,7 @@ class Checkpoints:
         self._seconds, self._epochs = interval(every)
         self._mine = [after] if after else []
         self._copies: dict[str, NDArray[np.float32]] = {}
-        self._writer: threading.Thread | None = None
+        self._writer: Thread | None = None
         self._last = time.monotonic()
         self._last_epoch = 0
         try:
@@ -135,7 +135,7 @@ class Checkpoints:
 
     def due(self, epoch: int) -> bool:
         """Whether it is time for the next, in this epoch, and the last is written."""
-        if self._writer and self._writer.is_alive():
+        if self._writer and not self._writer.ended:
             return False
         if self._epochs:
             return epoch >= self._last_epoch + self._epochs
@@ -150,20 +150,22 @@ class Checkpoints:
         self._start(state, self._copies)
 
     def write(self, state: State) -> None:
-        """Write the state of a run that stays at rest."""
-        self.wait()
+        """Write the state of a run that stays at rest. Interrupted, it is written all the same."""
+        self._wait()
         self._start(state, state.parameters)
-        self.wait()
+        try:
+            self._wait()
+        finally:
+            self._wait()
 
-    def wait(self) -> None:
-        """Until what is begun is written."""
+    def _wait(self) -> None:
         if self._writer:
-            self._writer.join()
+            self._writer.wait()
 
     def _start(self, state: State, parameters: Mapping[str, NDArray[np.float32]]) -> None:
         self._last = time.monotonic()
         self._last_epoch = state.position * state.settings.epochs // state.end
-        self._writer = threading.Thread(target=self._write, args=(state, dict(parameters)))
+        self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         self._writer.start()
 
     def _write(self, state: State, parameters: Arrays) -> None:

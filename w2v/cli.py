@@ -109,13 +109,13 @@ def train(
     w2v train --resume states
     """
     started = time.perf_counter()
-    shared: dict[str, Any] = {"output": output, "checkpoint_every": checkpoint_every, "force": force}
-    shared["ignore_memory"] = ignore_memory
+    shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
+    shared |= {"force": force, "ignore_memory": ignore_memory}
     if states:
         job = jobs.go_on(states, corpus, given, **shared)
     else:
         shared |= {"cache": cache, "errors": errors, "max_types": max_types, "checkpoint": checkpoint}
-        job = jobs.begin(corpus, given, save_vocab=save_vocab, read_vocab=read_vocab, **shared)
+        job = jobs.begin(corpus, given, read_vocab=read_vocab, **shared)
     try:
         with Reporter(quiet) as progress:
             model = job.work(progress=progress)

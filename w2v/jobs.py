@@ -72,13 +72,13 @@ def go_on(
     given: dict[str, Any],
     *,
     output: Path | None,
+    save_vocab: Path | None,
     checkpoint_every: str | None,
     force: bool,
     ignore_memory: bool,
 ) -> Job:
     """A run that goes on from the checkpoints in a folder; what is given beside it must be as it was."""
-    others = ("cache", "errors", "max_types", "save_vocab", "read_vocab", "checkpoint")
-    refuse_beside("--resume", others)
+    refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "checkpoint"))
     found = latest(folder)
     settings = found.state.settings.as_dict()
     for name, value in given_settings(given).items():
@@ -90,7 +90,8 @@ def go_on(
     if not output and "output" not in notes:
         raise click.UsageError("this run was not begun by w2v train: name its output with -o")
     output = output or Path(notes["output"])
-    save_vocab = Path(notes["save_vocab"]) if notes.get("save_vocab") else None
+    if not save_vocab and notes.get("save_vocab"):
+        save_vocab = Path(notes["save_vocab"])
     force = force or notes.get("force", False)
     files = Corpus(list(corpus)).files if corpus else found.origin.sources
     check_outputs(output, save_vocab, force, map(Path, files))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,6 +23,7 @@ from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model
 from w2v.outputs import output_layer
 from w2v.settings import Settings
+from w2v.threads import Thread
 from w2v.vocab import Vocabulary
 
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
@@ -294,7 +294,7 @@ class Run:
     def _work(self, tell: Progress, checkpoints: Checkpoints | None) -> None:
         """Train until all is done or a checkpoint is due."""
         total = self.settings.epochs * self.tokens
-        threads = [threading.Thread(target=self.kernel.run, args=(number,)) for number in range(self.settings.threads)]
+        threads = [Thread(target=self.kernel.run, args=(number,)) for number in range(self.settings.threads)]
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
         started = time.perf_counter()
@@ -313,9 +313,8 @@ class Run:
             self.kernel.stop()
             raise
         finally:
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+            for thread in threads:  # one that has not begun will find that it is to stop
+                thread.wait()
             self.seconds += time.perf_counter() - started
         tell("train", self.kernel.tokens_trained, total)
 

@@ -1,0 +1,11 @@
+"""The `w2v` program. While what it needs is imported, Ctrl-C ends it as it ends other programs: without a traceback."""
+
+import signal
+
+
+def main() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from w2v.cli import main
+
+    main()
