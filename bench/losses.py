@@ -1,0 +1,127 @@
+"""The losses side by side: the table of Mikolov et al. 2013, with the other losses, and with perplexity.
+
+    python bench/losses.py TEXT --questions FILE --json FILE [--only hs nce-5 …] [--samples 0 1e-5] [--seeds 1 2 3]
+
+Skip-gram, 300 dimensions, window 5, min_count 5, 3 epochs, two threads, the default alpha of each loss. The last
+hundredth of the text is held out for perplexity, per context word; time is that of training. The paper trained on a
+thousand million words of news. Runs are added to the JSON file; one that is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from common import W2V, Runs, commands_markdown, grouped, mean_and_half, run, table, w2v_command
+
+from w2v.settings import Settings
+
+BASE = Settings(vector_size=300, epochs=3, workers=2)
+LOSSES: dict[str, dict[str, Any]] = {
+    "ns-5": {"loss": "ns"},
+    "ns-15": {"loss": "ns", "negative": 15},
+    "hs": {"loss": "hs"},
+    "nce-5": {"loss": "nce"},
+    "nce-15": {"loss": "nce", "negative": 15},
+    "sampled-5": {"loss": "sampled"},
+    "sampled-15": {"loss": "sampled", "negative": 15},
+    "hs, balanced": {"loss": "hs", "tree": "balanced"},
+    "hs, clustered": {"loss": "hs", "tree": "clustered"},  # by the vectors of a run with ns-5
+    "class": {"loss": "class"},
+}
+MAIN = ["ns-5", "ns-15", "hs", "nce-5"]
+PAPER = {  # minutes, syntactic, semantic, total: Mikolov et al. 2013b (arXiv:1310.4546), table 1
+    ("ns-5", 0.0): (38, 63, 54, 59),
+    ("ns-15", 0.0): (97, 63, 58, 61),
+    ("hs", 0.0): (41, 53, 40, 47),
+    ("nce-5", 0.0): (38, 60, 45, 53),
+    ("ns-5", 1e-5): (14, 61, 58, 60),
+    ("ns-15", 1e-5): (36, 61, 61, 61),
+    ("hs", 1e-5): (21, 52, 59, 55),
+}
+COLUMNS = ("seconds", "syntactic", "semantic", "total", "perplexity")
+
+
+def measure(command: list[str], model: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
+    """One run's figures: seconds of training, accuracies in percent, perplexity."""
+    printed = json.loads(run(command)[0])
+    analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
+    perplexity = json.loads(run([*W2V, "perplexity", model, held_out, "--json"])[0])
+    shares = {"syntactic": analogy["syntactic"], "semantic": analogy["semantic"], "total": analogy["accuracy"]}
+    return {
+        "seconds": round(printed["seconds"]["train"], 1),
+        **{name: round(100 * (value or 0), 2) for name, value in shares.items()},
+        "perplexity": round(perplexity["perplexity"], 1),
+        "unigram_perplexity": round(perplexity["unigram_perplexity"], 1),
+    }
+
+
+def hold_out(source: Path, train: Path, held_out: Path) -> None:
+    """Cut a text at a blank before its last hundredth."""
+    text = source.read_bytes()
+    cut = text.index(b" ", len(text) * 99 // 100)
+    train.write_bytes(text[:cut] + b"\n")
+    held_out.write_bytes(text[cut + 1 :])
+
+
+def losses_markdown(document: Mapping[str, Any]) -> str:
+    groups = grouped(document["runs"], ("loss", "sample"))
+    rows = []
+    for sample, name in itertools.product(sorted({key[1] for key in groups}), LOSSES):
+        runs = groups.get((name, sample), [])
+        if runs:
+            paper = [str(value) for value in PAPER.get((name, sample), ("",) * 4)]
+            cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
+            rows.append([name, f"{sample:g}", str(len(runs)), *cells, *paper])
+    header = ["loss", "sample", "seeds", *COLUMNS, *(f"paper: {name}" for name in ("minutes", *COLUMNS[1:4]))]
+    unigram = document["runs"][0]["figures"]["unigram_perplexity"]
+    notes = (
+        f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.\n"
+        "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
+    )
+    lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", notes, document["machine"]]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser.add_argument("--questions", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=MAIN)
+    parser.add_argument("--samples", type=float, nargs="+", default=[0.0, 1e-5])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--table", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.table:
+        print(losses_markdown(json.loads(options.table.read_text())))
+        return
+    if not (options.corpus and options.questions and options.json):
+        parser.error("TEXT, --questions and --json are needed, or --table")
+
+    runs = Runs(options.json)
+    with tempfile.TemporaryDirectory() as folder:
+        text, held_out, model = (Path(folder) / name for name in ("train.txt", "held-out.txt", "model.safetensors"))
+        vectors = Path(folder) / "clusters.safetensors"
+        hold_out(options.corpus, text, held_out)
+        for seed, sample, name in itertools.product(options.seeds, options.samples, options.only):
+            changed = LOSSES[name]
+            if changed.get("tree") == "clustered":
+                changed = {**changed, "tree_vectors": str(vectors)}
+                if not vectors.exists():
+                    run(w2v_command(replace(BASE, vector_size=100), text, vectors))
+            command = w2v_command(replace(BASE, sample=sample, seed=seed, **changed), text, model)
+            key = {"loss": name, "sample": sample, "seed": seed}
+            runs.make(key, partial(measure, command, model, options.questions, held_out))
+    print(losses_markdown(runs.document))
+
+
+if __name__ == "__main__":
+    main()
