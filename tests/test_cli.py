@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 import w2v
 from w2v import cli, console, jobs, targets
 
-COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab"]
+COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity"]
 PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
@@ -468,6 +468,8 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("analogy {model} --top 0", "top"),
         ("analogy {model} --method sum", "'sum'"),
         ("similarity {model} a b", "unexpected"),
+        ("perplexity {model}", "CORPUS"),
+        ("perplexity {model} {corpus} --max-types 0", "max_types"),
         ("query {model} king --topn 0", "--topn"),
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
@@ -518,6 +520,11 @@ def test_wrong_use(
         ("analogy {model} empty", "no questions"),
         ("similarity {model} missing", "missing"),
         ("similarity {model} few", "no pairs"),
+        ("perplexity missing {corpus}", "missing"),
+        ("perplexity few {corpus}", "few"),
+        ("perplexity {model} missing", "'missing' does not exist"),
+        ("perplexity {model} empty", "empty holds no words"),
+        ("perplexity {model} foreign", "nothing to predict"),
         ("query {model} unheard", "'unheard'"),
         ("query missing king", "missing"),
         ("info missing", "missing"),

@@ -21,6 +21,7 @@ from w2v.errors import W2VError
 from w2v.evaluate import Method, analogies, word_pairs
 from w2v.files import Errors
 from w2v.idstore import read_corpus
+from w2v.model import Model
 from w2v.options import (
     ERRORS,
     FILE,
@@ -33,6 +34,7 @@ from w2v.options import (
     chosen_settings,
     settings_options,
 )
+from w2v.perplexity import perplexity
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors, load
 from w2v.vocab import Vocabulary
@@ -185,6 +187,41 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -
         show.as_json(asdict(result))
     else:
         show.word_pairs(result)
+
+
+@main.command("perplexity")
+@click.argument("model", type=FILE)
+@CORPUS
+@QUIET
+@JSON
+def predict(
+    model: Path,
+    corpus: tuple[str, ...],
+    cache: Path | None,
+    errors: Errors,
+    max_types: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
+
+    Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
+    shares of the training text alone predict. MODEL is a .safetensors file that w2v train has written. The time goes
+    with the vocabulary, and with the distinct words of the text in skip-gram, with all of them in CBOW.
+
+    \b
+    w2v perplexity model.safetensors held-out.txt
+    w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
+    """
+    files = Corpus(list(corpus)).files
+    with Reporter(quiet) as progress:
+        result = perplexity(
+            Model.load(model), files, cache=cache, errors=errors, max_types=max_types, progress=progress
+        )
+    if as_json:
+        show.as_json(asdict(result))
+    else:
+        show.perplexity(result)
 
 
 @main.command("query", context_settings={"ignore_unknown_options": True})

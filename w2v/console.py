@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
-UNITS = {"read": "bytes", "train": "words"}
+UNITS = {"read": "bytes", "train": "words", "predict": "words"}
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from w2v.evaluate import AnalogyResult, Method, PairsResult
+from w2v.perplexity import Perplexity
 from w2v.vectors import Neighbours
 
 ANALOGY_FORMULA: dict[Method, str] = {
@@ -94,6 +95,19 @@ def word_pairs(result: PairsResult) -> None:
     if result.unknown:
         click.echo(f"not in the vocabulary: {', '.join(result.unknown)}")
     skipped(result.malformed)
+
+
+def perplexity(result: Perplexity) -> None:
+    """The model's and the unigram model's, and what was predicted."""
+    table(
+        [
+            ("perplexity", f"{result.perplexity:,.2f}"),
+            ("cross-entropy", f"{result.cross_entropy_bits:.4f} bits"),
+            ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
+            ("predicted", f"{result.tokens:,} words, {result.predictions:,} times"),
+            ("skipped", f"{result.skipped:,} words that are not in the vocabulary"),
+        ]
+    )
 
 
 def skipped(malformed: int) -> None:

@@ -1,0 +1,149 @@
+"""How well a model predicts the words of a text that it was not trained on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v._text import SENTENCE_END
+from w2v.corpus import Corpus, Source
+from w2v.errors import W2VError
+from w2v.files import Errors, PathLike
+from w2v.idstore import read_corpus
+from w2v.model import Model
+from w2v.probabilities import log_probabilities
+from w2v.settings import processors
+from w2v.train import Progress
+
+BLOCK = 1 << 23  # probabilities computed at a time: 32 MB, of which some three are held
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How well a model predicts a text.
+
+    Attributes:
+        perplexity: 2 to the power of `cross_entropy_bits`, the mean of −log2 p of a prediction: in skip-gram of a word
+            given each of its context words, in CBOW of a word given their mean.
+        unigram_perplexity: the same where each word has its share of the training text, whatever its context.
+        tokens: words predicted: those of the vocabulary that have another within the window.
+        predictions: pairs of words in skip-gram; `tokens` in CBOW.
+        skipped: words that are not in the vocabulary. They are passed over before windows are cut, as in training.
+    """
+
+    perplexity: float
+    cross_entropy_bits: float
+    unigram_perplexity: float
+    tokens: int
+    predictions: int
+    skipped: int
+
+
+def perplexity(
+    model: Model,
+    corpus: Source,
+    *,
+    cache: PathLike | None = None,
+    errors: Errors = "strict",
+    max_types: int = 50_000_000,
+    progress: Progress | None = None,
+) -> Perplexity:
+    """Predict each word of a text from the whole window, neither shrunk nor subsampled; see log_probabilities.
+
+    The time goes with V·D, and with the distinct words of the text in skip-gram, with all of its words in CBOW.
+    `progress` is called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments
+    are those of `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict.
+    """
+    tell = progress or (lambda phase, done, total: None)
+    with read_corpus(
+        Corpus(corpus),
+        cache=cache,
+        errors=errors,
+        workers=processors(),
+        max_types=max_types,
+        progress=lambda done, total: tell("read", done, total),
+    ) as store:
+        places = store.remap(model.vocabulary.words)[store.ids]  # (tokens + sentences,)
+        known = places >= 0
+        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END)[known], model.settings.window)
+        skipped = store.tokens - len(text.words)
+    skipgram = model.settings.model == "skipgram"
+    predictions = text.contexts if skipgram else np.minimum(text.contexts, 1)  # of each word
+    count = int(predictions.sum())
+    if not count:
+        raise W2VError(
+            "nothing to predict: no word of the vocabulary has another within its window; "
+            f"{skipped:,} words of the text are not in the vocabulary"
+        )
+    shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
+    total = 0.0
+    for done, logs in (_from_words if skipgram else _from_means)(model, text):
+        total -= float(logs.sum(dtype=np.float64))
+        tell("predict", done, len(text.words))
+    bits = total / math.log(2) / count
+    return Perplexity(
+        perplexity=_power(bits),
+        cross_entropy_bits=bits,
+        unigram_perplexity=_power(-float(predictions @ shares[text.words]) / count),
+        tokens=int((text.contexts > 0).sum()),
+        predictions=count,
+        skipped=skipped,
+    )
+
+
+class Text:
+    """T words of the vocabulary, one after the other.
+
+    words, sentences   int (T,): each word, and the number of its sentence
+    contexts           int64 (T,): how many words share its window
+    """
+
+    def __init__(self, words: NDArray[np.int32], sentences: NDArray[np.int64], window: int) -> None:
+        self.words, self.sentences, self.window = words, sentences, window
+        self.contexts = np.zeros(len(words), np.int64)
+        for inside, _ in self.beside(np.arange(len(words))):
+            self.contexts += inside
+
+    def beside(self, places: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
+        """For each place in the window: whether a word of the sentence stands there, seen from `places`; and which."""
+        for offset in range(-self.window, self.window + 1):
+            other = np.clip(places + offset, 0, len(self.words) - 1)
+            inside = (other == places + offset) & (self.sentences[other] == self.sentences[places])
+            if offset:
+                yield inside, self.words[other]
+
+
+def _from_words(model: Model, text: Text) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The words done, and log p of each word beside them: every distinct word's distribution is computed once."""
+    order = np.argsort(text.words, kind="stable")
+    distinct, starts = np.unique(text.words[order], return_index=True)
+    starts = np.append(starts, len(order))
+    size = max(1, BLOCK // len(model.vocabulary))
+    for first in range(0, len(distinct), size):
+        block = distinct[first : first + size]
+        bounds = starts[first : first + size + 1]
+        logs, rows = log_probabilities(model, model.inputs[block]), np.repeat(np.arange(len(block)), np.diff(bounds))
+        for inside, words in text.beside(order[bounds[0] : bounds[-1]]):
+            yield int(bounds[-1]), logs[rows[inside], words[inside]]
+
+
+def _from_means(model: Model, text: Text) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The words done, and log p of each given the mean of its context."""
+    size = max(1, BLOCK // len(model.vocabulary))
+    for first in range(0, len(text.words), size):
+        places = np.arange(first, min(first + size, len(text.words)))
+        places = places[text.contexts[places] > 0]
+        sums = np.zeros((len(places), model.inputs.shape[1]), np.float32)
+        for inside, words in text.beside(places):
+            sums += model.inputs[words] * inside[:, None]
+        sums /= text.contexts[places, None]
+        logs = log_probabilities(model, sums)
+        yield min(first + size, len(text.words)), logs[np.arange(len(places)), text.words[places]]
+
+
+def _power(bits: float) -> float:
+    return 2.0**bits if bits < 1024 else math.inf
