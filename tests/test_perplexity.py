@@ -45,6 +45,7 @@ def random_model(layer: str, folder: Path, seed: int = 0, scale: float = 1.0, **
     files = {
         name: folder / LAYERS[layer][name] for name in ("tree", "tree_vectors") if "." in LAYERS[layer].get(name, "")
     }
+    options.setdefault("sample", 0)
     chosen = w2v.Settings(vector_size=DIMENSIONS, window=2, **(LAYERS[layer] | files | options))
     vocabulary = w2v.Vocabulary(WORDS, COUNTS)
     output = output_layer(chosen, vocabulary, {})
@@ -79,6 +80,17 @@ def test_probabilities_are_those_of_the_definition(layer: str, tmp_path: Path) -
     )
     assert single.dtype == np.float32
     np.testing.assert_allclose(np.exp(single), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("formula", ["word2vec", "paper"])
+@pytest.mark.parametrize("layer", ["ns", "class", "huffman"])
+def test_what_subsampling_drops_is_put_back(layer: str, formula: str, tmp_path: Path) -> None:
+    model = random_model(layer, tmp_path, sample=0.02, sample_formula=formula)
+    ratios = [0.02 * sum(COUNTS) / count for count in COUNTS]
+    keep = [min(1, math.sqrt(ratio) + (ratio if formula == "word2vec" else 0)) for ratio in ratios]
+    weights = np.array([probability(model, model.inputs[0], word) for word in range(7)]) / keep
+    found = np.exp(log_probabilities(model, model.inputs[:1]))[0]
+    np.testing.assert_allclose(found, weights / weights.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -156,6 +168,7 @@ def test_perplexity_command(model: Path, sample: Path, tmp_path: Path) -> None:
     assert list(found) == [
         "perplexity", "cross_entropy_bits", "unigram_perplexity", "tokens", "predictions", "skipped"
     ]  # fmt: skip
+    assert found["perplexity"] < 0.5 * found["unigram_perplexity"]
     assert found["perplexity"] == pytest.approx(2 ** found["cross_entropy_bits"])
     assert found == vars(w2v.perplexity(w2v.Model.load(model), [line.split() for line in text.decode().split("\n")]))
     vocabulary = w2v.Model.load(model).vocabulary

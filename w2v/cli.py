@@ -206,7 +206,7 @@ def predict(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
-    shares of the training text alone predict. MODEL is a .safetensors file that w2v train has written. The time goes
+    shares of the training text alone predict. What subsampling dropped in training is put back. MODEL is a .safetensors file that w2v train has written. The time goes
     with the vocabulary, and with the distinct words of the text in skip-gram, with all of them in CBOW.
 
     \b
@@ -220,7 +220,7 @@ def predict(
         )
     if as_json:
         show.as_json(asdict(result))
-    else:
+    elif not quiet:
         show.perplexity(result)
 
 
