@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 import w2v
 from w2v import cli, console, jobs, targets
 
-COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity"]
+COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "tree"]
 PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
@@ -464,6 +464,11 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("vocab {corpus}", "--output"),
         ("vocab {corpus} -o new --workers 0", "workers 0"),
         ("vocab {corpus} -o {corpus} --force", "two things"),
+        ("tree", "CORPUS"),
+        ("tree {corpus} --max-vocab 0", "max_vocab 0"),
+        ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
+        ("tree {corpus} --tree clustered", "give both"),
+        ("tree {corpus} --tree-vectors {model}", "give both"),
         ("analogy", "MODEL"),
         ("analogy {model} --top 0", "top"),
         ("analogy {model} --method sum", "'sum'"),
@@ -520,6 +525,13 @@ def test_wrong_use(
         ("analogy {model} empty", "no questions"),
         ("similarity {model} missing", "missing"),
         ("similarity {model} few", "no pairs"),
+        ("tree missing", "'missing' does not exist"),
+        ("tree missing --vocabulary", "missing"),
+        ("tree {corpus} --vocabulary", "line 1"),
+        ("tree few", "no word occurs 5 times"),
+        ("tree foreign --text --min-count 1 --word unheard", "not in the vocabulary: 'unheard'"),
+        ("tree one --min-count 1", "one word, 'word'"),
+        ("tree {corpus} --tree missing", "cannot read the tree missing"),
         ("perplexity missing {corpus}", "missing"),
         ("perplexity few {corpus}", "few"),
         ("perplexity {model} missing", "'missing' does not exist"),

@@ -15,14 +15,16 @@ import click
 
 from w2v import formats, info, jobs, memory, query, show, targets
 from w2v.checkpoint import EVERY
+from w2v.codelength import code_lengths
 from w2v.console import Program, Reporter, Stopped, say
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
 from w2v.evaluate import Method, analogies, word_pairs
 from w2v.files import Errors
-from w2v.idstore import read_corpus
+from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model
 from w2v.options import (
+    CORPUS,
     ERRORS,
     FILE,
     FORCE,
@@ -37,7 +39,7 @@ from w2v.options import (
 from w2v.perplexity import perplexity
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors, load
-from w2v.vocab import Vocabulary
+from w2v.vocab import Vocabulary, is_vocabulary
 
 
 @click.group(
@@ -206,8 +208,9 @@ def predict(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
-    shares of the training text alone predict. What subsampling dropped in training is put back. MODEL is a .safetensors file that w2v train has written. The time goes
-    with the vocabulary, and with the distinct words of the text in skip-gram, with all of them in CBOW.
+    shares of the training text alone predict. What subsampling dropped in training is put back. MODEL is a
+    .safetensors file that w2v train has written. The time goes with the vocabulary, and with the distinct words of
+    the text in skip-gram, with all of them in CBOW.
 
     \b
     w2v perplexity model.safetensors held-out.txt
@@ -326,8 +329,7 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
 
 
 @main.command()
-@click.argument("corpus", nargs=-1, required=True)
-@READING
+@CORPUS
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: a word and its count a line.")
 @settings_options("min_count", "max_vocab", "workers")
 @FORCE
@@ -355,15 +357,7 @@ def vocab(
     settings = chosen_settings(given)
     text = Corpus(list(corpus))
     targets.check(output, force, map(Path, text.files))
-    with Reporter(quiet) as progress:
-        store = read_corpus(
-            text,
-            cache=cache,
-            errors=errors,
-            workers=settings.threads,
-            max_types=max_types,
-            progress=lambda done, total: progress("read", done, total),
-        )
+    store = read(text, settings, quiet, cache=cache, errors=errors, max_types=max_types)
     vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     targets.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
     figures = {
@@ -379,3 +373,63 @@ def vocab(
         show.as_json(figures)
     elif not quiet:
         show.facts(figures)
+
+
+def read(corpus: Corpus, settings: Settings, quiet: bool, **options: Any) -> IdStore:
+    with Reporter(quiet) as progress:
+        return read_corpus(
+            corpus,
+            workers=settings.threads,
+            progress=lambda done, total: progress("read", done, total),
+            **options,
+        )
+
+
+@main.command()
+@CORPUS
+@settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors")
+@click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word; may be repeated.")
+@click.option(
+    "--vocabulary/--text",
+    "counted",
+    default=None,
+    help="Whether CORPUS is a file of words and counts.  [default: what it looks like]",
+)
+@QUIET
+@JSON
+def tree(
+    corpus: tuple[str, ...],
+    cache: Path | None,
+    errors: Errors,
+    max_types: int,
+    words: tuple[str, ...],
+    counted: bool | None,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Show what trees promise to hierarchical softmax.
+
+    These are the entropy of the words of a CORPUS, or of a file that w2v vocab has written; how long the codes of the
+    balanced and of Huffman's tree are expected to be, and those of another --tree; and so how many times fewer rows
+    a prediction takes than with the full softmax.
+
+    \b
+    w2v tree corpus.txt --word france --word the
+    w2v tree words.txt --tree clustered --tree-vectors model.bin
+    """
+    settings = chosen_settings(given | {"loss": "hs"})
+    if counted is None:
+        counted = len(corpus) == 1 and Path(corpus[0]).is_file() and is_vocabulary(corpus[0])
+    if counted and len(corpus) > 1:
+        raise click.UsageError("--vocabulary takes one file")
+    if counted:
+        vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
+    else:
+        store = read(Corpus(list(corpus)), settings, quiet, cache=cache, errors=errors, max_types=max_types)
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
+    if as_json:
+        show.as_json(asdict(result))
+    elif not quiet:
+        show.code_lengths(result)

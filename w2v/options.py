@@ -135,6 +135,7 @@ READING = together(
         help="Drop the rarest words when there are more different ones.",
     ),
 )
+CORPUS = together(click.argument("corpus", nargs=-1, required=True), READING)
 
 
 def chosen_settings(given: dict[str, Any]) -> Settings:

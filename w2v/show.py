@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from w2v.codelength import CodeLengths
 from w2v.evaluate import AnalogyResult, Method, PairsResult
 from w2v.perplexity import Perplexity
 from w2v.vectors import Neighbours
@@ -108,6 +109,20 @@ def perplexity(result: Perplexity) -> None:
             ("skipped", f"{result.skipped:,} words that are not in the vocabulary"),
         ]
     )
+
+
+def code_lengths(result: CodeLengths) -> None:
+    """Lengths and speed-ups of the trees, then the codes of words."""
+    click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} times, entropy {result.entropy_bits:.3f} bits")
+    rows = [
+        (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.0f} ×") for tree in result.trees
+    ]
+    table(rows, ("tree", "expected bits", "longest", "fewer rows than softmax"))
+    click.echo(f"Huffman's codes take {result.huffman_speed_up:.2f} × fewer rows than the balanced tree's")
+    names = [tree.name for tree in result.trees]
+    for word in result.words:
+        click.echo(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
+        table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
 def skipped(malformed: int) -> None:

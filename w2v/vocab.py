@@ -18,6 +18,7 @@ from w2v.settings import Formula
 
 LARGEST_COUNT = 2**63 - 1
 SENTENCE_END = "</s>"
+SAMPLE = 1 << 16  # bytes that tell what a file is
 WHITE_SPACE = re.compile("[ \t\n\v\f\r]")  # what ends a token
 
 
@@ -128,6 +129,25 @@ class Vocabulary:
         if not chosen.size:
             raise W2VError(f"{os.fspath(path)} holds no word that occurs {min_count} times")
         return cls([words[i] for i in chosen.tolist()], numbers[chosen])
+
+
+def is_vocabulary(path: PathLike) -> bool:
+    """Whether a file begins as `save` writes it: different words, each with its count, which does not rise."""
+    try:
+        with Path(path).open("rb") as file:
+            lines = file.read(SAMPLE).split(b"\n")
+    except OSError:
+        return False
+    if len(lines) > 1:  # the last is cut, or empty
+        del lines[-1]
+    if lines[0].split()[:1] == [SENTENCE_END.encode()]:
+        del lines[0]
+    try:
+        found = [_parse(line) for line in lines]
+    except ValueError:
+        return False
+    counts = [count for _, count in found]
+    return bool(found) and len(dict(found)) == len(found) and counts == sorted(counts, reverse=True)
 
 
 def _parse(line: bytes) -> tuple[str, int]:
