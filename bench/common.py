@@ -28,6 +28,7 @@ from w2v.corpus import Corpus
 from w2v.idstore import IdStore, read_corpus
 from w2v.options import option_names
 from w2v.settings import Settings, processors
+from w2v.start import Start
 from w2v.train import Run, instruction_set
 from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
@@ -133,7 +134,7 @@ def training_seconds(
     settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """The time of training alone, after a look at whether all tokens were trained and something was learnt."""
-    training = Run(settings, vocabulary, store)
+    training = Run(settings, Start(vocabulary), store)
     taken = seconds(lambda: training.go(lambda *_: None), clock)
     decisions = float(settings.negative + 1)
     if settings.loss == "hs":

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from w2v import _formats, native
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
+from w2v.outputs import OutputLayer, output_layer
 from w2v.settings import Settings
 from w2v.threads import Thread
 from w2v.vocab import Vocabulary
@@ -69,6 +70,7 @@ class State:
 
     settings: Settings
     vocabulary: Vocabulary
+    layer: OutputLayer
     parameters: Mapping[str, NDArray[np.float32]]
     position: int
     end: int
@@ -175,7 +177,7 @@ class Checkpoints:
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
-        arrays |= {"losses": state.losses, "predictions": state.predictions}
+        arrays |= state.layer.tensors | {"losses": state.losses, "predictions": state.predictions}
         run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
         run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
         run |= {"origin": asdict(self.origin), "version": version("w2v")}
@@ -250,10 +252,12 @@ def read(path: Path) -> Checkpoint:
     if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
         raise W2VError(f"{path} is damaged: its checksum is wrong")
     run = json.loads(arrays["run"].tobytes())
-    words = Words(arrays["words"], arrays["word_offsets"])
+    settings = Settings(**json.loads(metadata["settings"]))
+    vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     state = State(
-        settings=Settings(**json.loads(metadata["settings"])),
-        vocabulary=Vocabulary(words, arrays["counts"]),
+        settings=settings,
+        vocabulary=vocabulary,
+        layer=output_layer(settings, vocabulary, arrays),
         parameters={name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]},
         losses=arrays["losses"],
         predictions=arrays["predictions"],

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -38,6 +38,7 @@ from w2v.options import (
 )
 from w2v.perplexity import perplexity
 from w2v.settings import Settings
+from w2v.start import Words
 from w2v.vectors import KeyedVectors, load
 from w2v.vocab import Vocabulary, is_vocabulary
 
@@ -77,6 +78,12 @@ def main(context: click.Context) -> None:
 @click.option("--hs", is_flag=True, help="The same as --loss hs.")
 @click.option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
+@click.option("--continue", "continue_from", type=FILE, metavar="MODEL", help="Go on from this .safetensors file.")
+@click.option(
+    "--vocab",
+    type=click.Choice(get_args(Words)),
+    help="Words of --continue: its own, or the corpus's too.  [default: old]",
+)
 @click.option("--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder.")
 @click.option("--checkpoint-every", metavar="TIME", help=f"Such as 30s, 10m, 2h or 1epoch.  [default: {EVERY}]")
 @click.option("--resume", "states", type=FILE, metavar="DIR", help="Go on with the run whose states are here.")
@@ -89,6 +96,8 @@ def train(
     output: Path | None,
     save_vocab: Path | None,
     read_vocab: Path | None,
+    continue_from: Path | None,
+    vocab: Words | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
@@ -111,6 +120,7 @@ def train(
     zcat corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
+    w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
     shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
@@ -118,8 +128,8 @@ def train(
     if states:
         job = jobs.go_on(states, corpus, given, **shared)
     else:
-        shared |= {"cache": cache, "errors": errors, "max_types": max_types, "checkpoint": checkpoint}
-        job = jobs.begin(corpus, given, read_vocab=read_vocab, **shared)
+        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        job = jobs.begin(corpus, given, cache=cache, errors=errors, max_types=max_types, **shared)
     try:
         with Reporter(quiet) as progress:
             model = job.work(progress=progress)

@@ -16,6 +16,7 @@ from w2v.corpus import Corpus
 from w2v.errors import SettingsError
 from w2v.model import Model
 from w2v.options import chosen_settings, first_name, given_settings, refuse_beside
+from w2v.start import Words
 from w2v.train import instruction_set, resume, train
 from w2v.vocab import Vocabulary
 
@@ -44,6 +45,8 @@ def begin(
     output: Path | None,
     save_vocab: Path | None,
     read_vocab: Path | None,
+    continue_from: Path | None,
+    vocab: Words | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     force: bool,
@@ -54,15 +57,23 @@ def begin(
         raise click.UsageError("Missing argument 'CORPUS...'")
     if checkpoint_every and not checkpoint:
         raise click.UsageError("--checkpoint-every says nothing without --checkpoint")
-    settings = chosen_settings(given)
+    if vocab and not continue_from:
+        raise click.UsageError("--vocab says nothing without --continue")
+    model = Model.load(continue_from, mmap=True) if continue_from else None
+    settings = chosen_settings(given, model)
     instruction_set()  # the one that is asked for must be there
     files = Corpus(list(corpus)).files
     output = output or OUTPUT
-    check_outputs(output, save_vocab, force, [*map(Path, files), *filter(None, [read_vocab])])
-    vocabulary = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
+    check_outputs(output, save_vocab, force, [*map(Path, files), *filter(None, [read_vocab, continue_from])])
+    if model:
+        refuse_beside("--continue", ("read_vocab",))
+        what = partial(train, files, continue_from=model, vocab=vocab or "old", **given_settings(given))
+    else:
+        words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
+        what = partial(train, files, settings, vocabulary=words)
     checkpoints = Checkpoints(checkpoint, checkpoint_every or EVERY, replace=force) if checkpoint else None
     notes = {"output": absolute(output), "save_vocab": absolute(save_vocab), "force": force}
-    work = partial(train, files, settings, vocabulary=vocabulary, checkpoint=checkpoints, notes=notes, **reading)
+    work = partial(what, checkpoint=checkpoints, notes=notes, **reading)
     return Job(work, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
 
 
@@ -78,7 +89,7 @@ def go_on(
     ignore_memory: bool,
 ) -> Job:
     """A run that goes on from the checkpoints in a folder; what is given beside it must be as it was."""
-    refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "checkpoint"))
+    refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
     found = latest(folder)
     settings = found.state.settings.as_dict()
     for name, value in given_settings(given).items():

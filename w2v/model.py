@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -46,12 +47,12 @@ class Model:
         return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """The model of a .safetensors file.
+    def load(cls, path: PathLike, mmap: bool = False) -> Self:
+        """The model of a .safetensors file; with `mmap`, its matrices are read when they are used.
 
         Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
         """
-        stored = formats.read(path)
+        stored = formats.read(path, mmap and Path(path).suffix == ".safetensors")
         outputs = stored.tensors.pop("outputs", None)
         if outputs is None or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(

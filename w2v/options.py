@@ -11,7 +11,9 @@ from click.core import ParameterSource
 
 from w2v.evaluate import Method
 from w2v.files import Errors
+from w2v.model import Model
 from w2v.settings import Settings
+from w2v.start import going_on
 
 Command = Callable[..., Any]
 
@@ -138,10 +140,13 @@ READING = together(
 CORPUS = together(click.argument("corpus", nargs=-1, required=True), READING)
 
 
-def chosen_settings(given: dict[str, Any]) -> Settings:
-    """The settings of the options that are given. Raises click.UsageError where they contradict each other."""
+def chosen_settings(given: dict[str, Any], model: Model | None = None) -> Settings:
+    """The settings of the options that are given, the others from a model that goes on, if there is one.
+
+    Raises click.UsageError where the options contradict each other.
+    """
     chosen = given_settings(given)
-    settings = Settings(**chosen)
+    settings = going_on(model, chosen) if model else Settings(**chosen)
     for name, (other, values) in ONLY_WITH.items():
         found = getattr(settings, other)
         if name in chosen and found not in values:
@@ -151,10 +156,13 @@ def chosen_settings(given: dict[str, Any]) -> Settings:
 
 def given_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The values of the options that are given. Raises click.UsageError where they contradict each other."""
-    flags = {flag: given.pop(flag, False) for flag in SHORT}
-    chosen = {name: (value, f"{first_name(name)} {value}") for name, value in given.items() if value is not None}
+    chosen = {
+        name: (value, f"{first_name(name)} {value}")
+        for name, value in given.items()
+        if value is not None and name not in SHORT
+    }
     for flag, (name, value) in SHORT.items():
-        if flags[flag] and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
+        if given.get(flag) and chosen.setdefault(name, (value, f"--{flag}"))[0] != value:
             raise click.UsageError(f"--{flag} contradicts {chosen[name][1]}")
     return {name: value for name, (value, _) in chosen.items()}
 

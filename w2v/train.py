@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model
 from w2v.outputs import output_layer
 from w2v.settings import Settings
+from w2v.start import Start, Words, carry, going_on
 from w2v.threads import Thread
 from w2v.vocab import Vocabulary
 
@@ -54,6 +56,8 @@ def train(
     settings: Settings | None = None,
     *,
     vocabulary: Vocabulary | None = None,
+    continue_from: Model | PathLike | None = None,
+    vocab: Words = "old",
     cache: PathLike | None = None,
     errors: Errors = "strict",
     max_types: int = 50_000_000,
@@ -71,6 +75,9 @@ def train(
             lists of words, which is read once.
         settings: or the names of `Settings` as keyword arguments.
         vocabulary: words to use in place of those of the corpus.
+        continue_from: a model, or the .safetensors file of one, to go on from: its vectors and its settings, but for
+            those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; words
+            that are new begin like those of a new model.
         cache, errors, max_types: see read_corpus.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
@@ -82,13 +89,25 @@ def train(
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
     """
-    if settings is None:
-        unknown = sorted(set(options) - set(Settings.names()))
-        if unknown:
-            raise SettingsError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.names())}")
-        settings = Settings(**options)
-    elif options:
+    unknown = sorted(set(options) - set(Settings.names()))
+    if unknown:
+        raise SettingsError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.names())}")
+    if settings and options:
         raise SettingsError(f"{sorted(options)[0]} stands beside settings: put it into them")
+    if continue_from is None:
+        chosen = settings or Settings(**options)
+
+        def begin(store: IdStore) -> Start:
+            return Start(vocabulary or Vocabulary.from_store(store, chosen.min_count, chosen.max_vocab))
+
+    else:
+        if settings or vocabulary:
+            raise SettingsError(
+                "continue_from has settings and a vocabulary of its own; give single settings beside it"
+            )
+        model = continue_from if isinstance(continue_from, Model) else Model.load(continue_from, mmap=True)
+        chosen = going_on(model, options)
+        begin = partial(carry, model, vocab, chosen)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, checkpoint_every)
     text = Corpus(corpus)
@@ -100,7 +119,7 @@ def train(
         max_types=max_types,
         notes=dict(notes or {}),
     )
-    return _train(text, origin, settings, vocabulary, None, checkpoint, ignore_memory, progress)
+    return _train(text, origin, chosen, begin, None, checkpoint, ignore_memory, progress)
 
 
 def resume(
@@ -130,20 +149,21 @@ def resume(
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
     state = found.state
-    return _train(text, origin, state.settings, state.vocabulary, state, checkpoints, ignore_memory, progress)
+    start = Start(state.vocabulary, state.layer, state.parameters)
+    return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress)
 
 
 def _train(
     text: Corpus,
     origin: Origin,
     settings: Settings,
-    vocabulary: Vocabulary | None,
+    begin: Callable[[IdStore], Start],
     state: State | None,
     checkpoints: Checkpoints | None,
     ignore_memory: bool,
     progress: Progress | None,
 ) -> Model:
-    """Train from the beginning, or from a state."""
+    """Train from where `begin` says, or from a state, which it then must give."""
     started = time.perf_counter()
     tell = progress or (lambda phase, done, total: None)
     with read_corpus(
@@ -159,9 +179,10 @@ def _train(
             if state and checksum != origin.checksum:
                 raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
             checkpoints.origin = replace(origin, checksum=checksum)
-        if vocabulary is None:
-            vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        run = Run(settings, vocabulary, store, state, copies=bool(checkpoints), ignore_memory=ignore_memory)
+        instructions = _instruction_set_of(state) if state else None
+        run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
+        if state:
+            run.restore(state)
         tell("memory", run.peak, run.limit)
         read = time.perf_counter()
         run.go(tell, checkpoints)
@@ -177,31 +198,32 @@ def _train(
         "cache_reused": store.reused,
         "instruction_set": run.instruction_set,
     }
-    return Model(settings, vocabulary, run.parameters["inputs"], run.parameters["outputs"], run.layer, figures)
+    return Model(settings, run.vocabulary, run.parameters["inputs"], run.parameters["outputs"], run.layer, figures)
 
 
 class Run:
     """One training run over an id store: the matrices, and the kernel's threads that move them.
 
-    It begins where `state` ends. `copies` says whether memory is needed for copies of the matrices.
+    `copies` says whether memory is needed for copies of the matrices.
     """
 
     def __init__(
         self,
         settings: Settings,
-        vocabulary: Vocabulary,
+        start: Start,
         store: IdStore,
-        state: State | None = None,
+        instructions: str | None = None,
         *,
         copies: bool = False,
         ignore_memory: bool = False,
     ) -> None:
+        vocabulary = start.vocabulary
         if len(vocabulary) < 2:
             raise W2VError(
                 f"the vocabulary has one word, {vocabulary.words[0]!r}: at least 2 are needed; "
                 "lower min_count or give more text"
             )
-        self.layer = layer = output_layer(settings, vocabulary, {})
+        self.layer = layer = start.layer or output_layer(settings, vocabulary, {})
         chunk = chunk_ids(layer.mean_rows, settings.vector_size, settings.window)
         words = store.remap(vocabulary.words)
         tokens_before = store.known_before(words, chunk)
@@ -214,7 +236,7 @@ class Run:
         self.chunks = len(tokens_before) - 1  # in an epoch
         self.end = settings.epochs * self.chunks
         self.seconds = 0.0  # of training
-        self.instruction_set = _instruction_set_of(state) if state else instruction_set()
+        self.instruction_set = instructions or instruction_set()
         rows = (len(vocabulary) + layer.rows) * (2 if copies else 1)
         self.peak, self.limit = peak_memory(rows, settings.vector_size, ignore_memory)
         self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
@@ -243,15 +265,13 @@ class Run:
         )
         size = settings.vector_size
         self.parameters = {"inputs": self.inputs[:, :size], "outputs": self.outputs[:, :size]}  # without padding
-        if state:
-            self._restore(state)
+        for name, array in start.parameters.items():
+            self.parameters[name][slice(None) if start.rows is None else start.rows] = array
 
-    def _restore(self, state: State) -> None:
-        shapes = {name: array.shape for name, array in self.parameters.items()}
-        if state.end != self.end or {name: array.shape for name, array in state.parameters.items()} != shapes:
-            raise W2VError("the checkpoint is of another version of w2v: go on with that")
-        for name, array in self.parameters.items():
-            array[:] = state.parameters[name]
+    def restore(self, state: State) -> None:
+        """Take up the place of a run of the same settings. Raises W2VError where it cannot."""
+        if state.end != self.end:
+            raise W2VError("the checkpoint is of a version of w2v that counts in other chunks: go on with that")
         self.seconds = state.seconds
         self.kernel.restore(state.position, state.losses, state.predictions)
 
@@ -261,6 +281,7 @@ class Run:
         return State(
             settings=self.settings,
             vocabulary=self.vocabulary,
+            layer=self.layer,
             parameters=self.parameters,
             position=self.kernel.position,
             end=self.end,
