@@ -1,5 +1,6 @@
 """Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
 
+import errno
 import json
 import os
 import shutil
@@ -9,19 +10,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import w2v
-from w2v import checkpoint, cli
+from w2v import checkpoint, cli, memory
 from w2v.checkpoint import Checkpoints, interval, latest
-from w2v.train import Progress
+from w2v.settings import LossName, ModelName
+from w2v.train import Progress, Run
 
-MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in get_args(LossName)]
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
+FEW = {"max_vocab": 300}  # words, for losses that take all of them
 PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
 
 
@@ -71,6 +74,7 @@ def run(*arguments: object, code: int = 0) -> str:
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
 def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    options |= FEW if options["loss"] == "softmax" else {}
     whole = w2v.train(sample, **SMALL | options)
     stopped(tmp_path, sample, 0.1, **options)
     with pytest.raises(Stop):  # stopped again, in a later epoch
@@ -83,6 +87,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
 def test_checkpoints_change_nothing(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    options |= FEW if options["loss"] == "softmax" else {}
     whole = w2v.train(sample, **SMALL | options)
     assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", **SMALL | options), whole)
     assert int(latest(tmp_path).path.stem[-6:]) > 2
@@ -157,6 +162,17 @@ def test_a_checkpoint_is_a_model_file(sample: Path, tmp_path: Path) -> None:
     assert json.loads(vectors.metadata["settings"])["vector_size"] == 16
 
 
+def test_a_tree_from_a_file_is_kept(sample: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree.txt"
+    vocabulary = w2v.train(sample, max_vocab=256, **SMALL).vocabulary
+    tree.write_text("".join(f"{word} {code:08b}\n" for code, word in enumerate(vocabulary.words)), "utf-8")
+    options = {"loss": "hs", "tree": str(tree), "max_vocab": 256}
+    whole = w2v.train(sample, **SMALL | options)
+    stopped(tmp_path / "states", sample, **options)
+    tree.unlink()
+    assert_same(w2v.resume(tmp_path / "states"), whole)
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "matrix", "settings"])
 def test_a_damaged_checkpoint_is_passed_over(
     sample: Path, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
@@ -220,6 +236,80 @@ def test_impossible_intervals(every: str) -> None:
 def test_a_checkpoint_for_each_epoch(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, "2 epochs")
     assert [checkpoints.due(epoch) for epoch in range(4)] == [False, False, True, True]
+
+
+# -- what goes wrong ------------------------------------------------------------------------
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_and_training_goes_on(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = w2v.train(sample, **SMALL)
+    system, calls = os.fsync, []
+
+    def fsync(file: int) -> None:  # the disk is full after the first checkpoint
+        calls.append(file)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        system(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", **SMALL), whole)
+    (only,) = tmp_path.iterdir()
+    for message in {record.getMessage() for record in caplog.records}:
+        expected = f"cannot write {tmp_path / 'checkpoint-000002.safetensors'}: No space left on device: no checkpoint"
+        assert message == f"{expected} this time; {only} stays"
+    assert len(caplog.records) > 1
+    assert_same(w2v.resume(tmp_path), whole)
+
+
+def test_a_folder_that_vanishes_is_made_again(sample: Path, tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path / "states", "0.01s")
+    (tmp_path / "states").rmdir()
+    w2v.train(sample, checkpoint=checkpoints, **SMALL)
+    assert latest(tmp_path / "states").state.position > 0
+
+
+@pytest.mark.parametrize("ending", [float("nan"), float("inf")])
+@pytest.mark.parametrize("matrix", ["inputs", "outputs"])
+def test_divergence_is_found_and_the_last_good_checkpoint_stays(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: float, matrix: str
+) -> None:
+    run: list[Run] = []
+    remember = Run.go
+
+    def go(self: Run, *arguments: Any) -> None:
+        run.append(self)
+        remember(self, *arguments)
+
+    def spoil(phase: str, done: int, total: int | None) -> None:
+        if phase == "train" and checkpoint.files(tmp_path):
+            run[0].parameters[matrix][0, 3] = ending
+
+    monkeypatch.setattr(Run, "go", go)
+    message = (
+        rf"^training diverged: after [\d,]+ of [\d,]+ words .* lower alpha, now 0\.05; .* checkpoint is {tmp_path}/"
+    )
+    with pytest.raises(w2v.W2VError, match=message) as failure:
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", progress=spoil, **SMALL | {"epochs": 100_000})
+    newest = latest(tmp_path)
+    assert str(failure.value).endswith(str(newest.path))
+    for array in newest.state.parameters.values():
+        assert np.isfinite(array).all()
+    w2v.train(sample, continue_from=newest.path, alpha=0.01, epochs=1)
+
+
+def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = 2 * 64 * len(w2v.train(sample, **SMALL).vocabulary)
+    monkeypatch.setattr(memory, "available", lambda: needed)
+    w2v.train(sample, **SMALL)
+    with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take
+        w2v.train(sample, checkpoint=tmp_path, **SMALL)
+    w2v.train(sample, checkpoint=tmp_path, ignore_memory=True, **SMALL)
+    monkeypatch.setattr(memory, "available", lambda: 0)
+    assert "training needs about" in run("train", sample, "-o", tmp_path / "m.bin", code=1)
+    run("train", sample, "-o", tmp_path / "m.bin", "--ignore-memory", "--epochs", 1)
 
 
 # -- the command ----------------------------------------------------------------------------
@@ -310,7 +400,7 @@ def wait_for(ready: Callable[[], object]) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: Path, tmp_path: Path) -> None:
     states = tmp_path / "states and more"
-    arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 60, "--workers", 1]
+    arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 15, "--workers", 1]
     with start("", *arguments, "--checkpoint", states, "--checkpoint-every", "0.05s") as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
@@ -320,8 +410,8 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
     assert stderr == f"w2v: stopped by {by}; go on with: w2v train --resume '{states}'\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name]
     assert list(states.iterdir()) == sorted(checkpoint.files(states), key=list(states.iterdir()).index)
-    run("train", "--resume", states)
-    w2v.train(sample, **SMALL | {"epochs": 60}).save(tmp_path / "whole.bin")
+    run("train", "--resume", states, "--checkpoint-every", "1h")
+    w2v.train(sample, **SMALL | {"epochs": 15}).save(tmp_path / "whole.bin")
     assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
 
 

@@ -132,7 +132,8 @@ class Checkpoints:
 
     @property
     def newest(self) -> Path | None:
-        """The last checkpoint of this run."""
+        """The last checkpoint of this run, once all that is begun is written."""
+        self._wait()
         return self._mine[-1] if self._mine else None
 
     def due(self, epoch: int) -> bool:
@@ -191,7 +192,7 @@ class Checkpoints:
             metadata["checksum"] = checksum(arrays, metadata["settings"])
             native.write_native(path, arrays, metadata, replace=False)
         except (OSError, W2VError) as error:
-            kept = f"; {self.newest} stays" if self.newest else ""
+            kept = f"; {self._mine[-1]} stays" if self._mine else ""
             log.warning("%s: no checkpoint this time%s", error, kept)
             return
         self._next += 1

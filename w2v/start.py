@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._text import FIRST_TYPE
-from w2v.errors import SettingsError
+from w2v.checkpoint import finite
+from w2v.errors import SettingsError, W2VError
 from w2v.idstore import IdStore
 from w2v.model import Model
 from w2v.outputs import OutputLayer, output_layer
@@ -55,11 +56,14 @@ def carry(model: Model, words: Words, settings: Settings, store: IdStore) -> Sta
     """Begin with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the words of the text that occur min_count times, and
-    its counts, to them, up to max_vocab words in all. Raises SettingsError where the loss cannot have that.
+    its counts, to them, up to max_vocab words in all. Raises SettingsError where the loss cannot have that, W2VError
+    for a model with NaN or infinite values.
     """
     if words not in get_args(Words):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Words))}")
     parameters = {"inputs": model.inputs, "outputs": model.outputs}
+    if not finite(parameters.values()):
+        raise W2VError("the model that goes on holds values that are not numbers")
     if words == "old":
         layer = output_layer(settings, model.vocabulary, model.layer.tensors)
         return Start(model.vocabulary, layer, parameters)

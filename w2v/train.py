@@ -102,9 +102,7 @@ def train(
 
     else:
         if settings or vocabulary:
-            raise SettingsError(
-                "continue_from has settings and a vocabulary of its own; give single settings beside it"
-            )
+            raise SettingsError("continue_from brings settings and vocabulary; give single settings beside it")
         model = continue_from if isinstance(continue_from, Model) else Model.load(continue_from, mmap=True)
         chosen = going_on(model, options)
         begin = partial(carry, model, vocab, chosen)
