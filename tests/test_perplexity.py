@@ -82,17 +82,6 @@ def test_probabilities_are_those_of_the_definition(layer: str, tmp_path: Path) -
     np.testing.assert_allclose(np.exp(single), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("formula", ["word2vec", "paper"])
-@pytest.mark.parametrize("layer", ["ns", "class", "huffman"])
-def test_what_subsampling_drops_is_put_back(layer: str, formula: str, tmp_path: Path) -> None:
-    model = random_model(layer, tmp_path, sample=0.02, sample_formula=formula)
-    ratios = [0.02 * sum(COUNTS) / count for count in COUNTS]
-    keep = [min(1, math.sqrt(ratio) + (ratio if formula == "word2vec" else 0)) for ratio in ratios]
-    weights = np.array([probability(model, model.inputs[0], word) for word in range(7)]) / keep
-    found = np.exp(log_probabilities(model, model.inputs[:1]))[0]
-    np.testing.assert_allclose(found, weights / weights.sum(), rtol=1e-6)
-
-
 @pytest.mark.parametrize("layer", LAYERS)
 @settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from([0.1, 1.0, 30.0]))

@@ -23,12 +23,9 @@ def log_probabilities(model: Model, rows: Matrix) -> Matrix:
     A row is a word's input vector in skip-gram, the mean of the context words' in CBOW. Hierarchical, class-based and
     full softmax are distributions as they stand. Scores of noise-contrastive estimation and of sampled softmax are
     log p and a constant, and those of negative sampling log p / q and a constant (Levy & Goldberg 2014): with the
-    noise distribution q put back, they are normalised over the vocabulary. Where training kept only a share of a
-    word's occurrences, the model's probability is divided by that share, and normalised again.
+    noise distribution q put back, they are normalised over the vocabulary.
     """
-    logs = DISTRIBUTIONS[model.layer.loss](model, rows)
-    keep = model.vocabulary.keep_probabilities(model.settings.sample, model.settings.sample_formula)
-    return log_softmax(logs - np.log(keep)) if keep.min() < 1 else logs
+    return DISTRIBUTIONS[model.layer.loss](model, rows)
 
 
 def log_softmax(scores: Matrix) -> Matrix:
