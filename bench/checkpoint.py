@@ -1,0 +1,79 @@
+"""How much do checkpoints slow training down?
+
+    python bench/checkpoint.py TEXT [--every 3] [--folder DIR] [--share 0.5] [--repeats 5] [--json FILE]
+
+Skip-gram with negative sampling, 300 dimensions, all processors: training alone and with a checkpoint every few
+seconds, in turn. The seconds that one costs, (with − without) / checkpoints, through the default interval give the
+slowdown there; the pause is how long the threads rest for one, which is the time of copying the matrices.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from common import alternate, arguments, finish, prepared, seconds, spread
+from peers import BASE
+
+from w2v.checkpoint import EVERY, Checkpoints, State, interval
+from w2v.settings import processors
+from w2v.start import Start
+from w2v.train import Run
+
+
+class Timed(Checkpoints):
+    """Notes how long the threads rest."""
+
+    def __init__(self, folder: str, every: str) -> None:
+        super().__init__(folder, every)
+        self.pauses: list[float] = []
+
+    def copy(self, state: State) -> None:
+        self.pauses.append(seconds(lambda: super(Timed, self).copy(state), time.perf_counter))
+
+
+def main() -> None:
+    parser = arguments(__doc__, 5, corpus=True)
+    parser.add_argument("--every", type=float, default=3, help="seconds between checkpoints [%(default)s]")
+    parser.add_argument("--folder", type=Path, help="a folder on the disk that is to be measured")
+    options = parser.parse_args()
+    settings = replace(BASE, workers=processors())
+    counts: list[int] = []
+    pauses: list[float] = []
+    sizes: list[int] = []
+    with prepared(options.corpus, options.share, settings) as text:
+
+        def without() -> float:
+            run = Run(settings, Start(text.vocabulary), text.store)
+            return seconds(lambda: run.go(lambda *_: None))
+
+        def kept() -> float:
+            run = Run(settings, Start(text.vocabulary), text.store, copies=True)
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                checkpoints = Timed(folder, f"{options.every}s")
+                taken = seconds(lambda: run.go(lambda *_: None, checkpoints))
+                assert checkpoints.newest, "no checkpoint was written"
+                sizes.append(checkpoints.newest.stat().st_size)
+            counts.append(len(checkpoints.pauses) + 1)  # and the one at the end
+            pauses.extend(checkpoints.pauses)
+            return taken
+
+        found = alternate({"without": without, "with": kept}, options.repeats)
+    costs = [(b - a) / n for a, b, n in zip(found["without"], found["with"], counts, strict=True)]
+    every = interval(EVERY)[0]
+    finish(
+        options,
+        "Checkpoints",
+        f"Slowdown at the default interval, {EVERY}: seconds of one checkpoint / {every:.0f}; goal: below 2 %. "
+        f"One has {statistics.median(sizes) / 1e6:,.0f} MB; {statistics.median(counts):.0f} were written in each run.",
+        seconds_of_training={name: spread(times) for name, times in found.items()},
+        one_checkpoint={"seconds": spread(costs), "seconds of rest": spread(pauses)},
+        slowdown={"per cent": spread((100 * cost / every for cost in costs), 2)},
+    )
+
+
+if __name__ == "__main__":
+    main()
