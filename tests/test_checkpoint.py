@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -86,11 +87,14 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-def test_checkpoints_change_nothing(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_checkpoints_change_nothing(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(import_module("w2v.train"), "POLL", 0.001)
     options |= FEW if options["loss"] == "softmax" else {}
     whole = w2v.train(sample, **SMALL | options)
     assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", **SMALL | options), whole)
-    assert int(latest(tmp_path).path.stem[-6:]) > 2
+    assert int(latest(tmp_path).path.stem[-6:]) > 1  # one at least before that of the end
 
 
 def test_several_workers_train_every_token_through_checkpoints_and_stops(sample: Path, tmp_path: Path) -> None:
