@@ -369,13 +369,29 @@ def test_info(model: Path, tmp_path: Path) -> None:
     assert native["most_frequent"][:2] == ["the", "and"]
     assert native["norms"]["min"] < native["norms"]["mean"] < native["norms"]["max"]
     assert native["tensors"] == {"outputs": [native["vocabulary_size"], 50]}
+    assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
     assert "word2vec binary" not in run("info", model).stdout
     for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
         run("convert", model, tmp_path / name)
         other = run_json("info", tmp_path / name)
         assert other["format"] == kind
         assert other["settings"] is None
+        assert other["output_layer"] == {}
         assert other["vocabulary_size"] == native["vocabulary_size"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--hs --tree balanced", {"loss": "hs", "tree": "balanced"}),
+        ("--loss class --classes 3 --max-vocab 50", {"loss": "class", "classes": 3}),
+        ("--loss softmax --max-vocab 50", {"loss": "softmax", "large_softmax": False}),
+    ],
+)
+def test_info_of_output_layers(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
+    run("train", sample, "-o", tmp_path / "m.safetensors", *QUICK, *options.split())
+    assert run_json("info", tmp_path / "m.safetensors")["output_layer"] == expected
+    assert f"loss {expected['loss']}" in run("info", tmp_path / "m.safetensors").stdout
 
 
 def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
@@ -450,6 +466,22 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
         ("train {corpus} --hs --negative 5", "--negative says nothing with --loss hs"),
         ("train {corpus} --hs --ns-exponent 1", "--ns-exponent"),
+        ("train {corpus} --hs --loss nce", "--hs contradicts --loss nce"),
+        ("train {corpus} --hs --classes 3", "--classes says nothing with --loss hs"),
+        ("train {corpus} --hs --tree clustered", "give both"),
+        ("train {corpus} --hs --tree-vectors {model}", "give both"),
+        ("train {corpus} --tree balanced", "--tree says nothing with --loss ns"),
+        ("train {corpus} --loss class --tree huffman", "--tree says nothing with --loss class"),
+        ("train {corpus} --loss nce --tree clustered --tree-vectors {model}", "says nothing with --loss nce"),
+        ("train {corpus} --classes 3", "--classes says nothing with --loss ns"),
+        ("train {corpus} --loss class --classes 0", "classes 0"),
+        ("train {corpus} --loss class --classes 90 --max-vocab 80", "classes 90: the vocabulary has 80 words"),
+        ("train {corpus} --loss class --negative 5", "--negative says nothing with --loss class"),
+        ("train {corpus} --loss softmax --ns-exponent 1", "--ns-exponent says nothing with --loss softmax"),
+        ("train {corpus} --loss nce --adaptive-samples", "--adaptive-samples says nothing with --loss nce"),
+        ("train {corpus} --large-softmax", "--large-softmax says nothing with --loss ns"),
+        ("train {corpus} --loss nce --negative 9 --max-vocab 9", "negative 9: needs at least 10 words"),
+        ("train {corpus} --loss sampled --negative 9 --max-vocab 9", "negative 9: needs at least 10 words"),
         ("train {corpus} --cbow-gradient faithful", "--cbow-gradient says nothing with --model skipgram"),
         ("train {corpus} --cbow --per-pair", "--per-pair says nothing with --model cbow"),
         ("train {corpus} --epochs 1000001", "epochs 1000001: it must be a whole number, from 1 to 1,000,000"),

@@ -2,16 +2,19 @@
 
 import json
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import w2v
 from w2v import native, sniff
 from w2v._kernels import step_for
 from w2v.blocks import opened
 from w2v.errors import W2VError
+from w2v.options import ONLY_WITH
 from w2v.settings import processors
 from w2v.train import INSTRUCTION_SETS, instruction_set
 from w2v.vectors import KeyedVectors
@@ -48,8 +51,21 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "norms": {name: float(getattr(vectors.norms, name)()) for name in ("min", "mean", "max")},
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
+        "output_layer": output_layer(settings or {}, vectors.tensors),
         "settings": settings,
     }
+
+
+def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Of a model kept whole: its loss, and the settings that say something with it."""
+    if "outputs" not in tensors or "loss" not in settings:
+        return {}
+    loss = settings["loss"]
+    names = [name for name, (other, values) in ONLY_WITH.items() if other == "loss" and loss in values]
+    chosen = {name: settings[name] for name in names if settings.get(name) is not None}
+    if "class_starts" in tensors:
+        chosen["classes"] = len(tensors["class_starts"]) - 1
+    return {"loss": loss, **chosen}
 
 
 def _refuse(constant: str) -> None:
