@@ -9,7 +9,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from w2v import _search
+from w2v import _search, evaluate
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluate import Section, analogies, word_pairs
 from w2v.vectors import KeyedVectors
@@ -48,23 +48,24 @@ def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
-@pytest.mark.parametrize("width", [1, 7, 1024])
+@pytest.mark.parametrize(("width", "questions"), [(1, 5), (7, 50), (1024, 1 << 15)])
 @given(seed=st.integers(0, 1000), top=st.integers(4, 60))
 @settings(deadline=None, max_examples=10)
 def test_answers_are_those_of_the_slow_reference(
-    tmp_path_factory: pytest.TempPathFactory, method: str, width: int, seed: int, top: int
+    tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, top: int
 ) -> None:
     vectors = related(30, seed=seed)
     sections = {"one": all_questions(range(8)), "gram2-two": all_questions(range(20, 26))}
     path = write_questions(tmp_path_factory.getbasetemp() / "questions", sections)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_search, "WIDTH", width)
+        patch.setattr(evaluate, "QUESTIONS", questions)
         result = analogies(vectors, path, top, method)
     known = set(vectors.index_to_key[:top])
-    for (name, questions), section in zip(sections.items(), result.sections, strict=True):
-        answered = [question for question in questions if known.issuperset(question)]
+    for (name, asked), section in zip(sections.items(), result.sections, strict=True):
+        answered = [question for question in asked if known.issuperset(question)]
         correct = sum(slow_answer(vectors, question, top, method, fold=True) for question in answered)
-        assert section == Section(name, correct, len(answered), len(questions))
+        assert section == Section(name, correct, len(answered), len(asked))
     one, two = result.sections
     assert (result.semantic, result.syntactic) == tuple(
         section.correct / section.answered if section.answered else None for section in (one, two)
@@ -131,9 +132,15 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
     path.write_text("nothing here\n: section\n")
     with pytest.raises(W2VError, match="holds no questions"):
         analogies(vectors, path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(W2VError, match="not UTF-8"):
-        analogies(vectors, path)
+    for content, message in [
+        (b"a0 b0 a1 b1\ncaf\xe9 b0 a1 b1\n", r"questions, line 2: b'caf\\xe9' is not UTF-8$"),
+        ("a0 b0 a1 b1\n".encode("utf-16"), "questions is UTF-16 or UTF-32: convert it to UTF-8"),
+        (b": a\n" * 10_001, "questions: it has more than 10000 sections$"),
+        (b"a b " * (1 << 23), "questions, line 1: it is longer than 16777216 bytes$"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(W2VError, match=message):
+            analogies(vectors, path)
     with pytest.raises(W2VError, match="No such file"):
         analogies(vectors, tmp_path / "none")
     with pytest.raises(W2VError, match="directory"):
@@ -188,6 +195,9 @@ def test_faults_in_a_pair_file(tmp_path: Path) -> None:
         path.write_text(text)  # too few pairs, or all of one score or cosine
         result = word_pairs(vectors, path)
         assert (result.pearson, result.spearman) == (None, None)
+    path.write_text("a0 b0 1\n" * 100_001)
+    with pytest.raises(W2VError, match="holds more than 100000 pairs"):
+        word_pairs(vectors, path)
     path.write_text("# nothing\n")
     with pytest.raises(W2VError, match="holds no pairs"):
         word_pairs(vectors, path)

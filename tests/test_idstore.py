@@ -329,10 +329,11 @@ def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
 def test_progress(text, monkeypatch):
     monkeypatch.setattr(corpus, "BLOCK", 16)
     seen = []
+    text.write_text("a b a\n" * 200)
     read_corpus(Corpus(text), progress=lambda done, total: seen.append((done, total)))
     assert len(seen) > 2
     assert seen == sorted(seen)
-    assert seen[-1] == (60, 60)
+    assert seen[-1] == (1200, 1200)
     read_corpus(Corpus([["a"]]), progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (0, None)
 

@@ -154,10 +154,14 @@ def test_loading_sorts_and_chooses(tmp_path):
         (b"a 1.5\n", r"words, line 1: b'a 1.5' is not a word and its count$"),
         (b"a 1_0\n", r"words, line 1: b'a 1_0' is not a word and its count$"),
         (b"a 0\n", r"words, line 1: the count is 0$"),
-        (b"a 2\nb 1\n\na 1\n", r"words, line 4: the word 'a' stands there twice$"),
+        (b"a 2\nb 1\n\na 1\n", r"words: the word 'a' stands there twice, with counts 2 and 1$"),
         (b"a 2\ncaf\xe9 1\n", r"words, line 2: b'caf\\xe9' is not UTF-8$"),
         (b"a 9223372036854775807\nb 1\n", r"words: the counts add up to more than 9223372036854775807$"),
+        (b"a 9223372036854775808\n", r"words, line 1: the count is more than 9223372036854775807$"),
         (b"a " + b"9" * 5000, r"words, line 1: .*"),
+        (b"a " + b"1 " * (1 << 24), r"words, line 1: it is longer than 16777216 bytes$"),
+        ("a 1\n".encode("utf-16"), r"words is UTF-16 or UTF-32: convert it to UTF-8"),
+        (b"\x1f\x8b\x08", r"words is compressed: unpack it first$"),
     ],
 )
 def test_malformed_files(tmp_path, content, message):
@@ -166,7 +170,7 @@ def test_malformed_files(tmp_path, content, message):
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
-    with pytest.raises(W2VError, match=r"^cannot read the vocabulary .*nowhere: No such file or directory$"):
+    with pytest.raises(W2VError, match=r"^cannot read .*nowhere: No such file or directory$"):
         Vocabulary.load(tmp_path / "nowhere")
     found = Vocabulary(["a"], np.array([1]))
     with pytest.raises(W2VError, match=r"cannot write .*: No such file or directory"):

@@ -16,6 +16,9 @@ cdef extern from "Python.h":
     char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
     void PyMem_Free(void *block)
 
+cdef extern from "_text.h" nogil:
+    uint64_t multiply_mix(uint64_t a, uint64_t b)
+
 cdef double[23] POWERS  # of ten: those that a double holds exactly
 POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 
@@ -89,7 +92,7 @@ cdef inline bint finite(const float *values, Py_ssize_t count) noexcept nogil:
 
 
 def first_not_finite(const float[:, :] vectors):
-    """The first row of vectors (V, D) that holds a NaN or an infinity, or -1."""
+    """The first row of vectors (V, D) that holds a NaN or an infinity, or -1. The values of a row lie end to end."""
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
@@ -269,7 +272,7 @@ cdef Py_ssize_t hard_number(
         at += 1
     try:
         value[0] = <float>PyOS_string_to_double(<const char *>data + begin, &stop, NULL)
-    except ValueError:
+    except (ValueError, MemoryError):
         return -1
     return at if stop == <char *>data + at else -1
 
@@ -353,9 +356,11 @@ cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
 # -- words ------------------------------------------------------------------------------------------
 
 def hash_words(
-    const uint8_t[::1] blob, const int64_t[::1] offsets, uint64_t[::1] hashes, uint64_t part, uint64_t parts
+    const uint8_t[::1] blob, const int64_t[::1] offsets, uint64_t[::1] hashes, uint64_t part, uint64_t parts,
+    uint64_t seed,
 ):
-    """Hash V words: equal ones alike, different ones nearly always differently.
+    """Hash V words: equal ones alike, different ones nearly always differently, whoever has chosen them, as long
+    as `seed` was not known then.
 
     Only hashes whose lowest bits, those of parts - 1 (`parts` a power of two), are `part` are put into `hashes`,
     whose size must be V. Returns how many.
@@ -366,7 +371,7 @@ def hash_words(
         for word in range(offsets.shape[0] - 1):
             at = offsets[word]
             end = offsets[word + 1]
-            state = end - at
+            state = seed ^ <uint64_t>(end - at)
             while at < end:
                 if at + 8 <= size:
                     memcpy(&piece, &blob[at], 8)
@@ -375,8 +380,7 @@ def hash_words(
                 else:
                     piece = 0
                     memcpy(&piece, &blob[at], end - at)
-                state = (state ^ piece) * <uint64_t>0x9E3779B97F4A7C15
-                state ^= state >> 32
+                state = multiply_mix(state ^ piece, <uint64_t>0x9E3779B97F4A7C15)
                 at += 8
             if state & (parts - 1) == part:
                 hashes[count] = state

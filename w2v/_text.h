@@ -33,6 +33,9 @@ static inline uint64_t find_spaces(const uint8_t *text)
     return spaces;
 }
 
+/* Two secret numbers, set when the module is loaded: nobody can write a text whose words all have one hash. */
+static uint64_t hash_seed[2];
+
 static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -44,7 +47,7 @@ static inline uint64_t word_key(const uint8_t *word, int64_t length)
 {
     if (length <= 8)
         return load_bytes(word) & (~(uint64_t)0 >> (64 - 8 * length));
-    uint64_t key = 0x2545f4914f6cdd1du;
+    uint64_t key = hash_seed[0];
     int64_t i = 0;
     for (; i < length - 8; i += 8)
         key = multiply_mix(key ^ load_bytes(word + i), 0x9e3779b97f4a7c15u);
@@ -53,7 +56,7 @@ static inline uint64_t word_key(const uint8_t *word, int64_t length)
 
 static inline uint64_t word_hash(uint64_t key, uint32_t length)
 {
-    return multiply_mix(key ^ 0xa0761d6478bd642fu, length ^ 0xe7037ed1a0b428dbu);
+    return multiply_mix(key ^ hash_seed[0], length ^ hash_seed[1]);
 }
 
 /* For words of more than 8 bytes. */

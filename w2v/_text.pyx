@@ -12,9 +12,12 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+import secrets
+
 import numpy as np
 
 cdef extern from "_text.h" nogil:
+    uint64_t[2] hash_seed
     uint64_t find_spaces(const uint8_t *text)
     uint64_t word_key(const uint8_t *word, int64_t length)
     uint64_t word_hash(uint64_t key, uint32_t length)
@@ -36,6 +39,8 @@ cdef enum:
     FIRST = 2
     BATCH = 512  # tokens whose slots are fetched before they are looked up
     CHUNK = 1 << 20
+
+hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
 cdef uint32_t PENDING = 1u << 31
 cdef uint32_t DROPPED = 0xFFFFFFFFu  # a malformed word of which nothing is left

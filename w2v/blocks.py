@@ -17,7 +17,7 @@ from w2v.files import PathLike
 
 BLOCK = 2 << 20  # bytes read or written at a time: enough to be worth handing out, and still in cache
 RATIO = 100  # how much a gzip file may grow, SLACK apart: vectors grow two- or threefold, zeros a thousandfold
-SLACK = 64 << 20  # bytes
+SLACK = 8 << 20  # bytes
 
 Bytes = NDArray[np.uint8]
 Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
@@ -75,7 +75,9 @@ class _Gunzip(RawIOBase):
             self._packed = self._inflate.unconsumed_tail
             self._given += len(data)
             if self._given > SLACK + RATIO * self._taken:
-                raise W2VError(f"{self._path}: refused: its gzip data grows more than {RATIO}:1")
+                raise W2VError(
+                    f"{self._path}: refused: its gzip data grows more than {RATIO}:1; unpack it if you trust it"
+                )
             if data:
                 view[: len(data)] = data
                 return len(data)

@@ -18,13 +18,14 @@ from typing import IO, NamedTuple, Protocol, cast
 from w2v._text import PADDING, last_space
 from w2v.errors import W2VError
 from w2v.files import PathLike
+from w2v.sniff import HEAD, text_start
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK = 1 << 19  # bytes, to stay in the second-level cache while it is scanned
 CACHE_SUFFIX = ".w2v-ids"  # of files that are not text, wherever they are kept
-# Bytes given to a decompressor at a time: few where they turn into text thousands of times their size.
-SMALLEST_FEED, LARGEST_FEED = 16, 4096
+ZSTD_FEED = 1024  # bytes given to its decompressor at a time
+MOST_UNPACKED, RATIO = 1 << 30, 2000  # a compressed file may grow to so many bytes, and beyond them so many times
 
 
 class Block(NamedTuple):
@@ -128,12 +129,11 @@ class Corpus:
                 head = b""
                 for chunk in chunks:
                     head += chunk
-                    if len(head) >= 4:
+                    if len(head) >= HEAD:
                         break
-                if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
-                    raise W2VError(f"{name} is UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance")
-                offset = 3 if head.startswith(b"\xef\xbb\xbf") else 0  # a byte order mark is not text
-                for chunk in itertools.chain([head[offset:]], chunks, [b"\n"]):
+                text = text_start(name, head)
+                offset = len(head) - len(text)
+                for chunk in itertools.chain([text], chunks, [b"\n"]):
                     yield name, offset, chunk
                     offset += len(chunk)
         except OSError as error:
@@ -218,22 +218,38 @@ def _encode(text: str) -> bytes:
 
 
 class _Decompressor(Protocol):
-    """What the decompressors of all formats have in common."""
+    """What the decompressors of all formats have in common; some keep input back, others hand it out again."""
 
     @property
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes | memoryview, max_length: int, /) -> bytes: ...
 
 
-def _zstd() -> _Decompressor:
-    try:
-        import zstandard
-    except ImportError:
-        raise W2VError("zstandard files need one more package: pip install zstandard") from None
-    decompressor: _Decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
-    return decompressor
+class _Zstd:
+    """zstandard's, which knows no max_length: ZSTD_FEED bytes at a time become at most 32 MB."""
+
+    def __init__(self) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise W2VError("zstandard files need one more package: pip install zstandard") from None
+        self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        self.unconsumed_tail = memoryview(b"")
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._stream.unused_data) + self.unconsumed_tail
+
+    def decompress(self, data: bytes | memoryview, max_length: int, /) -> bytes:
+        data = memoryview(data)
+        self.unconsumed_tail = data[ZSTD_FEED:]
+        return bytes(self._stream.decompress(data[:ZSTD_FEED]))
 
 
 class _Format(NamedTuple):
@@ -246,7 +262,7 @@ _FORMATS = [
     _Format("gzip", re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
     _Format("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
     _Format("xz", re.compile(rb"\xfd7zXZ\0"), lzma.LZMADecompressor),
-    _Format("zstandard", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _zstd),
+    _Format("zstandard", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstd),
 ]
 
 
@@ -259,21 +275,34 @@ def _decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield from chunks
         return
     decompressor = None
-    feed = SMALLEST_FEED
+    taken = given = 0
     for chunk in chunks:
-        start = 0
-        while start < len(chunk):
-            data = chunk[start : start + feed]
-            start += feed
-            while data := data if decompressor else data.lstrip(b"\0"):  # streams may be padded
-                decompressor = decompressor or compression.decompressor()
-                try:
-                    text = decompressor.decompress(data)
-                except Exception as error:  # each format has its own
-                    raise W2VError(f"{name}: damaged {compression.name} data: {error}") from error
+        taken += len(chunk)
+        data = chunk
+        while data := data if decompressor else data.lstrip(b"\0"):  # streams may be padded
+            decompressor = decompressor or compression.decompressor()
+            for text in _unpacked(name, compression.name, decompressor, data):
+                given += len(text)
+                if given > MOST_UNPACKED and given > RATIO * taken:
+                    raise W2VError(
+                        f"{name}: refused: its {compression.name} data grows more than {RATIO}:1; if you trust it, "
+                        "unpack it yourself and give the text, or - and the text on standard input"
+                    )
                 yield text
-                feed = SMALLEST_FEED if len(text) > BLOCK else min(2 * feed, LARGEST_FEED)
-                data = decompressor.unused_data
-                decompressor = None if decompressor.eof else decompressor
+            data = decompressor.unused_data if decompressor.eof else b""
+            decompressor = None if decompressor.eof else decompressor
     if decompressor:
         raise W2VError(f"{name}: the {compression.name} data is cut short")
+
+
+def _unpacked(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
+    """What the data becomes, in pieces of at most BLOCK bytes."""
+    while True:
+        try:
+            text = decompressor.decompress(data, BLOCK)
+        except Exception as error:  # each format has its own
+            raise W2VError(f"{name}: damaged {compression} data: {error}") from error
+        yield from (text[start : start + BLOCK] for start in range(0, len(text), BLOCK))
+        data = getattr(decompressor, "unconsumed_tail", b"")  # zlib's, where the text is longer than a piece
+        if decompressor.eof or (len(text) < BLOCK and not data):
+            return

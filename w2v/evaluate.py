@@ -2,9 +2,9 @@
 
 import importlib.resources
 import math
-from collections.abc import Iterable
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from w2v import _search
 from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike
+from w2v.files import PathLike, lines
 from w2v.vectors import EPSILON, KeyedVectors, unit
 
 TILE = 1 << 22  # cosines computed at a time: 16 MB, about what a shared cache holds
+QUESTIONS, PAIRS = 1 << 15, 1 << 12  # worked on at a time
+MOST_SECTIONS, MOST_PAIRS = 10_000, 100_000  # in a file
 
 Method = Literal["add", "mul"]
 
@@ -83,29 +85,35 @@ def analogies(
         raise SettingsError(f"top must be at least 1, not {top}")
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
-    names, numbers, asked, malformed = _read_questions(questions)
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
     first, heads, variants = _index(map(fold, vectors.first_words(top)))
-    rows = np.array([[first.get(fold(word), -1) for word in words] for words in asked], np.int32)  # (Q, 4)
-    known = np.all(rows >= 0, axis=1)
-    correct = np.zeros(len(rows), bool)
-    correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
+    asked = _Questions(questions, lambda word: first.get(fold(word), -1))
+    tallies = np.zeros((3, MOST_SECTIONS), np.int64)  # by section: correct, answered, all
+    for numbers, rows in asked:
+        known = np.all(rows >= 0, axis=1)
+        correct = np.zeros(len(rows), bool)
+        correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        for tally, flags in zip(tallies, (correct, known, None), strict=True):
+            tally += np.bincount(numbers, flags, MOST_SECTIONS).astype(np.int64)
+    if not tallies.any():
+        raise W2VError(f'{questions}: it holds no questions: lines of four words, and ": name" before each section')
 
-    totals, answered, right = (np.bincount(numbers, flags, len(names)) for flags in (None, known, correct))
+    names = asked.names
+    right, answered, totals = tallies[:, : len(names)]
     syntactic = np.array([name.startswith("gram") for name in names])
     return AnalogyResult(
         accuracy=_share(right, answered),
         semantic=_share(right[~syntactic], answered[~syntactic]),
         syntactic=_share(right[syntactic], answered[syntactic]),
-        answered=int(known.sum()),
-        questions=len(rows),
-        malformed=malformed,
+        answered=int(answered.sum()),
+        questions=int(totals.sum()),
+        malformed=asked.malformed,
         top=top,
         method=method,
         sections=[
-            Section(name, int(good), int(tried), int(total))
-            for name, good, tried, total in zip(names, right, answered, totals, strict=True)
+            Section(name, *figures)
+            for name, *figures in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
         ],
     )
 
@@ -116,31 +124,45 @@ def word_pairs(vectors: KeyedVectors, pairs: PathLike | None = None, case_insens
     Fields are separated by tabs or blanks, "#" begins a comment line. Where words differ only in case, the
     first one counts. Without `pairs` the bundled ones are used. Raises W2VError for a file without pairs.
     """
-    scored: list[tuple[str, str, float]] = []
-    malformed = 0
-    for line in _lines(pairs, "pairs.txt"):
-        if not line.strip() or line.startswith("#"):
-            continue
-        try:
-            word1, word2, score = line.split("\t") if "\t" in line else line.split()
-            value = float(score)
-        except ValueError:
-            value = math.nan
-        if math.isfinite(value):
-            scored.append((word1.strip(), word2.strip(), value))
-        else:
-            malformed += 1
-    if not scored:
-        raise W2VError(f"{pairs}: it holds no pairs: lines of two words and a score")
     fold = str.casefold if case_insensitive else str
     first = _index(map(fold, vectors))[0]
-    unknown = [word for pair in scored for word in pair[:2] if fold(word) not in first]
-    rows = np.array([[first.get(fold(word), -1) for word in pair[:2]] for pair in scored])  # (P, 2)
-    known = np.all(rows >= 0, axis=1)
-    left, right = (unit(vectors.vectors[rows[known, side]]) for side in (0, 1))
-    cosines = np.einsum("ij,ij->i", left, right)
-    pearson, spearman = _correlations(cosines, np.array([score for _, _, score in scored])[known])
-    return PairsResult(pearson, spearman, int(known.sum()), len(scored), malformed, list(dict.fromkeys(unknown)))
+    rows: list[tuple[int, int]] = []
+    scores: list[float] = []
+    unknown: dict[str, None] = {}
+    found = malformed = 0
+    for number, line in _lines(pairs, "pairs.txt"):
+        if not line.strip() or line.startswith(b"#"):
+            continue
+        fields = line.split(b"\t", 3) if b"\t" in line else line.split(None, 3)
+        score = _number(fields[2]) if len(fields) == 3 else math.nan
+        if not math.isfinite(score):
+            malformed += 1
+            continue
+        found += 1
+        if found > MOST_PAIRS:
+            raise W2VError(f"{pairs}: it holds more than {MOST_PAIRS} pairs")
+        words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
+        missing = [word for word in words if fold(word) not in first]
+        unknown |= dict.fromkeys(missing)
+        if not missing:
+            rows.append((first[fold(words[0])], first[fold(words[1])]))
+            scores.append(score)
+    if not found:
+        raise W2VError(f"{pairs}: it holds no pairs: lines of two words and a score")
+    cosines = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), PAIRS):
+        left, right = (unit(vectors.vectors[list(side)]) for side in zip(*rows[start : start + PAIRS], strict=True))
+        cosines[start : start + PAIRS] = np.einsum("ij,ij->i", left, right)
+    pearson, spearman = _correlations(cosines, np.array(scores))
+    return PairsResult(pearson, spearman, len(rows), found, malformed, list(unknown))
+
+
+def _number(field: bytes) -> float:
+    """The number that a field is, or NaN."""
+    try:
+        return float(field)
+    except ValueError:
+        return math.nan
 
 
 def _correlations(
@@ -198,35 +220,48 @@ def _index(
     return first, np.array(heads, np.int32), variants
 
 
-def _read_questions(path: PathLike | None) -> tuple[list[str], list[int], list[list[str]], int]:
-    """The names of the sections; of each question the section and the words; the count of malformed lines."""
-    names: list[str] = []
-    numbers: list[int] = []
-    questions: list[list[str]] = []
-    malformed = 0
-    for line in _lines(path, "questions.txt"):
-        words = line.split()
-        if line.startswith(":"):
-            names.append(line[1:].strip())
-        elif len(words) == 4:
-            names = names or ["without a section"]
-            numbers.append(len(names) - 1)
-            questions.append(words)
-        elif words:
-            malformed += 1
-    if not questions:
-        raise W2VError(f'{path}: it holds no questions: lines of four words, and ": name" before each section')
-    return names, numbers, questions, malformed
+class _Questions:
+    """The questions of a file, some at a time: their sections by number (n,) and the rows of their words (n, 4)."""
+
+    def __init__(self, path: PathLike | None, row_of: Callable[[str], int]) -> None:
+        self.names: list[str] = []  # of the sections so far
+        self.malformed = 0
+        self._path, self._row_of = path, row_of
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        numbers, rows = array("q"), array("i")
+        for number, line in _lines(self._path, "questions.txt"):
+            words = line.split(None, 4)
+            if line.startswith(b":"):
+                self.names.append(_decoded(self._path, number, line[1:].strip()))
+                if len(self.names) > MOST_SECTIONS:
+                    raise W2VError(f"{self._path}: it has more than {MOST_SECTIONS} sections")
+            elif len(words) == 4:
+                self.names = self.names or ["without a section"]
+                numbers.append(len(self.names) - 1)
+                rows.extend(self._row_of(_decoded(self._path, number, word)) for word in words)
+            elif words:
+                self.malformed += 1
+            if len(numbers) == QUESTIONS:
+                yield np.array(numbers), np.array(rows).reshape(-1, 4)
+                numbers, rows = array("q"), array("i")
+        if numbers:
+            yield np.array(numbers), np.array(rows).reshape(-1, 4)
 
 
-def _lines(path: PathLike | None, bundled: str) -> list[str]:
-    source = importlib.resources.files("w2v.data") / bundled if path is None else Path(path)
+def _lines(path: PathLike | None, bundled: str) -> Iterator[tuple[int, bytes]]:
+    if path is not None:
+        yield from lines(path)
+        return
+    with importlib.resources.as_file(importlib.resources.files("w2v.data") / bundled) as file:
+        yield from lines(file)
+
+
+def _decoded(path: PathLike | None, number: int, text: bytes) -> str:
     try:
-        return source.read_bytes().decode("utf-8-sig").split("\n")
-    except OSError as error:
-        raise W2VError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise W2VError(f"{path}: it is not UTF-8 text: {error}") from error
+        return text.decode()
+    except UnicodeDecodeError:
+        raise W2VError(f"{path}, line {number}: {text[:60]!r} is not UTF-8") from None
 
 
 def _share(right: NDArray[Any], answered: NDArray[Any]) -> float | None:

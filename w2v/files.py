@@ -1,6 +1,7 @@
-"""Files that are either written whole or not at all."""
+"""Files that are either written whole or not at all, and text files read by the line."""
 
 import errno
+import itertools
 import os
 import secrets
 import shutil
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from w2v.errors import W2VError
+from w2v.sniff import text_start
+
+LONGEST_LINE = 1 << 24  # bytes
 
 PathLike = str | os.PathLike[str]
 Errors = Literal["strict", "replace", "ignore"]  # what becomes of bytes that are not UTF-8
@@ -76,6 +80,26 @@ def _name(file: BinaryIO, path: Path) -> None:
             shutil.copyfileobj(file, copy)
             copy.flush()
             os.fsync(copy.fileno())
+
+
+def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
+    """The lines of a text file, numbered from 1, one at a time; a byte order mark is left out.
+
+    Raises W2VError for a file that cannot be read, is plainly no UTF-8 text or has a line of more than 16 MB.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            for number in itertools.count(1):
+                line = file.readline(LONGEST_LINE + 1)
+                if number == 1:
+                    line = text_start(path, line)
+                if len(line) > LONGEST_LINE:
+                    raise W2VError(f"{os.fspath(path)}, line {number}: it is longer than {LONGEST_LINE} bytes")
+                if not line and number > 1:
+                    return
+                yield number, line
+    except OSError as error:
+        raise W2VError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:

@@ -3,7 +3,6 @@
 Files are recognised by content when read, and chosen by extension when written.
 """
 
-import codecs
 import gzip
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +24,6 @@ from w2v.sniff import SAMPLE, Layout, recognise
 from w2v.words import Words
 
 THREADS = 2  # reading is bound by memory: more threads do not help
-GROUP = 1 << 20  # words checked at a time
 
 Array = NDArray[Any]
 
@@ -138,9 +136,11 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Store
             raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
         layout = recognise(path, sample)
         rows = layout.rows
-        if rows is not None and rows * layout.smallest_row() <= most + 1:
+        if rows is not None and layout.least_bytes(rows) <= most:
             return _read_rows(path, layout, rows, file, sample, errors)
-        whole = _count_rows(layout, file, sample) if layout.smallest_row() <= most else 0
+        whole = _count_rows(layout, file, sample) if rows is not None or layout.least_bytes(1) < most else 0
+        if whole >= rows if rows is not None else layout.least_bytes(whole - 1) > most:  # the last line may be cut
+            raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
         if rows is not None or is_cut(file):
             raise _cut(path, whole, rows)
     with opened(path) as (file, _):
@@ -211,8 +211,10 @@ def _read_rows(
     if is_cut(file):
         raise W2VError(f"{path}: cut: its rows are whole, but its gzip data has no end")
     np.cumsum(offsets, out=offsets)
-    blob = np.frombuffer(b"".join(pieces[first] for first in sorted(pieces)), np.uint8)
-    pieces.clear()
+    blob = np.empty(int(offsets[-1]), np.uint8)
+    for first in sorted(pieces):
+        piece = np.frombuffer(pieces.pop(first), np.uint8)  # freed before the next is copied
+        blob[offsets[first] : offsets[first] + len(piece)] = piece
     return Stored(_checked_words(path, Words(blob, offsets), errors), vectors)
 
 
@@ -244,7 +246,7 @@ def _read_native(path: PathLike, mmap: bool, errors: Errors) -> Stored:
         raise W2VError(f"{path}: damaged: its arrays do not fit together")
     words = Words(blob, offsets)
     if not mmap:
-        if np.any(offsets[1:] < offsets[:-1]):
+        if not words.fit():
             raise W2VError(f"{path}: damaged: its word offsets decrease")
         words = _checked_words(path, words, errors)
         _check_finite(path, words, vectors)
@@ -257,11 +259,15 @@ def _read_native(path: PathLike, mmap: bool, errors: Errors) -> Stored:
 def _check_content(path: PathLike, words: Words, vectors: NDArray[np.float32]) -> None:
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise W2VError(f"{path}: not written: {len(words)} words, vectors of shape {vectors.shape}")
+    if not words.fit():
+        raise W2VError(f"{path}: not written: the word offsets are damaged")
     _check_finite(path, words, vectors)
     _check_no_repeats(path, words)
 
 
 def _check_finite(path: PathLike, words: Words, vectors: NDArray[np.float32]) -> None:
+    if vectors.strides[1] != vectors.itemsize:
+        vectors = np.ascontiguousarray(vectors)
     row = _formats.first_not_finite(vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row]!r}) holds NaN or infinite values")
@@ -269,7 +275,7 @@ def _check_finite(path: PathLike, words: Words, vectors: NDArray[np.float32]) ->
 
 def _checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
     """The words as UTF-8. Raises W2VError for one that is not (errors="strict") or that appears twice."""
-    if not _is_utf8(words):
+    if not words.is_utf8():
         if errors == "strict":
             word = words.first_not_utf8()
             raise W2VError(
@@ -280,42 +286,8 @@ def _checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
     return words
 
 
-def _is_utf8(words: Words) -> bool:
-    if words.blob.max(initial=0) < 0x80:
-        return True
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(words.blob), BLOCK):
-            decoder.decode(words.blob[start : start + BLOCK].data)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    starts = words.offsets[words.offsets < len(words.blob)]
-    return not np.any(words.blob[starts] & 0xC0 == 0x80)  # no word begins inside a character
-
-
 def _check_no_repeats(path: PathLike, words: Words) -> None:
-    parts = 1 << (len(words) // GROUP).bit_length()  # one at a time takes less memory, and less time, to sort
-    hashes = np.empty(len(words), np.uint64)
-    for part in range(parts):
-        found = hashes[: _formats.hash_words(words.blob, words.offsets, hashes, part, parts)]
-        found.sort()
-        for start in range(0, len(found), GROUP):
-            group = found[start : start + GROUP + 1]
-            repeated = group[1:][group[1:] == group[:-1]]
-            if len(repeated):
-                _compare_words(path, words, np.unique(repeated))
-
-
-def _compare_words(path: PathLike, words: Words, repeated: NDArray[np.uint64]) -> None:
-    """Raise W2VError unless all words with these hashes differ after all."""
-    seen: dict[str, int] = {}
-    for start in range(0, len(words), GROUP):
-        offsets = words.offsets[start : start + GROUP + 1]
-        hashes = np.empty(len(offsets) - 1, np.uint64)
-        _formats.hash_words(words.blob, offsets, hashes, 0, 1)
-        for place in np.flatnonzero(np.isin(hashes, repeated)):
-            row = start + int(place)
-            word = words[row]
-            if seen.setdefault(word, row) != row:
-                raise W2VError(f"{path}: the word {word!r} appears twice, in rows {seen[word] + 1} and {row + 1}")
+    rows = words.repeated()
+    if rows:
+        first, second = rows
+        raise W2VError(f"{path}: the word {words[first]!r} appears twice, in rows {first + 1} and {second + 1}")

@@ -50,8 +50,12 @@ class IdStore:
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError("an id file is not complete")
         length = int.from_bytes(memory[tail : tail + 8], "little")
+        if length > tail:
+            raise ValueError("an id file describes itself in more bytes than it has")
         self.description: dict[str, Any] = json.loads(memory[tail - length : tail])
-        ids, types = self.description["ids"], self.description["types"]
+        figures = ids, types, self.pruned = tuple(self.description[name] for name in ("ids", "types", "pruned"))
+        if not all(type(figure) is int and 0 <= figure <= tail for figure in figures):
+            raise ValueError(f"an id file says that it holds {ids!r} ids of {types!r} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
         self.counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
@@ -59,16 +63,16 @@ class IdStore:
         start += 8 * (2 * types + 1)
         size = int(self._offsets[-1]) + len(PADDING)
         self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
+        self._words = Words(self._strings[: -len(PADDING)], self._offsets)
         self.tokens = int(self.counts[PRUNED_TYPE:].sum())
         self.sentences = int(self.counts[SENTENCE_END])
-        self.pruned: int = self.description["pruned"]
         self.reused = reused
         if reused:
             self._check()
 
     def _check(self) -> None:
         """Raise ValueError where numbers of a file that was found do not fit together."""
-        if self._offsets[0] or np.any(self._offsets[1:] < self._offsets[:-1]) or self.counts.min() < 0:
+        if not self._words.fit() or not self._words.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = 0
         for start in range(0, len(self.ids), PIECE):
@@ -77,11 +81,9 @@ class IdStore:
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
 
-    def words(self, ids: NDArray[np.int64]) -> list[str]:
+    def words(self, ids: NDArray[np.int64]) -> Words:
         """The words with these ids."""
-        strings = self._strings.data
-        bounds = zip(self._offsets[ids].tolist(), self._offsets[ids + 1].tolist(), strict=True)
-        return [str(strings[start:end], "utf-8") for start, end in bounds]
+        return self._words.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The position of each id among the words of a vocabulary, −1 if it has none: int32 (types + 2,)."""
@@ -115,7 +117,7 @@ class IdStore:
 
     def close(self) -> None:
         """Let go of the file, after which only the figures are left; a temporary one gives its place back."""
-        for name in ("ids", "counts", "_offsets", "_strings", "_memory"):
+        for name in ("ids", "counts", "_offsets", "_strings", "_words", "_memory"):
             vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
@@ -166,7 +168,8 @@ def read_corpus(
     # One file for the same files read in the same way; whether they have changed stands in it.
     identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
-    with contextlib.suppress(OSError, ValueError, TypeError, LookupError):  # a damaged file is as good as none
+    damaged = (OSError, ValueError, TypeError, LookupError, RecursionError)
+    with contextlib.suppress(*damaged):  # a damaged file is as good as none
         with path.open("rb") as file:
             store = IdStore(file, reused=True)
         if store.description["settings"] == json.dumps(settings):

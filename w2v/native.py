@@ -112,13 +112,13 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
             raise ValueError("metadata that is not text")
         layout, end = _layout(header)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise W2VError(f"{path}: its header is damaged: {error or type(error).__name__}") from error
+        raise W2VError(f"{path}: its header is damaged: {str(error) or type(error).__name__:.300}") from error
     if metadata.get("format") != "w2v":
-        held = ", ".join(layout) or "nothing"
-        raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held}")
+        held = f"the arrays {list(layout)}" if layout else "nothing"
+        raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")
     version = metadata.get("version", "")
-    if not version.isdecimal() or int(version) > VERSION:
-        raise W2VError(f"{path}: format version {version!r}; this w2v reads up to {VERSION}: upgrade it")
+    if version != str(VERSION):
+        raise W2VError(f"{path}: format version {version[:20]!r}; this w2v reads version {VERSION}: upgrade it")
     if size != 8 + length + end:
         found = "cut" if size < 8 + length + end else "bytes after its end"
         raise W2VError(f"{path}: {found}: the header describes {8 + length + end} bytes, the file has {size}")

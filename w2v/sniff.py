@@ -1,4 +1,4 @@
-"""What a vector file is, told by its first bytes."""
+"""What a file is, told by its first bytes."""
 
 import re
 from collections import Counter
@@ -13,6 +13,17 @@ _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
 _BLANKS = re.compile(rb"[ \t\r]+")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+HEAD = 512  # bytes that tell what is not text
+_UTF_16 = "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance"
+_OTHERS = {  # how files begin that are plainly not text, and what they are
+    rb"\xff\xfe|\xfe\xff|\0\0\xfe\xff": _UTF_16,
+    rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}": _UTF_16,  # without a byte order mark
+    rb"PK\x03\x04": "a zip archive: give the text that is in it",
+    rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
+    rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: give the text that is in it",
+    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\\\rtf": "a formatted document: give its text alone",
+    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0|\x93NUMPY": "binary, not text",
+}
 
 
 class Layout(NamedTuple):
@@ -23,9 +34,17 @@ class Layout(NamedTuple):
     columns: int
     start: int  # bytes before the first row
 
-    def smallest_row(self) -> int:
-        """The fewest bytes a row can take: an empty word, or a word of one byte and numbers of one digit."""
-        return 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 2
+    def least_bytes(self, rows: int) -> int:
+        """The fewest bytes that so many rows of different words can take, at one digit a number."""
+        length = 0 if self.kind == "binary" else 1  # of the shortest word
+        row = 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 1
+        size = rows * row - (self.kind == "text")  # the last line may have no end
+        while rows > 0:
+            alike = min(rows, 1 << 8 * length)  # words of this length
+            size += alike * length
+            rows -= alike
+            length += 1
+        return size
 
 
 def recognise(path: object, sample: bytes) -> Layout:
@@ -65,3 +84,14 @@ def _numbers(line: bytes) -> int:
             break
         count += 1
     return count
+
+
+def text_start(path: object, head: bytes) -> bytes:
+    """`head`, the first bytes of a text file (HEAD or more, or all of it), without a byte order mark.
+
+    Raises W2VError for what is plainly not UTF-8 text.
+    """
+    for pattern, kind in _OTHERS.items():
+        if re.match(pattern, head):
+            raise W2VError(f"{path} is {kind}")
+    return head.removeprefix(_BYTE_ORDER_MARK)

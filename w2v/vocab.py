@@ -2,9 +2,8 @@
 
 import math
 import os
-import re
+from array import array
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -12,38 +11,42 @@ from numpy.typing import ArrayLike, NDArray
 
 from w2v._text import FIRST_TYPE
 from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike, atomic_write
+from w2v.files import PathLike, atomic_write, lines
 from w2v.idstore import IdStore
 from w2v.settings import Formula
+from w2v.words import Words
 
 LARGEST_COUNT = 2**63 - 1
 SENTENCE_END = "</s>"
+BLOCK = 1 << 16  # words written at a time
 SAMPLE = 1 << 16  # bytes that tell what a file is
-WHITE_SPACE = re.compile("[ \t\n\v\f\r]")  # what ends a token
+WHITE_SPACE = b" \t\n\v\f\r"  # what ends a token
 
 
 class Vocabulary:
     """Words in order of falling count, equal counts in the order first seen.
 
-    words   list of str
+    words   V str, packed
     counts  int64 (V,), at least 1
     tokens  their sum
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
         """Raises W2VError unless the words are different tokens, and each has its count."""
-        self.words = list(words)
+        if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
+            raise W2VError("the words of a vocabulary must be str")
+        self.words = Words.of(words)
         found = np.asarray(counts)
-        self.counts: NDArray[np.int64] = found.astype(np.int64)
-        if not self.words or found.dtype.kind not in "iu" or found.shape != (len(self),):
+        if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
             raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")
+        self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
             raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
         if self.counts.sum(dtype=np.float64) > LARGEST_COUNT:
             raise W2VError(f"the counts add up to more than {LARGEST_COUNT}")
-        if not all(isinstance(word, str) and word for word in self.words) or WHITE_SPACE.search("".join(self.words)):
-            raise W2VError("the words of a vocabulary must be str, not empty and without white space")
-        if len(set(self.words)) < len(self):
+        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.hold(WHITE_SPACE):
+            raise W2VError("the words of a vocabulary must be not empty and without white space")
+        if self.words.repeated():
             raise W2VError("the vocabulary holds a word twice")
         self.tokens = int(self.counts.sum())
 
@@ -94,8 +97,10 @@ class Vocabulary:
         """
         with atomic_write(path, replace) as file:
             file.write(f"{SENTENCE_END} {sentence_ends}\n".encode())
-            for word, count in zip(self.words, self.counts.tolist(), strict=True):
-                file.write(f"{word} {count}\n".encode())
+            for start in range(0, len(self), BLOCK):
+                counts = self.counts[start : start + BLOCK].tolist()
+                for word, count in zip(self.words[start : start + BLOCK], counts, strict=True):
+                    file.write(f"{word} {count}\n".encode())
 
     @classmethod
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
@@ -104,31 +109,32 @@ class Vocabulary:
         A first line for `</s>` is passed over. Raises W2VError, naming the line, for a file that cannot be
         read or is not of that form.
         """
-        try:
-            lines = Path(path).read_bytes().split(b"\n")
-        except OSError as error:
-            raise W2VError(f"cannot read the vocabulary {os.fspath(path)}: {error.strerror}") from error
-        counts: dict[str, int] = {}
-        for number, line in enumerate(lines, 1):
-            if number == 1 and line.split()[:1] == [SENTENCE_END.encode()]:
+        name = os.fspath(path)
+        blob, ends, found = bytearray(), array("q", [0]), array("q")
+        for number, line in lines(path):
+            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END.encode()):
                 continue
-            if line.strip():
-                try:
-                    word, count = _parse(line)
-                    if word in counts:
-                        raise ValueError(f"the word {word!r} stands there twice")
-                except ValueError as error:
-                    raise W2VError(f"{os.fspath(path)}, line {number}: {error}") from None
-                counts[word] = count
-        if not counts:
-            raise W2VError(f"{os.fspath(path)} holds no words")
-        if sum(counts.values()) > LARGEST_COUNT:
-            raise W2VError(f"{os.fspath(path)}: the counts add up to more than {LARGEST_COUNT}")
-        words, numbers = list(counts), np.fromiter(counts.values(), np.int64, len(counts))
-        chosen = _select(numbers, min_count, max_vocab)
+            try:
+                word, count = _parse(line)
+            except ValueError as error:
+                raise W2VError(f"{name}, line {number}: {error}") from None
+            blob += word
+            ends.append(len(blob))
+            found.append(count)
+        if not found:
+            raise W2VError(f"{name} holds no words")
+        if sum(found) > LARGEST_COUNT:
+            raise W2VError(f"{name}: the counts add up to more than {LARGEST_COUNT}")
+        words = Words(np.frombuffer(blob, np.uint8), np.frombuffer(ends, np.int64))
+        counts = np.frombuffer(found, np.int64)
+        twice = words.repeated()
+        if twice:
+            first, second = counts[[*twice]]
+            raise W2VError(f"{name}: the word {words[twice[0]]!r} stands there twice, with counts {first} and {second}")
+        chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
-            raise W2VError(f"{os.fspath(path)} holds no word that occurs {min_count} times")
-        return cls([words[i] for i in chosen.tolist()], numbers[chosen])
+            raise W2VError(f"{name} holds no word that occurs {min_count} times")
+        return cls(words.take(chosen), counts[chosen])
 
 
 def is_vocabulary(path: PathLike) -> bool:
@@ -150,17 +156,19 @@ def is_vocabulary(path: PathLike) -> bool:
     return bool(found) and len(dict(found)) == len(found) and counts == sorted(counts, reverse=True)
 
 
-def _parse(line: bytes) -> tuple[str, int]:
+def _parse(line: bytes) -> tuple[bytes, int]:
     """A line of a vocabulary file; ValueError says what is wrong with it."""
-    fields = line.split()
+    fields = line.split(None, 2)
     if len(fields) != 2 or not fields[1].isdigit():
-        raise ValueError(f"{line[:60]!r} is not a word and its count")
-    if int(fields[1]) == 0:
-        raise ValueError("the count is 0")
+        raise ValueError(f"{line[:60].strip()!r} is not a word and its count")
+    count = int(fields[1])
+    if not 1 <= count <= LARGEST_COUNT:
+        raise ValueError(f"the count is {'0' if count == 0 else f'more than {LARGEST_COUNT}'}")
     try:
-        return fields[0].decode(), int(fields[1])
+        fields[0].decode()
     except UnicodeDecodeError:
         raise ValueError(f"{fields[0][:60]!r} is not UTF-8") from None
+    return fields[0], count
 
 
 def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
@@ -169,5 +177,5 @@ def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) ->
         raise SettingsError(f"min_count is {min_count}: it must not be negative")
     if max_vocab is not None and max_vocab < 1:
         raise SettingsError(f"max_vocab is {max_vocab}: it must be at least 1")
-    enough = np.flatnonzero(counts >= min_count)
-    return enough[np.argsort(-counts[enough], kind="stable")][:max_vocab]
+    enough = int(np.count_nonzero(counts >= min_count))
+    return np.argsort(-counts, kind="stable")[:enough][:max_vocab]

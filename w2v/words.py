@@ -1,5 +1,7 @@
 """Many words as one block of bytes, decoded only when asked for."""
 
+import codecs
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import overload
@@ -7,9 +9,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v import _formats
 from w2v.errors import W2VError
 
 GROUP = 1 << 16  # words decoded at a time
+PART = 1 << 20  # words whose hashes are sorted at a time: it takes less memory, and less time, than all at once
+BLOCK = 1 << 20  # bytes decoded at a time
 
 
 class Words(Sequence[str]):
@@ -32,6 +37,78 @@ class Words(Sequence[str]):
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
+    def take(self, rows: NDArray[np.int64]) -> "Words":
+        """The words of these rows, in this order."""
+        groups = range(0, len(rows), GROUP)
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        for start in groups:
+            group = rows[start : start + GROUP]
+            offsets[start + 1 : start + 1 + len(group)] = self.offsets[group + 1] - self.offsets[group]
+        np.cumsum(offsets, out=offsets)
+        blob = np.empty(int(offsets[-1]), np.uint8)
+        content = self.blob.data
+        for start in groups:
+            group = rows[start : start + GROUP]
+            bounds = zip(self.offsets[group].tolist(), self.offsets[group + 1].tolist(), strict=True)
+            piece = np.frombuffer(b"".join(content[begin:end] for begin, end in bounds), np.uint8)
+            blob[offsets[start] : offsets[start] + len(piece)] = piece
+        return Words(blob, offsets)
+
+    def fit(self) -> bool:
+        """Whether the offsets rise from 0 to the end of the bytes: nothing may be read by them that do not."""
+        offsets = self.offsets
+        return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(self.blob) and not _falls(offsets)
+
+    def hold(self, some: bytes) -> bool:
+        """Whether any of these bytes, which must be ASCII, stands in a word."""
+        blocks = (self.blob[start : start + BLOCK] for start in range(0, len(self.blob), BLOCK))
+        return any(np.isin(block, np.frombuffer(some, np.uint8)).any() for block in blocks)
+
+    def is_utf8(self) -> bool:
+        """Whether each word is UTF-8; the offsets must fit."""
+        if self.blob.max(initial=0) < 0x80:
+            return True
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for start in range(0, len(self.blob), BLOCK):
+                decoder.decode(self.blob[start : start + BLOCK].data)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+        inner = self.offsets[: np.searchsorted(self.offsets, len(self.blob))]  # without the ends of the blob
+        groups = (inner[start : start + GROUP] for start in range(0, len(inner), GROUP))
+        return not any(np.any(self.blob[group] & 0xC0 == 0x80) for group in groups)  # inside a character
+
+    def repeated(self) -> tuple[int, int] | None:
+        """Two rows of the same word, if there are any; the offsets must fit."""
+        seed = secrets.randbits(64)  # nobody can choose words whose hashes are alike
+        parts = 1 << (len(self) // PART).bit_length()
+        hashes = np.empty(len(self), np.uint64)
+        for part in range(parts):
+            found = hashes[: _formats.hash_words(self.blob, self.offsets, hashes, part, parts, seed)]
+            found.sort()
+            alike = found[1:] == found[:-1]
+            while alike.any():
+                wanted = found[alike.argmax()]
+                rows = self._same(int(wanted), seed)
+                if rows:
+                    return rows
+                alike &= found[1:] != wanted
+        return None
+
+    def _same(self, wanted: int, seed: int) -> tuple[int, int] | None:
+        """The first two rows of the same word among those of this hash."""
+        seen: dict[bytes, int] = {}
+        hashes = np.empty(GROUP, np.uint64)
+        for start in range(0, len(self), GROUP):
+            offsets = self.offsets[start : start + GROUP + 1]
+            count = _formats.hash_words(self.blob, offsets, hashes, 0, 1, seed)
+            for row in (start + np.flatnonzero(hashes[:count] == wanted)).tolist():
+                word = self.blob[self.offsets[row] : self.offsets[row + 1]].tobytes()
+                if seen.setdefault(word, row) != row:
+                    return seen[word], row
+        return None
+
     def decoded(self, errors: str) -> "Words":
         """The words with what is not UTF-8 in them replaced or ignored, as `errors` is in bytes.decode."""
         parts = [
@@ -52,6 +129,13 @@ class Words(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Words):
+            return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.blob, other.blob)
+        return self.tolist() == other
+
+    __hash__ = None  # type: ignore[assignment]
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -79,9 +163,13 @@ class Words(Sequence[str]):
 
     def _encoded(self, start: int, stop: int) -> Iterator[bytes]:
         offsets = self.offsets[start : stop + 1]
-        if np.any(offsets[1:] < offsets[:-1]):
+        if _falls(offsets):
             raise W2VError("the word offsets are damaged: they must not decrease")
         bounds = offsets.tolist()
         first = bounds[0]
         blob = self.blob[first : bounds[-1]].tobytes()
         return (blob[begin - first : end - first] for begin, end in pairwise(bounds))
+
+
+def _falls(offsets: NDArray[np.int64]) -> bool:
+    return bool(np.any(offsets[1:] < offsets[:-1]))
