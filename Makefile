@@ -8,7 +8,7 @@ SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h) w2v/_step.c
 DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test bench clean
+.PHONY: build demo test sanitize bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -44,6 +44,20 @@ test: $(VENV)/.checks
 	cython-lint w2v
 	mypy
 	python -m pytest
+
+# Builds that look for mistakes, each in a tree of its own: checked, sanitize (addresses, undefined behaviour), thread.
+build/%/.built: $(SOURCES) $(VENV)/.checks
+	@echo "building the variant $*: about a minute"
+	@mkdir -p build/$*/w2v
+	@ln -sfn $(addprefix $(CURDIR)/,tests data docs README.md pyproject.toml Makefile) build/$*
+	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/py.typed) build/$*/w2v
+	@ln -sfn $(CURDIR)/data build/$*/w2v/data
+	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
+	@touch $@
+
+# Every index checked, in all tests; then addresses and undefined behaviour; then races of threads.
+sanitize: build/checked/.built build/sanitize/.built build/thread/.built
+	python tests/faults/variants.py checked sanitize thread
 
 # Twenty minutes on a quiet machine. The whole table of quality takes longer: see bench/quality.py.
 bench: build

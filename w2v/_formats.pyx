@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Rows of vector files, many at a time: bytes to matrices and back.
 
 Reading a block of bytes has two halves. `*_split` finds how many whole rows the block holds and where they

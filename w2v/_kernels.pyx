@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The training loop of every model.
 
 word2vec slides a window over the text and, from the words around its centre, predicts the centre. With v the input

@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The loops behind outputs.py: alias tables and Huffman trees, both in linear time."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t

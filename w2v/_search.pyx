@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The best answer to each of many analogy questions, from cosines computed once for each word that they use.
 
 Both scores of a : b :: c : ? are made of cosines of the candidate with a, b and c. So the matrix product runs

@@ -1,4 +1,3 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
 """Bytes → tokens → provisional ids.
 
 Any number of threads `scan` blocks of text against the shared table of types, which they only read: a token

@@ -69,7 +69,7 @@ class _Gunzip(RawIOBase):
             if ended:
                 self._inflate = zlib.decompressobj(wbits=31)
             try:
-                data = self._inflate.decompress(self._packed, len(view))
+                data = self._inflate.decompress(self._packed, min(len(view), BLOCK))
             except zlib.error as error:
                 raise W2VError(f"{self._path}: its gzip data is damaged: {error}") from error
             self._packed = self._inflate.unconsumed_tail
