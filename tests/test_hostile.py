@@ -19,7 +19,9 @@ import zstandard
 from w2v import corpus, vectors
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
+from w2v.tree import HierarchicalSoftmax
 from w2v.vectors import KeyedVectors, load
+from w2v.vocab import Vocabulary
 
 SIZE = 24 << 20  # bytes of a file, about
 LOAD = """
@@ -163,6 +165,29 @@ def native(path: Path, offsets: list[int]) -> Path:
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
     return path
+
+
+def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    codes = ["".join(map(str, code)) for code in random.integers(0, 2, (600, 1024))]
+    (tmp_path / "tree").write_text("".join(f"w{row} {code}\n" for row, code in enumerate(codes)))
+    vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
+    tracemalloc.start()
+    try:
+        with pytest.raises(W2VError, match="tree: the tree is not full: codes begin in more than 1200 ways"):
+            HierarchicalSoftmax.build(vocabulary, str(tmp_path / "tree"), None)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_tree_of_too_many_levels() -> None:
+    size = 1200
+    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)  # each inner node: a word, the one before
+    parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
+    bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
+    with pytest.raises(W2VError, match="a tree of 1199 levels: at most 1024 are possible"):
+        HierarchicalSoftmax.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
 @pytest.mark.parametrize("offsets", [[0, 1 << 40, 4, 6], [0, -(1 << 40), 4, 6], [0, 4, 2, 6], [0, 2, 1 << 62, 6]])

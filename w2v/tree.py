@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from w2v import _outputs
 from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike
+from w2v.files import PathLike, lines
 from w2v.settings import LossName
 from w2v.vectors import load
 from w2v.vocab import Vocabulary
 
 TWO_MEANS_ROUNDS = 5
-LONGEST_CODE = 1024  # bits, in a file
+LONGEST_CODE = 1024  # bits
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class HierarchicalSoftmax:
         size = len(parents) // 2 + 1
         depths = np.empty(2 * size - 1, np.int64)
         _outputs.fill_depths(parents, depths)
+        if depths.max() > LONGEST_CODE:
+            raise W2VError(f"a tree of {depths.max()} levels: at most {LONGEST_CODE} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _outputs.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
@@ -126,6 +128,8 @@ class HierarchicalSoftmax:
         for code, count in zip(codes, counts.tolist(), strict=True):
             for length in range(len(code)):
                 visits[code[:length]] = visits.get(code[:length], 0) + count
+            if len(visits) > 2 * len(codes) + LONGEST_CODE:  # a full tree has fewer nodes than words
+                raise W2VError(f"{place}the tree is not full: codes begin in more than {2 * len(codes)} ways")
         for prefix in visits:
             if prefix in leaves:
                 raise W2VError(f"{place}code {prefix} is the beginning of another code")
@@ -158,21 +162,17 @@ def read_codes(path: PathLike, vocabulary: Vocabulary) -> list[str]:
     """The code of each word of the vocabulary, from a file with a word and its code on each line."""
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
     codes = [""] * len(vocabulary)
-    try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise W2VError(f"cannot read the tree {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        fields, place = line.decode("utf-8", "replace").split(), f"{path}, line {number}"
+    for number, line in lines(path):
+        fields, place = line.split(None, 2), f"{path}, line {number}"
         if not fields:
             continue
-        if len(fields) != 2 or fields[1].strip("01") or len(fields[1]) > LONGEST_CODE:
+        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > LONGEST_CODE:
             raise W2VError(f"{place}: not a word and its code of at most {LONGEST_CODE} zeros and ones")
-        word, code = fields
+        word, code = fields[0].decode("utf-8", "replace"), fields[1].decode()
         if word not in numbers:
-            raise W2VError(f"{place}: {word!r} is not in the vocabulary; a tree has its words and no others")
+            raise W2VError(f"{place}: {word[:60]!r} is not in the vocabulary; a tree has its words and no others")
         if codes[numbers[word]]:
-            raise W2VError(f"{place}: {word!r} has a code already")
+            raise W2VError(f"{place}: {word[:60]!r} has a code already")
         codes[numbers[word]] = code
     missing = [word for word, code in zip(vocabulary.words, codes, strict=True) if not code]
     if missing:
