@@ -16,7 +16,7 @@ FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-Wno-unused-function",
 SANITIZERS = {
     "": [],
     "checked": [],  # every index of every array is checked
-    "sanitize": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "sanitize": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-wrapv"],
     "thread": ["-fsanitize=thread"],
 }[VARIANT]
 if VARIANT:

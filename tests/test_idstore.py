@@ -116,7 +116,7 @@ def pruned_reference(blocks, max_types):
     for block in blocks:
         for line in block.removesuffix(PADDING).splitlines(keepends=True):
             counts.update(line.split())
-            text += line.split() + ([b"\n"] if line.endswith(b"\n") else [])
+            text += [*line.split(), b"\n"] if line.strip() else []
         if len(counts) > max_types:
             least += 1
             while sum(count > least for count in counts.values()) > max_types:

@@ -25,6 +25,10 @@ cdef enum:
     EXPONENT = 0x7F800000  # the bits of a float32 that are all set in infinities and NaN
 
 
+cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
+    return &bytes[0] if bytes.shape[0] else NULL
+
+
 # -- binary: word, space, columns × float32; a newline after the row in some writers' files ---------
 
 cdef inline Py_ssize_t word_begin(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
@@ -46,7 +50,7 @@ cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t e
 
 def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
     """How many whole rows, at most `limit`, `data` begins with, and at which byte they end."""
-    cdef const uint8_t *bytes = &data[0]
+    cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], at = 0, done = 0
     cdef int64_t rows = 0
     with nogil:
@@ -64,14 +68,14 @@ def binary_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] wo
 
     Returns the bytes used in `words`, and the first row that is wrong (it holds a NaN or an infinity), or -1.
     """
-    cdef const uint8_t *bytes = &data[0]
+    cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin, at = 0, used = 0
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
             begin = word_begin(bytes, at, size)
             at = word_end(bytes, begin, size)
-            memcpy(&words[used], bytes + begin, at - begin)
+            memcpy(&words[0] + used, bytes + begin, at - begin)
             used += at - begin
             lengths[row] = at - begin
             memcpy(&vectors[row, 0], bytes + at + 1, 4 * columns)
@@ -109,7 +113,7 @@ def binary_format(
     with nogil:
         for row in range(vectors.shape[0]):
             length = offsets[row + 1] - offsets[row]
-            memcpy(&out[at], &blob[offsets[row]], length)
+            memcpy(&out[at], first(blob) + offsets[row], length)
             at += length
             out[at] = c" "
             memcpy(&out[at + 1], &vectors[row, 0], 4 * columns)
@@ -140,7 +144,7 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
     The last line needs no newline when the data is `final`.
     """
-    cdef const uint8_t *bytes = &data[0]
+    cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], end, done = 0
     cdef int64_t rows = 0
     with nogil:
@@ -155,7 +159,7 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
 def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
     """As binary_parse, for R lines; a line that is no row is wrong too, and has length -1."""
-    cdef const uint8_t *bytes = &data[0]
+    cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
     cdef int64_t row, wrong = -1
     with nogil:
@@ -168,7 +172,7 @@ def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] word
                 begin = stop + 1
             lengths[row] = parse_line(bytes, begin, end, &vectors[row, 0], columns)
             if lengths[row] >= 0:
-                memcpy(&words[used], bytes + begin, lengths[row])
+                memcpy(&words[0] + used, bytes + begin, lengths[row])
                 used += lengths[row]
             if lengths[row] < 0 or not finite(&vectors[row, 0], columns):
                 wrong = row
@@ -284,7 +288,7 @@ def text_format(
     with nogil:
         for row in range(vectors.shape[0]):
             length = offsets[row + 1] - offsets[row]
-            memcpy(&out[at], &blob[offsets[row]], length)
+            memcpy(&out[at], first(blob) + offsets[row], length)
             at += length
             for column in range(vectors.shape[1]):
                 out[at] = c" "

@@ -1,0 +1,59 @@
+"""Threads that read, train, look on, stop and load: to be run on the build that finds races (see variants.py).
+
+Every model and loss is trained by four threads while this one asks for their progress; one run is stopped halfway.
+The matrices are small: the sanitizer takes its time over every address that the threads race for on purpose.
+"""
+
+import itertools
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import w2v
+from w2v.corpus import Corpus
+from w2v.idstore import read_corpus
+from w2v.train import INSTRUCTION_SETS
+from w2v._kernels import LOSSES, step_for
+
+WORKERS = 4
+
+
+class Halfway(Exception):
+    pass
+
+
+def stop_halfway(phase: str, done: int, total: int | None) -> None:
+    if phase == "train" and done:
+        raise Halfway
+
+
+def main() -> None:
+    random = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "text")
+        lines = (" ".join(f"w{word}" for word in random.zipf(1.3, 20) % 5000) for _ in range(5_000))
+        path.write_text("\n".join(lines))
+        with read_corpus(Corpus(path), workers=WORKERS) as store, read_corpus(Corpus(path), workers=1) as slow:
+            assert np.array_equal(store.ids, slow.ids)
+        read_corpus(Corpus(path), workers=WORKERS, max_types=100).close()
+        for model, loss in itertools.product(("skipgram", "cbow"), LOSSES):
+            trained = w2v.train(
+                path, model=model, loss=loss, workers=WORKERS, vector_size=8, max_vocab=64, epochs=2,
+                progress=lambda phase, done, total: None,
+            )  # fmt: skip
+            assert trained.figures["tokens_trained"] == 2 * trained.figures["tokens"]
+            print(model, loss, f"{trained.figures['tokens_trained']:,} tokens", flush=True)
+        try:
+            w2v.train(path, workers=WORKERS, max_vocab=64, vector_size=8, epochs=1000, progress=stop_halfway)
+        except Halfway:
+            print("stopped halfway", flush=True)
+        for name in ("m.bin", "m.txt", "m.safetensors"):
+            trained.save(Path(folder, name))
+            assert len(w2v.load(Path(folder, name))) == len(trained.vocabulary)
+    print("instruction sets here:", *filter(step_for, INSTRUCTION_SETS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

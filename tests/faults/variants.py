@@ -1,0 +1,97 @@
+"""Run the tests on the builds that look for mistakes, after a canary that shows that each of them still does.
+
+    python tests/faults/variants.py checked     every index of every array checked: all tests
+    python tests/faults/variants.py sanitize    AddressSanitizer and UndefinedBehaviorSanitizer: compiled modules
+    python tests/faults/variants.py thread      ThreadSanitizer: threads that read and train
+
+`make sanitize` builds them and runs all three. A canary is a wrong call of one of our own compiled functions.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = ROOT / "tests/faults"
+
+WRITE_PAST_THE_END = """
+import numpy as np
+from w2v import _outputs
+_outputs.fill_alias(np.array([0.5, 0.5, 2]), np.zeros((3, 2), np.uint32), np.empty(1, np.int64))
+"""
+OVERFLOW = """
+import numpy as np
+from w2v import _formats
+_formats.binary_split(np.frombuffer(b"word 1234", np.uint8), 1 << 62, 1, True)
+"""
+RACE = """
+import threading
+import numpy as np
+from w2v import _outputs
+parents, depths = np.full(1 << 20, 1 << 20, np.int32), np.empty((1 << 20) + 1, np.int64)
+threads = [threading.Thread(target=_outputs.fill_depths, args=(parents, depths)) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+# What each variant must say of its canaries, and what is then run.
+CANARIES = {
+    "checked": {WRITE_PAST_THE_END: "IndexError: Out of bounds on buffer access"},
+    "sanitize": {WRITE_PAST_THE_END: "AddressSanitizer: heap-buffer-overflow", OVERFLOW: "signed integer overflow"},
+    "thread": {RACE: "ThreadSanitizer: data race"},
+}
+COMPILED = ["kernels", "text", "formats", "idstore", "outputs", "evaluate", "reference", "vocab"]
+RUNS = {
+    "checked": ["-m", "pytest", "-p", "no:cacheprovider", "tests"],
+    "sanitize": ["-m", "pytest", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in COMPILED)],
+    "thread": ["tests/faults/threads.py"],
+}
+
+
+def runtime(*names: str) -> str:
+    """The sanitizers' libraries, which must be there before Python itself; and C++'s, whose exceptions they catch."""
+    compiler = os.environ.get("CC", "gcc").split()[0]
+    found = [subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip() for name in names]
+    return " ".join(found)
+
+
+def environment(variant: str) -> dict[str, str]:
+    """In which a program uses the modules of this build."""
+    values = os.environ | {"PYTHONPATH": str(ROOT / "build" / variant)}
+    if variant == "sanitize":
+        values["LD_PRELOAD"] = runtime("libasan.so", "libubsan.so", "libstdc++.so")
+        values["PYTHONMALLOC"] = "malloc"  # each object by itself, so that what lies behind it is watched
+        # What Python keeps to its end is no leak; a request for more memory than there is, is answered with none.
+        values["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
+        values["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    if variant == "thread":
+        values["LD_PRELOAD"] = runtime("libtsan.so")
+        values["TSAN_OPTIONS"] = f"suppressions={FAULTS / 'tsan.txt'}:halt_on_error=1"
+    return values
+
+
+def bites(variant: str) -> None:
+    """Raises SystemExit where a canary lives: the build finds nothing."""
+    for program, expected in CANARIES[variant].items():
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=ROOT / "build" / variant, env=environment(variant), capture_output=True, text=True)
+        if not done.returncode or expected not in done.stderr:
+            raise SystemExit(f"{variant}: the canary lives: {expected!r} was not said of\n{program}\n{done.stderr[-2000:]}")
+        print(f"{variant}: canary: {re.findall('.*' + expected + '.*', done.stderr)[0].strip()}", flush=True)
+
+
+def main() -> None:
+    for variant in sys.argv[1:]:
+        bites(variant)
+        command = [sys.executable, *RUNS[variant]]
+        print(f"{variant}: {' '.join(command[1:])}", flush=True)
+        done = subprocess.run(command, cwd=ROOT / "build" / variant, env=environment(variant))
+        if done.returncode:
+            raise SystemExit(f"{variant}: exit code {done.returncode}")
+
+
+if __name__ == "__main__":
+    main()
