@@ -1,0 +1,178 @@
+"""Coverage-guided fuzzing of every loader: whatever the bytes, it loads them or says in one line why not.
+
+    python tests/faults/fuzz.py SECONDS [LOADER ...]
+
+Without names, all loaders take their turns, each in a process of its own: of limited memory, where an input may take
+ten seconds. The Python side of the loaders is instrumented (atheris, libFuzzer's Python face); the compiled side is
+when the build is (see variants.py: with the build `sanitize`, memory errors in it are found too). What harms a loader
+is left in build/fuzz as crash-*, oom-* or timeout-*; inputs worth mutating are kept there for the next time.
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path("build/fuzz")
+MEMORY = 1 << 30  # bytes of data that a loader may hold
+SECONDS = 10  # that an input may take
+LARGEST = 4096  # bytes of an input
+
+
+def sound() -> dict[str, dict[str, bytes]]:
+    """Whole files, by loader and name: what mutation starts from."""
+    import w2v
+    from w2v.vectors import KeyedVectors
+
+    vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
+    text = "the köln the a\nb the a b\n".encode() * 3
+    with tempfile.TemporaryDirectory() as folder:
+        saved = {}
+        for name in ("m.bin", "m.txt", "m.safetensors"):
+            vectors.save(Path(folder, name))
+            saved[name] = Path(folder, name).read_bytes()
+        model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
+        model.save(Path(folder, "model.safetensors"))
+        saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
+        w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", sample=0, epochs=1).save(Path(folder, "hs.safetensors"))
+        saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
+        Path(folder, "text").write_bytes(text)
+        from w2v.corpus import Corpus
+        from w2v.idstore import read_corpus
+
+        read_corpus(Corpus(Path(folder, "text")), cache=folder).close()
+        ids = next(Path(folder).glob("*.w2v-ids")).read_bytes()
+    without_header = saved["m.txt"].partition(b"\n")[2]
+    return {
+        "binary": {"plain": saved["m.bin"], "gzip": gzip.compress(saved["m.bin"])},
+        "text": {"plain": saved["m.txt"], "bare": without_header, "gzip": gzip.compress(saved["m.txt"])},
+        "native": {name: saved[name] for name in saved if name.endswith(".safetensors")},
+        "vocabulary": {"plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(), "unsorted": b"a 1\r\n\nb\t9223372036854775806\n"},
+        "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
+        "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
+        "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
+        "corpus": {
+            "plain": text,
+            "gzip": gzip.compress(text),
+            "bzip2": bz2.compress(text),
+            "xz": lzma.compress(text),
+            "zstandard": _zstandard(text),
+        },
+        "ids": {"plain": ids},
+    }
+
+
+def _zstandard(text: bytes) -> bytes:
+    import zstandard
+
+    return bytes(zstandard.compress(text))
+
+
+def loaders() -> dict[str, Callable[[Path], object]]:
+    """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
+    from w2v import _text, corpus, evaluate, formats, idstore, info, tree, vectors, vocab
+    from w2v.errors import W2VError
+
+    known = vectors.KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
+    vocabulary = vocab.Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
+
+    def model(path: Path) -> None:
+        loaded = vectors.load(path)
+        assert np.isfinite(loaded.vectors).all()
+        assert len(set(loaded.index_to_key)) == len(loaded)
+        info.model(path, loaded)
+
+    def native(path: Path) -> None:
+        try:
+            model(path)
+        except W2VError:
+            mapped = vectors.load(path, mmap=True)  # less is checked: it must do no harm to use it
+            mapped.save(path.with_name("copy.bin"))
+
+    def text(path: Path) -> None:
+        with idstore.read_corpus(corpus.Corpus(path), workers=2, errors="replace") as store:
+            vocabulary = vocab.Vocabulary.from_store(store, 1)
+            assert int(store.counts.sum()) == len(store.ids)
+            assert store.remap(vocabulary.words).max() == len(vocabulary) - 1
+        idstore.read_corpus(corpus.Corpus(path))
+
+    def ids(path: Path) -> None:
+        try:
+            store = idstore.IdStore(path, reused=True)
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):  # which read_corpus takes for none
+            return
+        vocab.Vocabulary.from_store(store, 1)
+
+    assert formats and _text
+    return {
+        "binary": model,
+        "text": model,
+        "native": native,
+        "vocabulary": vocab.Vocabulary.load,
+        "questions": lambda path: evaluate.analogies(known, path),
+        "pairs": lambda path: evaluate.word_pairs(known, path),
+        "tree": lambda path: tree.HierarchicalSoftmax.build(vocabulary, str(path), None),
+        "corpus": text,
+        "ids": ids,
+    }
+
+
+def fuzz(name: str, seconds: int) -> None:
+    """Runs in a process of its own, which libFuzzer ends."""
+    import atheris
+
+    with atheris.instrument_imports(include=["w2v"]):
+        load = loaders()[name]
+    from w2v.errors import W2VError
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    room = Path(tempfile.mkdtemp(prefix="w2v-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    path = room / "file"
+
+    def once(data: bytes) -> None:
+        path.write_bytes(data)
+        try:
+            load(path)
+        except W2VError as error:
+            line = str(error)
+            assert "\n" not in line and len(line) < 2000, line
+
+    kept = FOLDER / name
+    options = [f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEMORY >> 20}", "-print_final_stats=1"]
+    options += [f"-max_len={LARGEST}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
+    atheris.Setup([sys.argv[0], *options, str(kept)], once)
+    atheris.Fuzz()
+
+
+def main() -> None:
+    seconds, *names = sys.argv[1:]
+    files = sound()
+    for name in names or list(files):
+        kept = FOLDER / name
+        kept.mkdir(parents=True, exist_ok=True)
+        for seed, content in files[name].items():
+            (kept / f"seed-{seed}").write_bytes(content)
+        command = [sys.executable, __file__, "--inside", name, seconds]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=os.environ)
+        figures = dict(re.findall(r"stat::(\w+): +(\d+)", done.stderr))
+        found = [path.name for path in FOLDER.glob(f"{name}-*")]
+        print(json.dumps({"loader": name, "seconds": int(seconds), **figures, "code": done.returncode, "found": found}), flush=True)
+        if done.returncode:
+            print(done.stderr[-3000:], file=sys.stderr)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--inside":
+        fuzz(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()
