@@ -252,14 +252,31 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is no checkpoint")
     if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
         raise W2VError(f"{path} is damaged: its checksum is wrong")
+    try:
+        return _checkpoint(path, arrays, metadata["settings"])
+    except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
+        raise W2VError(f"{path} is damaged: {str(error) or type(error).__name__:.300}") from error
+
+
+def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
+    """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError where it does not fit together."""
     run = json.loads(arrays["run"].tobytes())
-    settings = Settings(**json.loads(metadata["settings"]))
+    settings = Settings(**json.loads(metadata))
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
+    layer = output_layer(settings, vocabulary, arrays)
+    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
+    shapes = {"inputs": (len(vocabulary), settings.vector_size), "outputs": (layer.rows, settings.vector_size)}
+    found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
+    if found != {name: (shape, np.dtype(np.float32)) for name, shape in shapes.items()} or not finite(parameters.values()):
+        raise ValueError(f"matrices {found} that do not fit, or are not finite")
+    epochs = ((settings.epochs,), (settings.epochs,))
+    if (arrays["losses"].shape, arrays["predictions"].shape) != epochs or not 0 <= run["position"] <= run["end"]:
+        raise ValueError("a place that is none in the run")
     state = State(
         settings=settings,
         vocabulary=vocabulary,
-        layer=output_layer(settings, vocabulary, arrays),
-        parameters={name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]},
+        layer=layer,
+        parameters=parameters,
         losses=arrays["losses"],
         predictions=arrays["predictions"],
         **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},

@@ -64,6 +64,8 @@ class Model:
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
             raise W2VError(f"{path}: damaged: its settings: {error}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
+        if stored.vectors.shape[1] != settings.vector_size:
+            raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         layer = output_layer(settings, vocabulary, stored.tensors)
         if outputs.dtype != np.float32 or outputs.shape != (layer.rows, stored.vectors.shape[1]):
             raise W2VError(f"{path}: damaged: its output matrix has shape {outputs.shape} and type {outputs.dtype}")

@@ -145,7 +145,7 @@ class ClassSoftmax:
         """The classes of a file. Raises W2VError unless they part `size` words."""
         if starts.dtype != np.int64 or starts.ndim != 1 or len(starts) < 2 or starts[0] != 0 or starts[-1] != size:
             raise W2VError(f"the model's classes are damaged: they do not part its {size} words")
-        if (np.diff(starts) < 1).any():
+        if (starts[1:] <= starts[:-1]).any():
             raise W2VError("the model's classes are damaged: one is empty")
         return cls(np.ascontiguousarray(starts))
 

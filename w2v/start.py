@@ -85,7 +85,7 @@ def united(old: Vocabulary, store: IdStore, settings: Settings) -> tuple[Vocabul
     new = new[np.argsort(-counts[new], kind="stable")]
     if settings.max_vocab is not None:
         new = new[: max(0, settings.max_vocab - len(old))]
-    words = old.words + store.words(new + FIRST_TYPE)
+    words = [*old.words, *store.words(new + FIRST_TYPE)]
     summed = np.concatenate([summed, counts[new]])
     order = np.argsort(-summed, kind="stable")
     rows = np.empty(len(order), np.int64)

@@ -89,6 +89,7 @@ class HierarchicalSoftmax:
             or parents.dtype != np.int32
             or bits.dtype != np.int8
             or not parents.shape == bits.shape == nodes.shape
+            or (bits >> 1).any()  # neither 0 nor 1
             or (parents <= np.maximum(nodes, size - 1)).any()
             or (np.sort(2 * parents.astype(np.int64) + bits) != np.arange(2 * size, 4 * size - 2)).any()
         ):

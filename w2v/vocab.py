@@ -4,6 +4,7 @@ import math
 import os
 from array import array
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -36,6 +37,8 @@ class Vocabulary:
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
+        if not self.words.fit() or not self.words.is_utf8():
+            raise W2VError("the words of a vocabulary are damaged")
         found = np.asarray(counts)
         if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
             raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")

@@ -56,7 +56,9 @@ class Words(Sequence[str]):
 
     def fit(self) -> bool:
         """Whether the offsets rise from 0 to the end of the bytes: nothing may be read by them that do not."""
-        offsets = self.offsets
+        blob, offsets = self.blob, self.offsets
+        if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1:
+            return False
         return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(self.blob) and not _falls(offsets)
 
     def hold(self, some: bytes) -> bool:

@@ -44,7 +44,9 @@ def sound() -> dict[str, dict[str, bytes]]:
         model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
         model.save(Path(folder, "model.safetensors"))
         saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
-        w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", sample=0, epochs=1).save(Path(folder, "hs.safetensors"))
+        w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", sample=0, epochs=1).save(
+            Path(folder, "hs.safetensors")
+        )
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
         Path(folder, "text").write_bytes(text)
         from w2v.corpus import Corpus
@@ -57,7 +59,10 @@ def sound() -> dict[str, dict[str, bytes]]:
         "binary": {"plain": saved["m.bin"], "gzip": gzip.compress(saved["m.bin"])},
         "text": {"plain": saved["m.txt"], "bare": without_header, "gzip": gzip.compress(saved["m.txt"])},
         "native": {name: saved[name] for name in saved if name.endswith(".safetensors")},
-        "vocabulary": {"plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(), "unsorted": b"a 1\r\n\nb\t9223372036854775806\n"},
+        "vocabulary": {
+            "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
+            "unsorted": b"a 1\r\n\nb\t9223372036854775806\n",
+        },
         "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
         "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
         "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
@@ -80,7 +85,7 @@ def _zstandard(text: bytes) -> bytes:
 
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
-    from w2v import _text, corpus, evaluate, formats, idstore, info, tree, vectors, vocab
+    from w2v import corpus, evaluate, idstore, info, tree, vectors, vocab
     from w2v.errors import W2VError
 
     known = vectors.KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
@@ -108,12 +113,12 @@ def loaders() -> dict[str, Callable[[Path], object]]:
 
     def ids(path: Path) -> None:
         try:
-            store = idstore.IdStore(path, reused=True)
+            with path.open("rb") as file:
+                store = idstore.IdStore(file, reused=True)
         except (OSError, ValueError, TypeError, LookupError, RecursionError):  # which read_corpus takes for none
             return
         vocab.Vocabulary.from_store(store, 1)
 
-    assert formats and _text
     return {
         "binary": model,
         "text": model,
@@ -144,11 +149,16 @@ def fuzz(name: str, seconds: int) -> None:
         try:
             load(path)
         except W2VError as error:
-            line = str(error)
-            assert "\n" not in line and len(line) < 2000, line
+            if "\n" in str(error) or len(str(error)) > 2000:
+                raise AssertionError(f"not one clear line: {error}") from error
 
     kept = FOLDER / name
-    options = [f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEMORY >> 20}", "-print_final_stats=1"]
+    options = [
+        f"-max_total_time={seconds}",
+        f"-timeout={SECONDS}",
+        f"-rss_limit_mb={MEMORY >> 20}",
+        "-print_final_stats=1",
+    ]
     options += [f"-max_len={LARGEST}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
     atheris.Setup([sys.argv[0], *options, str(kept)], once)
     atheris.Fuzz()
@@ -166,7 +176,10 @@ def main() -> None:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=os.environ)
         figures = dict(re.findall(r"stat::(\w+): +(\d+)", done.stderr))
         found = [path.name for path in FOLDER.glob(f"{name}-*")]
-        print(json.dumps({"loader": name, "seconds": int(seconds), **figures, "code": done.returncode, "found": found}), flush=True)
+        print(
+            json.dumps({"loader": name, "seconds": int(seconds), **figures, "code": done.returncode, "found": found}),
+            flush=True,
+        )
         if done.returncode:
             print(done.stderr[-3000:], file=sys.stderr)
 

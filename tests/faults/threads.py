@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import w2v
+from w2v._kernels import LOSSES, step_for
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
 from w2v.train import INSTRUCTION_SETS
-from w2v._kernels import LOSSES, step_for
 
 WORKERS = 4
 

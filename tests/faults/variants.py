@@ -77,9 +77,13 @@ def bites(variant: str) -> None:
     """Raises SystemExit where a canary lives: the build finds nothing."""
     for program, expected in CANARIES[variant].items():
         command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=ROOT / "build" / variant, env=environment(variant), capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT / "build" / variant, env=environment(variant), capture_output=True, text=True
+        )
         if not done.returncode or expected not in done.stderr:
-            raise SystemExit(f"{variant}: the canary lives: {expected!r} was not said of\n{program}\n{done.stderr[-2000:]}")
+            raise SystemExit(
+                f"{variant}: the canary lives: {expected!r} was not said of\n{program}\n{done.stderr[-2000:]}"
+            )
         print(f"{variant}: canary: {re.findall('.*' + expected + '.*', done.stderr)[0].strip()}", flush=True)
 
 
