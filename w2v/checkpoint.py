@@ -267,7 +267,8 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
     shapes = {"inputs": (len(vocabulary), settings.vector_size), "outputs": (layer.rows, settings.vector_size)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
-    if found != {name: (shape, np.dtype(np.float32)) for name, shape in shapes.items()} or not finite(parameters.values()):
+    expected = {name: (shape, np.dtype(np.float32)) for name, shape in shapes.items()}
+    if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices {found} that do not fit, or are not finite")
     epochs = ((settings.epochs,), (settings.epochs,))
     if (arrays["losses"].shape, arrays["predictions"].shape) != epochs or not 0 <= run["position"] <= run["end"]:
