@@ -218,10 +218,10 @@ def predict(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
-    shares of the training text alone predict. A model of the text as it stands
-    is trained with --sample 0; with subsampling it expects frequent words as seldom as it has seen them. MODEL is a
-    .safetensors file that w2v train has written. The time goes with the vocabulary, and with the distinct words of
-    the text in skip-gram, with all of them in CBOW.
+    shares of the training text alone predict. A model of the text as it stands is trained with --sample 0; with
+    subsampling it expects frequent words as seldom as it has seen them. MODEL is a .safetensors file that w2v train
+    has written. The time goes with the vocabulary, and with the distinct words of the text in skip-gram, with all of
+    them in CBOW.
 
     \b
     w2v perplexity model.safetensors held-out.txt
