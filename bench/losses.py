@@ -4,7 +4,8 @@
 
 Skip-gram, 300 dimensions, window 5, min_count 5, 3 epochs, two threads, the default alpha of each loss. The last
 hundredth of the text is held out for perplexity, per context word. Time is what the processors gave to the process that
-trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the JSON file; one that is there already is not made again.
+trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the
+JSON file; one that is there already is not made again.
 """
 
 from __future__ import annotations
