@@ -149,6 +149,16 @@ def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> N
     assert_equals_reference(arguments)
 
 
+@pytest.mark.parametrize("instruction_set", SETS)
+@pytest.mark.parametrize("cbow", [False, True])
+def test_kernel_equals_reference_for_paths_of_any_length(cbow: bool, instruction_set: str) -> None:
+    """Two words are each as frequent as all the rarer ones together, so paths are of every length."""
+    arguments = run_of("hs", size=400, cbow=cbow)
+    layer = HierarchicalSoftmax.huffman(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2))
+    assert set(layer.lengths) >= set(range(4, 26))
+    assert_equals_reference(arguments | {"layer": layer}, instruction_set)
+
+
 def test_windows_reach_over_chunk_borders() -> None:
     assert_equals_reference(run_of("ns", size=2 * MOST_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_reference(run_of("nce", chunk=7))

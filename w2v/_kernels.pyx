@@ -90,6 +90,7 @@ cdef extern from * nogil:
     #define ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELAXED)
     #define HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define PREFETCH(pointer) __builtin_prefetch(pointer)
+    #define READ(pointer) ((void)*(const volatile char *)(pointer))
     #define ALIGNED(pointer) ((void *)(((uintptr_t)(pointer) + 63) & ~(uintptr_t)63))
     """
     int64_t ATOMIC_ADD(int64_t *where, int64_t what)
@@ -97,6 +98,7 @@ cdef extern from * nogil:
     void ATOMIC_WRITE(int64_t *where, int64_t what)
     uint64_t HIGH_HALF(uint64_t a, uint64_t b)
     void PREFETCH(const void *pointer)
+    void READ(const void *pointer)
     void *ALIGNED(void *pointer)
 
 cdef enum:
@@ -164,7 +166,8 @@ cdef struct Window:
     # One centre's rows, chosen ahead of the step that moves them.
     int64_t n              # context words
     int64_t m              # output rows of a group
-    int64_t groups         # steps: one for the window, or one for each context word
+    int64_t groups         # steps, of consecutive context words: one for the window, or more
+    int32_t *firsts        # groups + 1: each step's first context word
     int64_t drawn          # groups that have output rows of their own: one, or each
     int64_t cached         # first output rows of a group that are in cache anyway, or not to be fetched
     int64_t aimed          # last column with target 1 in a softmax over classes or words
@@ -236,7 +239,7 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef Loss loss
-    cdef int window, negative, shrink, pair, cbow, corrected, adaptive
+    cdef int window, negative, shrink, pair, cbow, corrected, adaptive, turns
     cdef int64_t epochs, chunk, chunks, count, most, columns, lookahead
     cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
@@ -277,6 +280,7 @@ cdef class Kernel:
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
         self.pair = per_pair and not cbow
+        self.turns = self.loss == HS and not cbow
         self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
         self.chunk = chunk
@@ -311,9 +315,9 @@ cdef class Kernel:
         cdef int64_t kept = self.chunk + 2 * (self.window + 1), row = self.inputs.shape[1] * sizeof(float)
         cdef int64_t scratch = step_scratch(n, m, self.inputs.shape[1]) * sizeof(float)
         cdef int64_t columns = self.columns * sizeof(float), words = drawn * m * sizeof(int32_t) if self.negative else 0
-        cdef int64_t window = (n + drawn * m + 1) * sizeof(float *) + 2 * words + (1 + 2 * drawn) * columns
+        cdef int64_t window = (n + drawn * m + 1) * sizeof(float *) + (n + 1) * sizeof(int32_t) + 2 * words + (1 + 2 * drawn) * columns
         cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * row
-        cdef int64_t pieces = 13 + 7 * (LOOKAHEAD + 1)
+        cdef int64_t pieces = 13 + 8 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
             1, sizeof(Worker) + 2 * sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
             + row + 2 * hot + scratch + (LOOKAHEAD + 1) * window + pieces * 64)
@@ -345,6 +349,7 @@ cdef class Kernel:
         for k in range(LOOKAHEAD + 1):
             w = &worker.windows[k]
             w.inputs = <float **>take(&at, n * sizeof(float *))
+            w.firsts = <int32_t *>take(&at, (n + 1) * sizeof(int32_t))
             w.outputs = <float **>take(&at, (drawn * m + 1) * sizeof(float *))
             w.words = <int32_t *>take(&at, words)
             w.counts = <int32_t *>take(&at, words)
@@ -513,8 +518,9 @@ cdef class Kernel:
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t before) noexcept nogil:
         """Chooses the rows of the window around kept[centre]; returns how many predictions it makes."""
         cdef int32_t *kept = worker.kept
-        cdef int64_t reach = self.window, left = centre, right = centre, k, j, group
+        cdef int64_t reach = self.window, left = centre, right = centre, first, k, j, group
         cdef int64_t width = self.inputs.shape[1]
+        cdef bint again
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = (before + worker.ordinal[centre]) / total
         w.alpha = max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
@@ -524,19 +530,26 @@ cdef class Kernel:
             left -= 1
         while right - centre < reach and kept[right + 1] != SENTENCE_END:
             right += 1
-        w.n = 0
-        w.repeats = False
-        for k in range(left, right + 1):
-            if k != centre:
-                for j in range(left, k):
-                    w.repeats |= kept[j] == kept[k] and j != centre
-                w.inputs[w.n] = &self.inputs[0, 0] + kept[k] * width
-                w.n += 1
-        if w.n == 0:
-            w.groups = 0
+        w.n = w.groups = w.repeats = 0
+        if left == right:
             return 0
-        # Steps of one input each are the definition; a window without repeats can take turns in one.
-        w.groups = w.n if self.pair or (w.repeats and self.loss == HS and not self.cbow) else 1
+        first = left
+        for k in range(left, right + 1):
+            if k == centre:
+                continue
+            again = False
+            for j in range(first, k):
+                again |= kept[j] == kept[k] and j != centre
+            # Steps of one input each are the definition of turns; one of many is the same if no word stands twice.
+            if w.n == 0 or self.pair or (again and self.turns):
+                w.firsts[w.groups] = w.n
+                w.groups += 1
+                first = k
+            else:
+                w.repeats |= again
+            w.inputs[w.n] = &self.inputs[0, 0] + kept[k] * width
+            w.n += 1
+        w.firsts[w.groups] = w.n
         w.drawn = w.groups if self.negative else 1
         w.centre = kept[centre]
         w.cached = 0
@@ -666,9 +679,13 @@ cdef class Kernel:
             w.target[step_column(j)] = 0
 
     cdef inline void fetch_path(self, const int32_t *kept, int64_t centre) noexcept nogil:
-        """Fetches what choose_path will read for the words that are the centre soon."""
+        """Fetches what choose_path will read for the words that are the centre soon.
+
+        The first node is read, for a prefetch left it to be waited for (bench/NOTES.md).
+        """
         if kept[centre + 1] >= 0:
-            PREFETCH(&self.nodes[self.starts[kept[centre + 1]]])
+            READ(&self.nodes[self.starts[kept[centre + 1]]])
+            PREFETCH(&self.nodes[self.starts[kept[centre + 1] + 1]])
             PREFETCH(&self.codes[self.starts[kept[centre + 1]]])
         if self.window > 1 and kept[centre + 2] >= 0:
             PREFETCH(&self.starts[kept[centre + 2]])
@@ -678,12 +695,12 @@ cdef class Kernel:
         cdef Step *step = &worker.step
         cdef int64_t group, drawn
         step.m, step.target, step.alpha = w.m, w.target, w.alpha
-        step.repeats = w.repeats and w.groups == 1
+        step.repeats = w.repeats
         step.spread = 1.0 / w.n if self.corrected and w.n else 1.0
         for group in range(w.groups):
             drawn = group if w.drawn > 1 else 0
-            step.n = w.n if w.groups == 1 else 1
-            step.inputs = w.inputs + group
+            step.n = w.firsts[group + 1] - w.firsts[group]
+            step.inputs = w.inputs + w.firsts[group]
             step.outputs = w.outputs + drawn * w.m
             step.offset = w.offset + drawn * self.columns
             step.weight = w.weight + drawn * self.columns if self.loss == NCE else NULL

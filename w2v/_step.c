@@ -28,10 +28,25 @@
 /* Floats in a panel of n rows: whole cache lines. */
 static int64_t step_panel(int64_t n) { return (n * PANEL + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
 
+/* The next of `left` rows in as few blocks of at most `most` as they take, all of about one size. */
+static inline int64_t share(int64_t left, int64_t most) {
+    const int64_t blocks = (left + most - 1) / most;
+    return (left + blocks - 1) / blocks;
+}
+
+/* Targets and offsets for blocks of another size, one panel for each. */
+static void place(const Step *s, int64_t block, int64_t columns, float *target, float *offset) {
+    for (int64_t j = 0, column = 0; column < columns; column++) {
+        const int used = column % PANEL < block && j < s->m;
+        target[column] = used ? s->target[step_column(j)] : 0;
+        offset[column] = used ? s->offset[step_column(j)] : NO_SCORE;
+        j += used;
+    }
+}
+
 int64_t step_scratch(int64_t n, int64_t m, int64_t width) {
-    const int64_t old_values = n * 2 * ROW_ALIGNMENT, old_pointers = n * 2;
-    const int64_t panels = (step_columns(m) + step_columns(n)) / PANEL;
-    return 2 * width + step_panel(n) * panels + old_values + old_pointers;
+    const int64_t columns = step_columns(m), panels = (columns + step_columns(n)) / PANEL, pointers = 2 * n;
+    return 2 * width + step_panel(n) * panels + 2 * columns + n * width + pointers;
 }
 
 void step_loss_start(StepLoss *loss) {
@@ -54,27 +69,23 @@ double step_loss_total(StepLoss *loss) {
 #define LANES 4
 #define NAME(x) x##_baseline
 #if defined(__aarch64__)
-#define BLOCK_INPUTS 4
-#define UNROLL 2
+#define REGISTERS 32
 #else
-#define BLOCK_INPUTS 2
-#define UNROLL 1
+#define REGISTERS 16
 #endif
 #include "_step_body.h"
 
 #if defined(__x86_64__)
 BEGIN_TARGET("avx2,fma")
 #define LANES 8
-#define BLOCK_INPUTS 2
-#define UNROLL 1
+#define REGISTERS 16
 #define NAME(x) x##_avx2
 #include "_step_body.h"
 END_TARGET
 
 BEGIN_TARGET("avx512f,avx512dq,avx512vl,avx2,fma")
 #define LANES 16
-#define BLOCK_INPUTS 4
-#define UNROLL 2
+#define REGISTERS 32
 #define NAME(x) x##_avx512
 #include "_step_body.h"
 END_TARGET

@@ -2,11 +2,21 @@
  *
  *     NAME(x)        x with the set's name appended
  *     LANES          floats in a vector register
- *     BLOCK_INPUTS   input rows whose scores are held in registers at once (× BLOCK_OUTPUTS)
- *     UNROLL         vectors of each row that one pass of the update holds in registers
+ *     REGISTERS      vector registers, 16 or 32
  *
- * With 32 registers 4 × 6 scores need 24 accumulators and 5 operands; the update of 6 outputs × 2 vectors needs
- * 12 old values, 12 new ones and 5 operands. With 16 registers the same blocks are 2 × 6 and 6 × 1. */
+ * Outputs are worked on in blocks of 6. With 32 registers 4 × 6 scores need 24 accumulators and 5 operands; the update
+ * of 6 outputs × 2 vectors needs 12 old values, 12 new ones and 5 operands. By turns nothing asks for the old ones, and
+ * blocks are of up to 8: 2 × 8 scores, 8 × 2 new values. With 16 registers they are 2 × 6 and 6 × 1, turns or not. */
+
+#if REGISTERS == 32
+#define BLOCK_INPUTS 4
+#define TURN_OUTPUTS PANEL
+#define UNROLL 2
+#else
+#define BLOCK_INPUTS 2
+#define TURN_OUTPUTS BLOCK_OUTPUTS
+#define UNROLL 1
+#endif
 
 #define ROW_LANES LEAST(LANES, PANEL) /* scores are worked on a panel's row at a time */
 #define vec NAME(vec)
@@ -67,7 +77,8 @@ static INLINE void NAME(sum_lanes)(const int I, const int J, vec *v, float *scor
     EACH(k, (I + 1) / 2) {
         const int last = LEAST(2 * k + 1, I - 1);
         const vec low = FOLD_4(fours[4 * k], fours[4 * k + 1]), high = FOLD_4(fours[2 * last], fours[2 * last + 1]);
-        AT(scores + k * LANES) = FOLD_8(low, high);
+        const union { vec both; row of[2]; } rows = {FOLD_8(low, high)};
+        EACH(i, 1 + last % 2) ROW(scores + k * LANES + i * PANEL) = rows.of[i];
     }
 #endif
 }
@@ -76,65 +87,92 @@ static INLINE void NAME(sum_lanes)(const int I, const int J, vec *v, float *scor
 static INLINE void NAME(score_block)(const int I, const int J, float *const *x, float *const *y, int64_t width,
                                      float *scores) {
     vec sums[BLOCK_INPUTS * BLOCK_OUTPUTS];
+    const float *inputs[BLOCK_INPUTS], *outputs[TURN_OUTPUTS];
+    EACH(i, I) inputs[i] = x[i];
+    EACH(j, J) outputs[j] = y[j];
     EACH(k, I * J) sums[k] = (vec){0};
     for (int64_t d = 0; d < width; d += LANES) {
         vec input[BLOCK_INPUTS];
-        EACH(i, I) input[i] = AT(x[i] + d);
+        EACH(i, I) input[i] = AT(inputs[i] + d);
         EACH(j, J) {
-            const vec output = AT(y[j] + d);
+            const vec output = AT(outputs[j] + d);
             EACH(i, I) sums[i * J + j] += input[i] * output;
         }
     }
     NAME(sum_lanes)(I, J, sums, scores);
 }
 
-/* Adds E Y to the input sums and Eᵀ X to J output rows, over U vectors of each row. `x` holds the inputs' values before
- * the step; the outputs' are those before the step or, by turns, as the inputs before have moved them. */
+#define BLOCK_CASES(macro, ...) \
+    macro(1, __VA_ARGS__) macro(2, __VA_ARGS__) macro(3, __VA_ARGS__) macro(4, __VA_ARGS__) macro(5, __VA_ARGS__) \
+    macro(6, __VA_ARGS__)
+#if REGISTERS == 32
+#define TURN_CASES(macro, ...) BLOCK_CASES(macro, __VA_ARGS__) macro(7, __VA_ARGS__) macro(8, __VA_ARGS__)
+#else
+#define TURN_CASES BLOCK_CASES
+#endif
+
+#define SCORE_CASE(J, I) \
+    case (I) * 16 + (J): NAME(score_block)(I, J, x, y, width, scores); break;
+
+static NOINLINE void NAME(score)(int64_t I, int64_t J, float *const *x, float *const *y, int64_t width, float *scores) {
+    switch (I * 16 + J) {
+        TURN_CASES(SCORE_CASE, 1)
+        TURN_CASES(SCORE_CASE, 2)
+#if BLOCK_INPUTS == 4
+        BLOCK_CASES(SCORE_CASE, 3)
+        BLOCK_CASES(SCORE_CASE, 4)
+#endif
+    }
+}
+
+/* Adds E Y to `from`, which gives `to`, and Eᵀ X to J output rows, over U vectors of each row. `x` holds the inputs'
+ * values before the step; the outputs' are those before the step or, by turns, as the inputs before have moved them. */
 static INLINE void NAME(update_block)(const int turns, const int J, const int U, int64_t n, int64_t d, float *const *x,
-                                      int64_t x_at, float *const *x_sums, float *const *y, const float *error) {
-    vec before[BLOCK_OUTPUTS * UNROLL], now[BLOCK_OUTPUTS * UNROLL];
+                                      float *const *from, float *const *to, float *const *y, const float *error) {
+    vec before[TURN_OUTPUTS * UNROLL], now[TURN_OUTPUTS * UNROLL];
     EACH(j, J) EACH(u, U) now[j * U + u] = before[j * U + u] = AT(y[j] + d + u * LANES);
     for (int64_t i = 0; i < n; i++) {
         vec input[UNROLL], sum[2][UNROLL]; /* two sums: half the wait for one multiply-add to end before the next */
-        EACH(u, U) input[u] = AT(x[i] + x_at + u * LANES);
-        EACH(u, U) sum[0][u] = x == x_sums ? input[u] : AT(x_sums[i] + d + u * LANES);
+        EACH(u, U) input[u] = AT(x[i] + d + u * LANES);
+        EACH(u, U) sum[0][u] = AT(from[i] + d + u * LANES);
         EACH(u, U) sum[1][u] = (vec){0};
         EACH(j, J) {
             const vec e = NAME(splat)(error[i * PANEL + j]);
             EACH(u, U) sum[j % 2][u] += e * (turns ? now : before)[j * U + u];
             EACH(u, U) now[j * U + u] += e * input[u];
         }
-        EACH(u, U) AT(x_sums[i] + d + u * LANES) = sum[0][u] + sum[1][u];
+        EACH(u, U) AT(to[i] + d + u * LANES) = sum[0][u] + sum[1][u];
     }
     EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = now[j * U + u];
 }
 
-#define ALL_OUTPUTS(macro, ...) \
-    macro(1, __VA_ARGS__) macro(2, __VA_ARGS__) macro(3, __VA_ARGS__) macro(4, __VA_ARGS__) macro(5, __VA_ARGS__) \
-    macro(6, __VA_ARGS__)
-
-#define SCORE_CASE(J, I) \
-    case (I) * 8 + (J): NAME(score_block)(I, J, x, y, width, scores); break;
-
-static NOINLINE void NAME(score)(int I, int J, float *const *x, float *const *y, int64_t width, float *scores) {
-    switch (I * 8 + J) {
-        ALL_OUTPUTS(SCORE_CASE, 1)
-        ALL_OUTPUTS(SCORE_CASE, 2)
-#if BLOCK_INPUTS == 4
-        ALL_OUTPUTS(SCORE_CASE, 3)
-        ALL_OUTPUTS(SCORE_CASE, 4)
-#endif
+/* The same over the whole rows, while the first `ahead` rows that are needed soon are fetched. */
+static INLINE void NAME(update)(const int turns, const int J, const Step *s, int64_t n, float *const *x,
+                                float *const *from, float *const *to, float *const *y, const float *error,
+                                int64_t ahead) {
+    float *outputs[TURN_OUTPUTS];
+    EACH(j, J) outputs[j] = y[j];
+    int64_t d = 0;
+    for (; d + UNROLL * LANES <= s->width; d += UNROLL * LANES) {
+        NAME(update_block)(turns, J, UNROLL, n, d, x, from, to, outputs, error);
+        for (int64_t line = d & -ROW_ALIGNMENT; line < d + UNROLL * LANES; line += ROW_ALIGNMENT)
+            for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
+    }
+    for (; d < s->width; d += LANES) {
+        NAME(update_block)(turns, J, 1, n, d, x, from, to, outputs, error);
+        for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + d, 0, 2);
     }
 }
 
-/* e^x for x ≤ 0, to 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r. Below −64 it stays at
- * 1.6e-28: smaller ones become denormal numbers when they are multiplied, and those are slow (bench/NOTES.md). */
+/* e^x for x ≤ 0, to |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and Taylor's polynomial for e^r, by halves, for it is
+ * waited for. Below −64 it stays at 1.6e-28: smaller ones become denormal numbers when they are multiplied, and those
+ * are slow (bench/NOTES.md). */
 static INLINE row NAME(exp)(row x) {
     x = NAME(select)(x < -64.0f, x - x - 64.0f, x);
-    const row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift, k = rounded - shift;
-    const row r = x - k * 0.693145752f - k * 1.42860677e-6f;
-    const row p = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f +
-                  r * (8.33333333e-3f + r * 1.38888889e-3f)))));
+    const row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift;
+    const row r = x - (rounded - shift) * 0.693147181f, square = r * r;
+    const row high = 0.0416666667f + r * 8.33333333e-3f + square * 1.38888889e-3f;
+    const row p = 1.0f + r + square * (0.5f + r * 0.166666667f + square * high);
     return (row)((bits)p + ((bits)rounded << 23));
 }
 
@@ -147,20 +185,20 @@ static INLINE float *NAME(score_at)(float *scores, int64_t panel, int64_t i, int
  * `gram`, where there is one, holds the products of the inputs: it adds to a row's scores what the rows before it
  * have moved the outputs by. Loss: Σ weight · log(1 + e^s) − target · s; of the logarithms there is one for a running
  * Π (1 + e^−|s|), and one for each weight but 1, which are few. */
-static INLINE void NAME(logistic)(const int weighted, const Step *s, int64_t first, int64_t end, int64_t panel,
-                                  float *scores, const float *gram) {
+static INLINE void NAME(logistic)(const int weighted, const Step *s, int64_t first, int64_t end, int64_t columns,
+                                  const float *target, const float *offset, int64_t panel, float *scores,
+                                  const float *gram) {
     StepLoss *const loss = s->loss;
     row linear = ROW(loss->linear), product = ROW(loss->product);
     int64_t factors = loss->factors;
-    const int64_t columns = step_columns(s->m);
     for (int64_t i = first; i < end; i++)
         for (int64_t column = 0; column < columns; column += ROW_LANES) {
             float *const at = scores + column / PANEL * panel + column % PANEL;
-            const row t = ROW(s->target + column);
-            row score = ROW(at + i * PANEL) - ROW(s->offset + column);
+            const row t = ROW(target + column);
+            row score = ROW(at + i * PANEL) - ROW(offset + column);
             if (gram)
                 for (int64_t k = 0; k < i; k++)
-                    score += gram[k / BLOCK_OUTPUTS * panel + i * PANEL + k % BLOCK_OUTPUTS] * ROW(at + k * PANEL);
+                    score += gram[k / TURN_OUTPUTS * panel + i * PANEL + k % TURN_OUTPUTS] * ROW(at + k * PANEL);
             const row size = (row)((bits)score & 0x7fffffff), positive = (row)((bits)score & (score > 0.0f));
             const row u = NAME(exp)(-size), one = size - size + 1.0f;
             const row weight = weighted ? ROW(s->weight + column) : one;
@@ -219,24 +257,15 @@ static NOINLINE void NAME(softmax)(const Step *s, int64_t first, int64_t end, in
         }
 }
 
-#define UPDATE_CASE(J, turns, U) \
-    case (turns) * 8 + (J): \
-        NAME(update_block)(turns, J, U, n, d, x, x_at, sums, s->outputs + j, error); break;
-
-static INLINE void NAME(update)(const Step *s, const int U, int64_t d, int64_t n, float **inputs, float **x,
-                                float **sums, const float *error) {
-    int64_t x_at = d;
-    if (x != inputs) {
-        x_at = 0;
-        for (int64_t i = 0; i < n; i++) EACH(u, U) AT(x[i] + u * LANES) = AT(inputs[i] + d + u * LANES);
-    }
-    for (int64_t j = 0; j < s->m; j += BLOCK_OUTPUTS, error += step_panel(n))
-        switch (s->turns * 8 + LEAST(s->m - j, BLOCK_OUTPUTS)) {
-            ALL_OUTPUTS(UPDATE_CASE, 0, U)
-            ALL_OUTPUTS(UPDATE_CASE, 1, U)
-        }
-    for (int64_t line = d & -ROW_ALIGNMENT; line < d + U * LANES; line += ROW_ALIGNMENT)
-        for (int64_t k = 0; k < s->ahead_count; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
+/* Scores of the rows from `first` to `end` → errors, in place. */
+static INLINE void NAME(link)(const Step *s, int64_t first, int64_t end, int64_t columns, const float *target,
+                              const float *offset, int64_t panel, float *scores, const float *gram) {
+    if (s->softmax)
+        NAME(softmax)(s, first, end, panel, scores);
+    else if (s->weight)
+        NAME(logistic)(1, s, first, end, columns, target, offset, panel, scores, gram);
+    else
+        NAME(logistic)(0, s, first, end, columns, target, offset, panel, scores, gram);
 }
 
 /* row ← mean of the inputs, change ← 0 */
@@ -257,8 +286,12 @@ static INLINE void NAME(spread)(int64_t n, float *const *inputs, int64_t width, 
     }
 }
 
+#define UPDATE_CASE(J, turns) \
+    case (turns) * 16 + (J): \
+        NAME(update)(turns, J, s, n, x, from, to, s->outputs + j, error, j ? 0 : s->ahead_count); break;
+
 void NAME(step)(const Step *s) {
-    const int64_t m = s->m, width = s->width, n = s->pooled ? 1 : s->n;
+    const int64_t m = s->m, width = s->width, n = s->pooled ? 1 : s->n, panel = step_panel(n);
     float *room = s->scratch, **inputs = s->inputs, **sums = inputs, *pooled_row, *pooled_change;
     if (s->pooled) {
         pooled_row = room;
@@ -269,42 +302,64 @@ void NAME(step)(const Step *s) {
         sums = &pooled_change;
     }
 
-    const int64_t panel = step_panel(n);
-    float *const error = room, *gram = NULL;
-    room += panel * step_columns(m) / PANEL;
-    if (s->turns && n > 1) {
-        gram = room;
-        room += panel * step_columns(n) / PANEL;
+    const int64_t block = s->turns ? share(m, TURN_OUTPUTS) : BLOCK_OUTPUTS, blocks = (m + block - 1) / block;
+    const int64_t input_block = s->turns ? 2 : share(n, BLOCK_INPUTS), columns = blocks * PANEL;
+    const float *target = s->target, *offset = s->offset;
+    float *error = room, *gram = NULL;
+    room += panel * blocks;
+    if (s->turns) {
+        place(s, block, columns, room, room + columns);
+        target = room;
+        offset = room + columns;
+        room += 2 * columns;
+        if (n > 1) {
+            gram = room;
+            room += panel * step_columns(n) / PANEL;
+        }
     }
-    for (int64_t i = 0; i < n; i += BLOCK_INPUTS) {
-        const int64_t I = LEAST(n - i, BLOCK_INPUTS);
-        for (int64_t j = 0; j < m; j += BLOCK_OUTPUTS)
-            NAME(score)(I, LEAST(m - j, BLOCK_OUTPUTS), inputs + i, s->outputs + j, width,
-                        error + j / BLOCK_OUTPUTS * panel + i * PANEL);
+    int64_t known = 0; /* rows of errors; the link is slow and, by turns, a chain: scores are multiplied meanwhile */
+    const int64_t pace = share(input_block, blocks);
+    for (int64_t i = 0; i < n; i += input_block) {
+        const int64_t I = LEAST(n - i, input_block);
+        float *scores = error + i * PANEL;
+        for (int64_t j = 0; j < m; j += block, scores += panel) {
+            NAME(score)(I, LEAST(m - j, block), inputs + i, s->outputs + j, width, scores);
+            const int64_t first = known;
+            known = LEAST(known + pace, i);
+            if (first < known) NAME(link)(s, first, known, columns, target, offset, panel, error, gram);
+        }
         if (gram)
-            for (int64_t j = 0; j < i + I - 1; j += BLOCK_OUTPUTS)
-                NAME(score)(I, LEAST(i + I - 1 - j, BLOCK_OUTPUTS), inputs + i, inputs + j, width,
-                            gram + j / BLOCK_OUTPUTS * panel + i * PANEL);
-        if (s->softmax)
-            NAME(softmax)(s, i, i + I, panel, error);
-        else if (s->weight)
-            NAME(logistic)(1, s, i, i + I, panel, error, gram);
-        else
-            NAME(logistic)(0, s, i, i + I, panel, error, gram);
+            for (int64_t j = 0; j < i + I - 1; j += TURN_OUTPUTS)
+                NAME(score)(I, LEAST(i + I - 1 - j, TURN_OUTPUTS), inputs + i, inputs + j, width,
+                            gram + j / TURN_OUTPUTS * panel + i * PANEL);
     }
+    NAME(link)(s, known, n, columns, target, offset, panel, error, gram);
     if (s->probe) return;
 
-    float **x = inputs;
-    if (!s->pooled && (m > BLOCK_OUTPUTS || s->repeats)) { /* an input changes before it is last read: copy it */
-        x = (float **)(room + n * UNROLL * LANES);
-        for (int64_t i = 0; i < n; i++) x[i] = room + i * UNROLL * LANES;
+    /* Where an input is read again after it has moved, its old value or its new one stands in scratch meanwhile. */
+    float **x = inputs, **held = NULL;
+    if (!s->pooled && (s->repeats || m > block)) {
+        float **const rows = (float **)(room + n * width);
+        for (int64_t i = 0; i < n; i++) rows[i] = room + i * width;
+        if (s->repeats) {
+            for (int64_t i = 0; i < n; i++) memcpy(rows[i], inputs[i], width * sizeof(float));
+            x = rows;
+        } else
+            held = rows;
     }
-    int64_t d = 0;
-    for (; d + UNROLL * LANES <= width; d += UNROLL * LANES) NAME(update)(s, UNROLL, d, n, inputs, x, sums, error);
-    for (; d < width; d += LANES) NAME(update)(s, 1, d, n, inputs, x, sums, error);
+    const int turns = s->turns || n == 1; /* the first turn is like any other */
+    for (int64_t j = 0; j < m; j += block, error += panel) {
+        float **const from = held && j ? held : sums, **const to = held && j + block < m ? held : sums;
+        switch (turns * 16 + LEAST(m - j, block)) {
+            BLOCK_CASES(UPDATE_CASE, 0)
+            TURN_CASES(UPDATE_CASE, 1)
+        }
+    }
     if (s->pooled) NAME(spread)(s->n, s->inputs, width, s->spread, pooled_change);
 }
 
+#undef REGISTERS
+#undef TURN_OUTPUTS
 #undef ROW_LANES
 #undef vec
 #undef lanes
@@ -321,6 +376,7 @@ void NAME(step)(const Step *s) {
 #undef FOLD_2
 #undef FOLD_4
 #undef FOLD_8
-#undef ALL_OUTPUTS
+#undef BLOCK_CASES
+#undef TURN_CASES
 #undef SCORE_CASE
 #undef UPDATE_CASE
