@@ -315,7 +315,8 @@ cdef class Kernel:
         cdef int64_t kept = self.chunk + 2 * (self.window + 1), row = self.inputs.shape[1] * sizeof(float)
         cdef int64_t scratch = step_scratch(n, m, self.inputs.shape[1]) * sizeof(float)
         cdef int64_t columns = self.columns * sizeof(float), words = drawn * m * sizeof(int32_t) if self.negative else 0
-        cdef int64_t window = (n + drawn * m + 1) * sizeof(float *) + (n + 1) * sizeof(int32_t) + 2 * words + (1 + 2 * drawn) * columns
+        cdef int64_t pointers = (n + drawn * m + 1) * sizeof(float *), firsts = (n + 1) * sizeof(int32_t)
+        cdef int64_t window = pointers + firsts + 2 * words + (1 + 2 * drawn) * columns
         cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * row
         cdef int64_t pieces = 13 + 8 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
