@@ -74,7 +74,7 @@ def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "corpus.txt").symlink_to(sample)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
-    assert [language for language, _ in blocks] == ["sh", "sh", "sh", "python"]
+    assert [language for language, _ in blocks] == ["sh", "sh", "sh", "sh", "python"]
     for language, block in blocks:
         program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
         done = subprocess.run([*program, block], capture_output=True, text=True, env=os.environ | {"PATH": path})

@@ -563,7 +563,7 @@ def test_wrong_use(
         ("tree few", "no word occurs 5 times"),
         ("tree foreign --text --min-count 1 --word unheard", "not in the vocabulary: 'unheard'"),
         ("tree one --min-count 1", "one word, 'word'"),
-        ("tree {corpus} --tree missing", "cannot read the tree missing"),
+        ("tree {corpus} --tree missing", "cannot read missing"),
         ("perplexity missing {corpus}", "missing"),
         ("perplexity few {corpus}", "few"),
         ("perplexity {model} missing", "'missing' does not exist"),
