@@ -21,7 +21,7 @@ def mean_step(layer: OutputLayer, inputs: np.ndarray, outputs: np.ndarray, draws
     random = reference.Random(5, negative)
     inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
     for _ in range(draws):
-        choice = reference.choose(layer, random, CENTRE, inputs, outputs)
+        choice = reference.choose(layer, random, CENTRE, 1)
         moved = reference.step(inputs, outputs[choice.rows], choice, 1.0)
         inputs_change += moved[0] / draws
         np.add.at(outputs_change, choice.rows, moved[1] / draws)

@@ -115,24 +115,25 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
     ahead = layer.negative if isinstance(layer, NegativeSampling) else 0
     random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), ahead)
     found: Drawn = []
+    blocks = 1
     for centre, context in windows():
+        least = np.inf
         groups = [context] if cbow or not per_pair else [[word] for word in context]
         for group in groups:
             rows = matrices[0][group].mean(axis=0, keepdims=True) if cbow else matrices[0][group]
             drawn: dict[int, int] = {}
             if isinstance(layer, NegativeSampling):
                 drawn = {centre: 0}
-                reference.choose_words(layer, random, drawn)
-                for more in (1, 2, 4, 8) if layer.adaptive else ():
-                    choice = reference.sampled(layer, drawn)
-                    if reference.effective(rows @ matrices[1][choice.rows].T - choice.offset) >= layer.negative / 2:
-                        break
-                    for _ in range(more):
-                        reference.choose_words(layer, random, drawn)
+                for _ in range(blocks):
+                    reference.choose_words(layer, random, drawn)
+                choice = reference.sampled(layer, drawn)
+                if layer.adaptive:
+                    least = min(least, reference.effective(rows @ matrices[1][choice.rows].T - choice.offset))
                 if not drawn[centre]:
                     del drawn[centre]
             inputs = [group] if cbow else [[word] for word in group]
             found += [(centre, np.array(words), drawn) for words in inputs]
+        blocks = reference.adapted(blocks, least, 4) if np.isfinite(least) else blocks
     return found
 
 

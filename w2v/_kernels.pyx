@@ -41,7 +41,7 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
           The position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
-from libc.math cimport exp, log, log1p
+from libc.math cimport INFINITY, exp, log, log1p
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -65,7 +65,6 @@ cdef extern from "_step.h" nogil:
         const float *offset
         const float *weight
         int64_t softmax
-        int probe
         int repeats
         int turns
         int pooled
@@ -193,7 +192,7 @@ cdef struct Worker:
     Window windows[LOOKAHEAD + 1]
     Step step
     StepLoss *loss
-    StepLoss *probe        # what a step that only looks finds
+    int64_t blocks         # times K words drawn for a prediction
     float *blank           # a row of zeros, for columns without an output row amid others
     float *copies          # of the output rows from first_hot on
     float *originals       # what they were when they were copied
@@ -318,9 +317,9 @@ cdef class Kernel:
         cdef int64_t pointers = (n + drawn * m + 1) * sizeof(float *), firsts = (n + 1) * sizeof(int32_t)
         cdef int64_t window = pointers + firsts + 2 * words + (1 + 2 * drawn) * columns
         cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * row
-        cdef int64_t pieces = 13 + 8 * (LOOKAHEAD + 1)
+        cdef int64_t pieces = 12 + 8 * (LOOKAHEAD + 1)
         cdef char *memory = <char *>calloc(
-            1, sizeof(Worker) + 2 * sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
+            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
             + row + 2 * hot + scratch + (LOOKAHEAD + 1) * window + pieces * 64)
         if memory == NULL:
             raise MemoryError
@@ -330,7 +329,6 @@ cdef class Kernel:
         cdef int64_t k, j
         worker.memory = memory
         worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
-        worker.probe = <StepLoss *>take(&at, sizeof(StepLoss))
         step_loss_start(worker.loss)
         worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
         worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
@@ -432,6 +430,7 @@ cdef class Kernel:
         cdef Window *window
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
+        worker.blocks = 1
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         self.copy_hot(worker)
@@ -555,9 +554,12 @@ cdef class Kernel:
         w.centre = kept[centre]
         w.cached = 0
         if self.negative:
-            w.m = self.most
-            for group in range(0 if self.adaptive else w.groups):
-                self.choose_words(worker, w, group, 1)
+            w.m = worker.blocks * self.negative + 1
+            for group in range(w.groups):
+                for k in range(worker.blocks):
+                    self.choose_words(worker, w, group, k * self.negative)
+                if self.loss != NS:
+                    self.set_offsets(w, group, worker.blocks)
         elif self.loss == HS:
             self.choose_path(worker, w)
             self.fetch_path(kept, centre)
@@ -568,7 +570,7 @@ cdef class Kernel:
             w.cached = w.m
         # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
         k = kept[centre + self.window]
-        w.outputs[w.drawn * w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
+        w.outputs[(w.drawn - 1) * self.most + w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
         return 1 if self.cbow else w.n
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
@@ -578,17 +580,16 @@ cdef class Kernel:
             worker.drawn[j] = draw(worker)
             PREFETCH(&self.cells[HIGH_HALF(worker.drawn[j], self.cells.shape[0]), 0])
 
-    cdef void choose_words(self, Worker *worker, Window *w, int64_t group, int64_t block) noexcept nogil:
-        """The centre word and, block by block, K others, drawn by the alias table.
+    cdef void choose_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
+        """The centre word and, after the `first` that are there already, K others, drawn by the alias table.
 
         Negative sampling draws again what it has; the other losses count it, for each draw has its part in them.
         """
-        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1]
-        cdef int64_t first = (block - 1) * self.negative, j, k, tries
+        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1], j, k, tries
         cdef int32_t word
-        cdef float **outputs = w.outputs + group * w.m
-        cdef int32_t *words = w.words + group * w.m
-        cdef int32_t *counts = w.counts + group * w.m
+        cdef float **outputs = w.outputs + group * self.most
+        cdef int32_t *words = w.words + group * self.most
+        cdef int32_t *counts = w.counts + group * self.most
         cdef bint taken
         words[0] = w.centre
         outputs[0] = &self.outputs[0, 0] + w.centre * width
@@ -614,8 +615,6 @@ cdef class Kernel:
             counts[j] = 1
             outputs[j] = &self.outputs[0, 0] + word * width if word >= 0 else worker.blank
         self.draw_negatives(worker)
-        if self.loss != NS:
-            self.set_offsets(w, group, block)
 
     cdef void set_offsets(self, Window *w, int64_t group, int64_t blocks) noexcept nogil:
         """Offset and weight of the centre word and the words drawn."""
@@ -628,8 +627,8 @@ cdef class Kernel:
             scale = log(blocks) - log1p(-min(exp(self.offsets[w.centre]) / self.negative, 0.9999999))
         for j in range(blocks * self.negative + 1):
             column = step_column(j)
-            word = w.words[group * w.m + j]
-            weight[column] = w.counts[group * w.m + j] + (j == 0)
+            word = w.words[group * self.most + j]
+            weight[column] = w.counts[group * self.most + j] + (j == 0)
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
             if self.loss == SAMPLED and j == 0:
                 offset[column] = 0
@@ -702,33 +701,27 @@ cdef class Kernel:
             drawn = group if w.drawn > 1 else 0
             step.n = w.firsts[group + 1] - w.firsts[group]
             step.inputs = w.inputs + w.firsts[group]
-            step.outputs = w.outputs + drawn * w.m
+            step.outputs = w.outputs + drawn * self.most
             step.offset = w.offset + drawn * self.columns
             step.weight = w.weight + drawn * self.columns if self.loss == NCE else NULL
             step.ahead_count = 0
             if ahead != NULL and ahead.groups and group < ahead.drawn:
-                step.ahead = ahead.outputs + group * ahead.m + ahead.cached
+                step.ahead = ahead.outputs + group * self.most + ahead.cached
                 step.ahead_count = ahead.m - ahead.cached + (group + 1 == ahead.drawn)
-            if self.adaptive:
-                self.choose_enough(worker, w, group)
             self.step(step)
+        if self.adaptive and w.groups:
+            self.adapt(worker)
 
-    cdef void choose_enough(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
-        """Draws K words and, until the effective number of samples is half of K for every input row, as many again."""
-        cdef Step *step = &worker.step
-        cdef int64_t blocks = 1, block
-        self.choose_words(worker, w, group, 1)
-        step.loss, step.probe, step.m = worker.probe, True, self.negative + 1
-        while blocks < MOST_BLOCKS:
-            step_loss_start(worker.probe)
-            self.step(step)
-            if not worker.probe.effective < 0.5 * self.negative:
-                break
-            for block in range(blocks):
-                self.choose_words(worker, w, group, blocks + block + 1)
-            blocks *= 2
-            step.m = blocks * self.negative + 1
-        step.loss, step.probe = worker.loss, False
+    cdef void adapt(self, Worker *worker) noexcept nogil:
+        """Doubles the words to draw while the window's effective number of samples is below K / 2; halves it above K.
+
+        What is drawn must not be chosen by what it is, so the window's own sample stays as it was.
+        """
+        if worker.loss.effective < 0.5 * self.negative:
+            worker.blocks = min(2 * worker.blocks, MOST_BLOCKS)
+        elif worker.loss.effective > self.negative:
+            worker.blocks = max(worker.blocks // 2, 1)
+        worker.loss.effective = INFINITY
 
 
 cdef inline char *take(char **at, int64_t size) noexcept nogil:

@@ -40,7 +40,6 @@ typedef struct {
     const float *offset;  /* by column, aligned to a cache line */
     const float *weight;  /* by column, how often each counts as noise: target − weight · logistic; NULL: once */
     int64_t softmax;      /* columns before this one are a softmax, and those from it on another; 0: logistic */
-    int probe;            /* whether to end when the errors and the loss are known, and move nothing */
     int repeats;          /* whether an input row stands twice; each time is an input of its own */
     int turns;            /* whether each input row meets the outputs as the rows before it have moved them */
     int pooled;           /* X is one row, the mean of the n rows ... */

@@ -334,7 +334,6 @@ void NAME(step)(const Step *s) {
                             gram + j / TURN_OUTPUTS * panel + i * PANEL);
     }
     NAME(link)(s, known, n, columns, target, offset, panel, error, gram);
-    if (s->probe) return;
 
     /* Where an input is read again after it has moved, its old value or its new one stands in scratch meanwhile. */
     float **x = inputs, **held = NULL;

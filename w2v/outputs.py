@@ -45,8 +45,9 @@ class NegativeSampling:
         cells: uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
             threshold, and the alias otherwise.
         offsets: float32 (V,), what is taken off the score of a drawn word: 0, log(K q V) or log(K q).
-        adaptive: whether "sampled" draws as many again, up to 16 K, while the effective number of the samples of a
-            context word, (Σr)² / Σr² with r the ratios of importance, is below K / 2 (Bengio & Senécal 2008).
+        adaptive: whether "sampled" draws more, up to 16 K, after windows in which the effective number of samples of
+            some context word, (Σr)² / Σr² with r the ratios of importance, was below K / 2 (Bengio & Senécal 2008).
+            They ask the sample itself; that dilutes heavy words just when they are drawn, and learnt worse.
     """
 
     negative: int

@@ -124,21 +124,20 @@ def effective(scores: Matrix) -> float:
     return float((ratios.sum(axis=1) ** 2 / (ratios**2).sum(axis=1)).min())
 
 
-def choose(layer: OutputLayer, random: Random, centre: int, inputs: Matrix, outputs: Matrix) -> Choice:
-    """The output rows that predict a centre word from inputs (n, D)."""
+def adapted(blocks: int, effective: float, negative: int) -> int:
+    """Times K words to draw for a window, from those of the window before and their effective number."""
+    if effective < negative / 2:
+        return min(2 * blocks, ADAPTIVE_BLOCKS)
+    return max(blocks // 2, 1) if effective > negative else blocks
+
+
+def choose(layer: OutputLayer, random: Random, centre: int, blocks: int) -> Choice:
+    """The output rows that predict a centre word; of words that are drawn, `blocks` times K."""
     if isinstance(layer, NegativeSampling):
         counts = {centre: 0}
-        choose_words(layer, random, counts)
-        choice = sampled(layer, counts)
-        blocks = 1 if layer.adaptive else ADAPTIVE_BLOCKS
-        while blocks < ADAPTIVE_BLOCKS:
-            if effective(inputs @ outputs[choice.rows].T - choice.offset) >= layer.negative / 2:
-                break
-            for _ in range(blocks):
-                choose_words(layer, random, counts)
-            blocks *= 2
-            choice = sampled(layer, counts)
-        return choice
+        for _ in range(blocks):
+            choose_words(layer, random, counts)
+        return sampled(layer, counts)
     if isinstance(layer, ClassSoftmax):
         own = int(layer.class_of[centre])
         words = range(layer.starts[own], layer.starts[own + 1])
@@ -192,12 +191,12 @@ def train(
     for epoch in range(epochs):
         kept, _ = collect(ids, words, keep, key_of(seed, epoch, SUBSAMPLING))
         negative = layer.negative if isinstance(layer, NegativeSampling) else 0
-        random, current = Random(0, 0), -1
+        random, current, blocks = Random(0, 0), -1, 1
         loss, predictions = 0.0, 0
         for index, (position, centre, known) in enumerate(kept):
             if position // chunk != current:
                 current = position // chunk
-                random = Random(hash_of(key_of(seed, epoch, WINDOWS), current), negative)
+                random, blocks = Random(hash_of(key_of(seed, epoch, WINDOWS), current), negative), 1
             if centre < 0:
                 continue
             progress = (epoch * tokens + known) / (epochs * tokens)
@@ -211,13 +210,16 @@ def train(
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:
                 continue
-            by_turns = per_pair or layer.loss == "hs"
+            by_turns, least = per_pair or layer.loss == "hs", np.inf
             for group in [[word] for word in context] if by_turns and not cbow else [context]:
                 rows = inputs[group].mean(axis=0, keepdims=True) if cbow else inputs[group]
-                choice = choose(layer, random, centre, rows, outputs)
+                choice = choose(layer, random, centre, blocks)
+                if isinstance(layer, NegativeSampling) and layer.adaptive:
+                    least = min(least, effective(rows @ outputs[choice.rows].T - choice.offset))
                 change, outputs_change, moved = step(rows, outputs[choice.rows], choice, rate)
                 np.add.at(inputs, group, change / (len(group) if cbow and corrected else 1))
                 outputs[choice.rows] += outputs_change
                 loss, predictions = loss + moved, predictions + len(rows)
+            blocks = adapted(blocks, least, negative) if np.isfinite(least) else blocks
         means.append(loss / predictions if predictions else float("nan"))
     return means
