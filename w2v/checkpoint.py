@@ -172,6 +172,13 @@ class Checkpoints:
         self._writer.start()
 
     def _write(self, state: State, parameters: Arrays) -> None:
+        try:
+            self._try_to_write(state, parameters)
+        except (OSError, W2VError, MemoryError) as error:
+            kept = f"; {self._mine[-1]} stays" if self._mine else ""
+            log.warning("%s: no checkpoint this time%s", str(error) or "there is not enough memory", kept)
+
+    def _try_to_write(self, state: State, parameters: Arrays) -> None:
         if not (np.isfinite(state.losses).all() and finite(parameters.values())):
             self.diverged = True  # the last good one stays
             return
@@ -187,14 +194,9 @@ class Checkpoints:
         )  # may be longer than a header is allowed to be
         metadata = {"settings": json.dumps(state.settings.as_dict())}
         path = self.folder / NAME.format(self._next)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            metadata["checksum"] = checksum(arrays, metadata["settings"])
-            native.write_native(path, arrays, metadata, replace=False)
-        except (OSError, W2VError) as error:
-            kept = f"; {self._mine[-1]} stays" if self._mine else ""
-            log.warning("%s: no checkpoint this time%s", error, kept)
-            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        metadata["checksum"] = checksum(arrays, metadata["settings"])
+        native.write_native(path, arrays, metadata, replace=False)
         self._next += 1
         self._mine = [*self._mine, path][-KEPT:]
         for old in files(self.folder):

@@ -220,7 +220,7 @@ def _read_rows(
 
 def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
     if lengths[row] < 0:
-        lines = (line for line in data.tobytes().split(b"\n") if line.strip())
+        lines = (line for line in data.tobytes().split(b"\n") if line.strip(b" \t\r"))
         line = next(islice(lines, row, None)).decode(errors="replace")
         return f"is not a word and {layout.columns} numbers: {line[:60]!r}"
     end = int(lengths.sum())

@@ -96,7 +96,8 @@ class IdStore:
         pieces = range(0, len(self.ids), size)
         known = np.zeros(len(pieces) + 1, np.int64)
         for piece, start in enumerate(pieces, 1):
-            known[piece] = np.count_nonzero(remap[self.ids[start : start + size]] >= 0)
+            words = remap.take(self.ids[start : start + size])  # where memory is short, remap[...] is not safe
+            known[piece] = np.count_nonzero(words >= 0)
             if piece % 64 == 0:
                 self.release()
         return np.cumsum(known)

@@ -1,8 +1,8 @@
 /* Preloaded, this makes one of a program's calls to the system fail, or ends the program there.
  *
  * Counted are the calls below on files in one folder, from the moment that arm() is called. What happens at call number
- * `at`: with action FAIL it fails with `error`; from FAIL_FROM on, so do all that follow, as on a full disk; KILL_BEFORE
- * and KILL_AFTER end the process as kill -9 does, before or after the system has done the work.
+ * `at`: with action FAIL it fails with `error`; with FAIL_FROM so do all from there that write, as on a full disk;
+ * KILL_BEFORE and KILL_AFTER end the process as kill -9 does, before or after the system has done the work.
  *
  * allocations: after limit_allocations(n, size) the n-th request for `size` bytes or more, and each later one, gets none. */
 
@@ -55,12 +55,17 @@ static int concerns(int fd) {
     return within(path);
 }
 
+static int writes(const char *name) {
+    return strcmp(name, "read") && strcmp(name, "close") && strcmp(name, "unlink") && strcmp(name, "open") &&
+           strncmp(name, "lseek", 5) && strncmp(name, "mmap", 4);
+}
+
 /* Whether this call, which concerns us, is to fail; ends the process where it is to end before the call. */
 static int fails(const char *name, long *mine) {
     *mine = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     if (log_file >= 0) dprintf(log_file, "%s\n", name);
     if (*mine == at && action == KILL_BEFORE) kill(getpid(), SIGKILL);
-    if ((*mine == at && action == FAIL) || (at && *mine >= at && action == FAIL_FROM)) {
+    if ((*mine == at && action == FAIL) || (at && *mine >= at && action == FAIL_FROM && writes(name))) {
         errno = error;
         return 1;
     }
@@ -122,11 +127,11 @@ int close(int fd) {
         long mine;                                                                       \
         va_list more;                                                                    \
         va_start(more, flags);                                                           \
-        if (flags & (O_CREAT | O_TMPFILE)) mode = va_arg(more, mode_t);                  \
+        if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) mode = va_arg(more, mode_t);                  \
         va_end(more);                                                                    \
         if (!original) original = (int(*) parameters)dlsym(RTLD_NEXT, #name);            \
         if (!concerns_path(path)) return original arguments;                             \
-        if (fails("open", &mine)) return -1;                                             \
+        if (fails((flags & O_ACCMODE) == O_RDONLY ? "open" : "create", &mine)) return -1;                                             \
         const int result = original arguments;                                           \
         after(mine);                                                                     \
         return result;                                                                   \
