@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import resource
 import shlex
 import statistics
 import subprocess
@@ -206,6 +207,14 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
     return done.stdout, wall
 
 
+def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What `work` returns, and the seconds that the processors gave to the processes that it waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return result, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 class Runs:
     """Runs of a comparison, kept in a JSON file: one that is there already is not made again."""
 
@@ -216,15 +225,17 @@ class Runs:
             self.document |= json.loads(path.read_text())
         self.document["commands"] = list(dict.fromkeys([*self.document["commands"], command_line()]))
 
-    def make(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> None:
+    def make(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The figures of the run that `key` names, by `work` where they are not there yet."""
-        if any(
-            {name: value for name, value in run.items() if name != "figures"} == key for run in self.document["runs"]
-        ):
-            return
-        self.document["runs"].append({**key, "figures": work()})
+        runs: list[dict[str, Any]] = self.document["runs"]
+        for run in runs:
+            if {name: value for name, value in run.items() if name != "figures"} == key:
+                return dict(run["figures"])
+        figures = work()
+        runs.append({**key, "figures": figures})
         self._path.write_text(json.dumps(self.document, indent=2) + "\n")
-        print(*(f"{name} {value}" for name, value in key.items() if value != ""), self.document["runs"][-1]["figures"])
+        print(*(f"{name} {value}" for name, value in key.items() if value != ""), figures, flush=True)
+        return figures
 
 
 def grouped(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import resource
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, Runs, commands_markdown, grouped, mean_and_half, run, table, w2v_command
+from common import W2V, Runs, commands_markdown, grouped, mean_and_half, processor_seconds, run, table, w2v_command
 
 from w2v.settings import Settings
 
@@ -53,10 +52,7 @@ COLUMNS = ("processor seconds", "syntactic", "semantic", "total", "perplexity")
 
 def measure(command: list[str], model: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
     """One run's figures: seconds of its processors, accuracies in percent, perplexity."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(command)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    _, seconds = processor_seconds(lambda: run(command))
     analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
     perplexity = json.loads(run([*W2V, "perplexity", model, held_out, "--json"])[0])
     shares = {"syntactic": analogy["syntactic"], "semantic": analogy["semantic"], "total": analogy["accuracy"]}

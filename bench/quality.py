@@ -27,6 +27,7 @@ from common import (
     commands_markdown,
     grouped,
     mean_and_half,
+    processor_seconds,
     run,
     split_lines,
     table,
@@ -48,13 +49,14 @@ GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs ov
 
 def measure(command: list[str], model: Path, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
     """One run's figures: accuracies in percent, Spearman's correlations × 100, seconds, megabytes."""
-    printed, wall = run(command)
+    (printed, wall), processors = processor_seconds(lambda: run(command))
     analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
     scores = {"semantic": analogy["semantic"], "syntactic": analogy["syntactic"], "total": analogy["accuracy"]}
     for path in pairs:
         scores[path.stem] = json.loads(run([*W2V, "similarity", model, path, "--json"])[0])["spearman"]
     figures = {name: None if value is None else round(100 * value, 3) for name, value in scores.items()}
-    return figures | {"seconds": round(wall, 2), "peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
+    times = {"seconds": round(wall, 2), "processor seconds": round(processors, 2)}
+    return figures | times | {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
 
 
 def quality_markdown(document: dict[str, Any]) -> str:
