@@ -26,9 +26,9 @@ ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("skipgram", "sampled"): 0.025,
     ("cbow", "sampled"): 0.05,
     ("skipgram", "class"): 0.05,
-    ("cbow", "class"): 0.05,
+    ("cbow", "class"): 0.1,
     ("skipgram", "softmax"): 0.05,
-    ("cbow", "softmax"): 0.05,
+    ("cbow", "softmax"): 0.1,
 }
 CORRECTED = 2  # times as much measured best with the corrected one
 
