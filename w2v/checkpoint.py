@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from w2v import _formats, native
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
-from w2v.outputs import OutputLayer, output_layer
+from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.threads import Thread
 from w2v.vocab import Vocabulary
@@ -70,7 +70,7 @@ class State:
 
     settings: Settings
     vocabulary: Vocabulary
-    layer: OutputLayer
+    layer: Layer
     parameters: Mapping[str, NDArray[np.float32]]
     position: int
     end: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 from w2v import formats
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
-from w2v.outputs import OutputLayer, output_layer
+from w2v.objectives.base import Objective
+from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors
 from w2v.vocab import Vocabulary
 from w2v.words import Words
+
+PARAMETER = "parameter."  # before the names of parameters, in a file
 
 
 @dataclass
@@ -28,7 +32,8 @@ class Model:
     Attributes:
         settings, vocabulary: what the model was made with.
         inputs: float32 (V, D), the word vectors. outputs: float32 (R, D), the output layer's rows.
-        layer: which of them predict a word.
+        layer: which of them predict a word; or the objective.
+        parameters: float32 matrices by name, what an objective has learnt beside these.
         figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
             max_types), cache_reused.
@@ -38,13 +43,20 @@ class Model:
     vocabulary: Vocabulary
     inputs: NDArray[np.float32]
     outputs: NDArray[np.float32]
-    layer: OutputLayer
+    layer: Layer
     figures: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word."""
         return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+
+    @property
+    def learnt(self) -> dict[str, NDArray[Any]]:
+        """Outputs and parameters, by the names that they have in a file."""
+        outputs = {"outputs": self.outputs} if len(self.outputs) else {}
+        return outputs | {PARAMETER + name: array for name, array in self.parameters.items()}
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -53,8 +65,12 @@ class Model:
         Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
         """
         stored = formats.read(path, mmap and Path(path).suffix == ".safetensors")
-        outputs = stored.tensors.pop("outputs", None)
-        if outputs is None or stored.counts is None or "settings" not in stored.metadata:
+        learnt = {
+            name.removeprefix(PARAMETER): stored.tensors.pop(name)
+            for name in list(stored.tensors)
+            if name == "outputs" or name.startswith(PARAMETER)
+        }
+        if not learnt or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(
                 f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
             )
@@ -67,9 +83,12 @@ class Model:
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         layer = output_layer(settings, vocabulary, stored.tensors)
-        if outputs.dtype != np.float32 or outputs.shape != (layer.rows, stored.vectors.shape[1]):
-            raise W2VError(f"{path}: damaged: its output matrix has shape {outputs.shape} and type {outputs.dtype}")
-        return cls(settings, vocabulary, stored.vectors, outputs, layer, figures)
+        for name, shape in shapes(layer, stored.vectors.shape[1]).items():
+            array = learnt.get(name, np.empty(0))
+            if array.dtype != np.float32 or array.shape != shape:
+                what = "output matrix" if name == "outputs" else f"parameter {name}"
+                raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
+        return cls(settings, vocabulary, layer=layer, figures=figures, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
@@ -83,8 +102,23 @@ class Model:
                 Words.of(self.vocabulary.words),
                 self.inputs,
                 self.vocabulary.counts,
-                {"outputs": self.outputs} | self.layer.tensors,
+                self.learnt | self.layer.tensors,
                 {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
             ),
             replace,
         )
+
+
+def split(learnt: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
+    """Matrices by name, as arguments of Model: an objective may have no "outputs"."""
+    inputs = learnt["inputs"]
+    outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
+    others = {name: array for name, array in learnt.items() if name not in ("inputs", "outputs")}
+    return {"inputs": inputs, "outputs": outputs, "parameters": others}
+
+
+def shapes(layer: Layer, size: int) -> dict[str, tuple[int, ...]]:
+    """The shapes that a layer's matrices must have, without padding."""
+    if isinstance(layer, Objective):
+        return {name: array.shape for name, array in layer.stored(layer.new_parameters()).items()}
+    return {"outputs": (layer.rows, size)}

@@ -21,6 +21,8 @@ HELP = {
     "model": "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
     "loss": "Negative sampling (ns), hierarchical softmax (hs), noise-contrastive estimation (nce), sampled, "
     "class-based (class) or full softmax.",
+    "objective": "In place of a loss, module:Name of one's own: see docs/objectives.md.",
+    "kernel": "The compiled kernel, or Numba's, which takes objectives.",
     "vector_size": "Dimensions of a vector.",
     "window": "Context words on either side, at most.",
     "shrink_windows": "Draw each window's reach from 1 to --window, or always use all of it.",
@@ -54,6 +56,7 @@ NAMES = {
 }
 COMPUTED = {"alpha": "the best measured for model and loss", "min_alpha": "alpha / 10,000"}
 COMPUTED |= {"workers": "one for each processor", "max_vocab": "all", "tree_vectors": "none"}
+COMPUTED |= {"objective": "none"}
 COMPUTED |= {"classes": "the square root of the number of words"}
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 DRAWS = "ns", "nce", "sampled"

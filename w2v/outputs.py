@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,15 +192,23 @@ class FullSoftmax:
         return {}
 
 
+if TYPE_CHECKING:
+    from w2v.objectives.base import Objective
+
 OutputLayer = NegativeSampling | HierarchicalSoftmax | ClassSoftmax | FullSoftmax
+Layer = Union[OutputLayer, "Objective"]
 
 
-def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, NDArray[Any]]) -> OutputLayer:
-    """The output layer that the settings ask for, from the `tensors` that one of its kind has given, if they are there.
+def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, NDArray[Any]]) -> Layer:
+    """The output layer or objective that the settings ask for, from the `tensors` of one of its kind, if any.
 
     Raises SettingsError for settings that do not go with the vocabulary, W2VError for a tree that cannot be used.
     """
     counts, size, loss = vocabulary.counts, len(vocabulary), settings.loss
+    if loss == "objective":
+        from w2v import objectives
+
+        return objectives.known(str(settings.objective)).prepared(vocabulary, settings)
     if loss == "hs":
         if "tree_parents" in tensors:
             return HierarchicalSoftmax.from_tensors(tensors, size)

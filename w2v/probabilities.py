@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v import _outputs
 from w2v.model import Model
+from w2v.objectives.base import Objective, log_softmax
 from w2v.outputs import ClassSoftmax
 from w2v.settings import LossName
 from w2v.tree import HierarchicalSoftmax
@@ -25,14 +26,9 @@ def log_probabilities(model: Model, rows: Matrix) -> Matrix:
     log p and a constant, and those of negative sampling log p / q and a constant (Levy & Goldberg 2014): with the
     noise distribution q put back, they are normalised over the vocabulary.
     """
+    if isinstance(model.layer, Objective):
+        return model.layer.log_probabilities({"outputs": model.outputs} | model.parameters, rows)
     return DISTRIBUTIONS[model.layer.loss](model, rows)
-
-
-def log_softmax(scores: Matrix) -> Matrix:
-    """Of each row, in place."""
-    scores -= scores.max(axis=1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    return scores
 
 
 def _of_scores(model: Model, rows: Matrix) -> Matrix:

@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 from w2v.errors import SettingsError
 
 ModelName = Literal["skipgram", "cbow"]
-LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax"]
+LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax", "objective"]
+KernelName = Literal["cython", "numba"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
@@ -29,7 +30,10 @@ ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("cbow", "class"): 0.1,
     ("skipgram", "softmax"): 0.05,
     ("cbow", "softmax"): 0.1,
+    ("skipgram", "objective"): 0.05,
+    ("cbow", "objective"): 0.05,
 }
+COMPILED = ("objective",)  # losses that the Numba kernel has alone
 CORRECTED = 2  # times as much measured best with the corrected one
 
 
@@ -40,7 +44,9 @@ class Settings:
     Attributes:
         model: "skipgram" predicts the centre word from each context word, "cbow" from their mean.
         loss: "ns" negative sampling, "hs" hierarchical softmax, "nce" noise-contrastive estimation, "sampled"
-            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py.
+            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py. "objective": that of `objective`.
+        objective: in place of a loss, module:Name of an Objective: see docs/objectives.md.
+        kernel: "cython", or "numba", which gives the same and takes objectives.
         vector_size: dimensions of a vector.
         window: context words on either side, at most.
         shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
@@ -67,6 +73,8 @@ class Settings:
 
     model: ModelName = "skipgram"
     loss: LossName = "ns"
+    objective: str | None = None
+    kernel: KernelName = "cython"
     vector_size: int = 100
     window: int = 5
     shrink_windows: bool = True
@@ -90,9 +98,18 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        if self.objective is not None:
+            if not isinstance(self.objective, str) or ":" not in self.objective:
+                raise SettingsError(f"objective {self.objective!r}: write module:Name")
+            object.__setattr__(self, "loss", "objective")
+        elif self.loss == "objective":
+            raise SettingsError("loss objective: name it by objective, module:Name")
+        if self.loss in COMPILED:
+            object.__setattr__(self, "kernel", "numba")
         for name, choices in (
             ("model", ModelName),
             ("loss", LossName),
+            ("kernel", KernelName),
             ("sample_formula", Formula),
             ("cbow_gradient", Gradient),
         ):

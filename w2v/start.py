@@ -14,15 +14,16 @@ from w2v.checkpoint import finite
 from w2v.errors import SettingsError, W2VError
 from w2v.idstore import IdStore
 from w2v.model import Model
-from w2v.outputs import OutputLayer, output_layer
+from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.vocab import Vocabulary
 
 Words = Literal["old", "union"]
 
-OF_THE_MODEL = ("model", "loss", "vector_size", "tree", "tree_vectors", "classes")  # what its matrices rest on
+OF_THE_MODEL = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes")  # what it rests on
 # Losses whose output rows are not only the words' own.
 BOUND = {"hs": "nodes of its tree, where new words have no leaf", "class": "classes, which new words would change"}
+BOUND |= {"objective": "its objective, which alone knows what new words need"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Start:
     """
 
     vocabulary: Vocabulary
-    layer: OutputLayer | None = None
+    layer: Layer | None = None
     parameters: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
 
@@ -61,7 +62,9 @@ def carry(model: Model, words: Words, settings: Settings, store: IdStore) -> Sta
     """
     if words not in get_args(Words):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Words))}")
-    parameters = {"inputs": model.inputs, "outputs": model.outputs}
+    parameters = {"inputs": model.inputs, "outputs": model.outputs, **model.parameters}
+    if not len(model.outputs):
+        del parameters["outputs"]
     if not finite(parameters.values()):
         raise W2VError("the model that goes on holds values that are not numbers")
     if words == "old":

@@ -14,15 +14,17 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
+from w2v import memory, objectives
 from w2v._kernels import Kernel, chunk_ids, step_for
 from w2v.checkpoint import EVERY, Checkpoint, Checkpoints, Origin, State, finite, latest
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
 from w2v.idstore import IdStore, read_corpus
-from w2v.model import Model
-from w2v.outputs import output_layer
+from w2v.model import Model, split
+from w2v.objectives import Objective
+from w2v.objectives.rows import objective_of
+from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.start import Start, Words, carry, going_on
 from w2v.threads import Thread
@@ -73,7 +75,7 @@ def train(
     Args:
         corpus: a path or list of paths (files, folders, globs, "-"; compressed or not), or any iterable of
             lists of words, which is read once.
-        settings: or the names of `Settings` as keyword arguments.
+        settings: or the names of `Settings` as keyword arguments; `objective` may be an Objective itself.
         vocabulary: words to use in place of those of the corpus.
         continue_from: a model, or the .safetensors file of one, to go on from: its vectors and its settings, but for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; words
@@ -89,6 +91,8 @@ def train(
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
     """
+    if "objective" in options and not isinstance(options["objective"], str | None):
+        options["objective"] = objectives.use(options["objective"])
     unknown = sorted(set(options) - set(Settings.names()))
     if unknown:
         raise SettingsError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.names())}")
@@ -106,6 +110,8 @@ def train(
         model = continue_from if isinstance(continue_from, Model) else Model.load(continue_from, mmap=True)
         chosen = going_on(model, options)
         begin = partial(carry, model, vocab, chosen)
+    if chosen.objective is not None:
+        objectives.find(chosen.objective)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, checkpoint_every)
     text = Corpus(corpus)
@@ -196,7 +202,7 @@ def _train(
         "cache_reused": store.reused,
         "instruction_set": run.instruction_set,
     }
-    return Model(settings, run.vocabulary, run.parameters["inputs"], run.parameters["outputs"], run.layer, figures)
+    return Model(settings, run.vocabulary, layer=run.layer, figures=figures, **split(run.parameters))
 
 
 class Run:
@@ -238,31 +244,43 @@ class Run:
         rows = (len(vocabulary) + layer.rows) * (2 if copies else 1)
         self.peak, self.limit = peak_memory(rows, settings.vector_size, ignore_memory)
         self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
-        self.outputs = memory.aligned_rows(layer.rows, settings.vector_size)
+        learnt = new_parameters(layer, settings)
         keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
-        self.kernel = Kernel(
-            ids=store.ids,
-            words=words,
-            tokens_before=tokens_before,
-            keep=thresholds(keep),
-            inputs=self.inputs,
-            outputs=self.outputs,
-            layer=layer,
-            cbow=settings.model == "cbow",
-            corrected=settings.cbow_gradient == "corrected",
-            window=settings.window,
-            shrink_windows=settings.shrink_windows,
-            per_pair=settings.per_pair,
-            alpha=settings.start_alpha,
-            min_alpha=settings.end_alpha,
-            epochs=settings.epochs,
-            seed=settings.seed,
-            chunk=chunk,
-            workers=settings.threads,
-            instruction_set=self.instruction_set,
-        )
-        size = settings.vector_size
-        self.parameters = {"inputs": self.inputs[:, :size], "outputs": self.outputs[:, :size]}  # without padding
+        arguments: dict[str, Any] = {
+            "ids": store.ids,
+            "words": words,
+            "tokens_before": tokens_before,
+            "keep": thresholds(keep),
+            "inputs": self.inputs,
+            "cbow": settings.model == "cbow",
+            "corrected": settings.cbow_gradient == "corrected",
+            "window": settings.window,
+            "shrink_windows": settings.shrink_windows,
+            "per_pair": settings.per_pair,
+            "alpha": settings.start_alpha,
+            "min_alpha": settings.end_alpha,
+            "epochs": settings.epochs,
+            "seed": settings.seed,
+            "chunk": chunk,
+            "workers": settings.threads,
+        }
+        self.kernel: Any
+        if settings.kernel == "numba":
+            from w2v import _numba  # Numba is optional, and slow to import
+
+            objective = layer if isinstance(layer, Objective) else objective_of(layer)
+            self.kernel = _numba.Kernel(**arguments, parameters=learnt, objective=objective)
+        else:
+            assert not isinstance(layer, Objective)
+            self.kernel = Kernel(
+                **arguments, outputs=learnt["outputs"], layer=layer, instruction_set=self.instruction_set
+            )
+        # Without padding:
+        self.parameters = {"inputs": self.inputs[:, : settings.vector_size]}
+        if isinstance(layer, Objective):
+            self.parameters |= layer.stored(learnt)
+        else:
+            self.parameters["outputs"] = learnt["outputs"][:, : settings.vector_size]
         for name, array in start.parameters.items():
             self.parameters[name][slice(None) if start.rows is None else start.rows] = array
 
@@ -353,6 +371,13 @@ class Run:
         """Mean loss of a prediction in each epoch, None where there was none."""
         sums, counts = self.kernel.losses.tolist(), self.kernel.predictions.tolist()
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
+
+
+def new_parameters(layer: Layer, settings: Settings) -> dict[str, NDArray[np.float32]]:
+    """What a layer learns, as it begins, with rows padded."""
+    if isinstance(layer, Objective):
+        return layer.new_parameters()
+    return {"outputs": memory.aligned_rows(layer.rows, settings.vector_size)}
 
 
 def _instruction_set_of(state: State) -> str:

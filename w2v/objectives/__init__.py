@@ -1,0 +1,68 @@
+"""Objectives: losses for the Numba kernel, those from the literature and a user's own. See docs/objectives.md."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from w2v.errors import SettingsError, W2VError
+from w2v.objectives.base import Objective
+from w2v.objectives.rows import below, draw, draw_words, logistic, place_of, score, softmax, start_words, update
+
+__all__ = [
+    "Objective",
+    "below",
+    "draw",
+    "draw_words",
+    "find",
+    "known",
+    "logistic",
+    "place_of",
+    "score",
+    "softmax",
+    "start_words",
+    "update",
+    "use",
+]
+
+_known: dict[str, Objective] = {}
+
+
+def use(objective: Objective) -> str:
+    """Have an objective at hand for models that name it; returns its name."""
+    if not isinstance(objective, Objective):
+        raise SettingsError(f"objective {objective!r}: it must be an Objective, or module:Name of one")
+    _known[objective.name] = objective
+    return objective.name
+
+
+def known(name: str) -> Objective:
+    """The objective that a file names. No code is imported for a file: raises W2VError unless it is at hand."""
+    if name not in _known:
+        raise W2VError(
+            f"the model's objective is {name}, and files run no code: name it by --objective {name}, or in Python, "
+            "w2v.objectives.find"
+        )
+    return _known[name]
+
+
+def find(name: str) -> Objective:
+    """Import the objective "module:Name", also from the working folder. Raises SettingsError where it is not there."""
+    if name in _known:
+        return _known[name]
+    module, _, kind = name.partition(":")
+    if not module or not kind:
+        raise SettingsError(f"objective {name!r}: write module:Name")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), kind)()
+    except Exception as error:
+        raise SettingsError(f"objective {name}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(here)
+    if not isinstance(found, Objective):
+        raise SettingsError(f"objective {name}: it is no Objective")
+    _known[name] = found
+    return found
