@@ -20,7 +20,8 @@ Command = Callable[..., Any]
 HELP = {
     "model": "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
     "loss": "Negative sampling (ns), hierarchical softmax (hs), noise-contrastive estimation (nce), sampled, "
-    "class-based (class) or full softmax.",
+    "class-based (class) or full softmax; with Numba differentiated (dsoftmax), a mixture (mos), or from characters "
+    "(charcnn).",
     "objective": "In place of a loss, module:Name of one's own: see docs/objectives.md.",
     "kernel": "The compiled kernel, or Numba's, which takes objectives.",
     "vector_size": "Dimensions of a vector.",
@@ -34,7 +35,10 @@ HELP = {
     "ns_exponent": "They are drawn from count to this power.",
     "adaptive_samples": "Let sampled draw more where few of the samples have weight.",
     "classes": "Classes, about, of class.",
-    "large_softmax": "Let softmax take more than 30,000 words.",
+    "blocks": "Lengths of dsoftmax's output vectors by frequency, and numbers of words, like 300:1000,150:4000,75.",
+    "mixtures": "Softmaxes that mos mixes.",
+    "sampled_mixtures": "Let mos take each of them over sampled words, or over all.",
+    "large_softmax": "Let softmax, dsoftmax and mos take more than 30,000 words.",
     "per_pair": "A step for each context word, as in word2vec.c, or one for those of a window (skipgram).",
     "cbow_gradient": "Divide the gradient among the context words, or give each all of it, as word2vec.c.",
     "sample": "Threshold of subsampling; 0 for none.",
@@ -52,14 +56,15 @@ NAMES = {
     "shrink_windows": ["--shrink-windows/--fixed-windows"],
     "per_pair": ["--per-pair/--shared"],
     "adaptive_samples": ["--adaptive-samples/--fixed-samples"],
+    "sampled_mixtures": ["--sampled-mixtures/--full-mixtures"],
     "large_softmax": ["--large-softmax/--no-large-softmax"],
 }
 COMPUTED = {"alpha": "the best measured for model and loss", "min_alpha": "alpha / 10,000"}
 COMPUTED |= {"workers": "one for each processor", "max_vocab": "all", "tree_vectors": "none"}
-COMPUTED |= {"objective": "none"}
+COMPUTED |= {"objective": "none", "blocks": "a half of the vector, a quarter and the rest"}
 COMPUTED |= {"classes": "the square root of the number of words"}
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
-DRAWS = "ns", "nce", "sampled"
+DRAWS = "ns", "nce", "sampled", "mos", "charcnn"
 # Options that say nothing unless another setting has one of these values.
 ONLY_WITH = {
     "tree": ("loss", ("hs",)),
@@ -68,7 +73,10 @@ ONLY_WITH = {
     "ns_exponent": ("loss", DRAWS),
     "adaptive_samples": ("loss", ("sampled",)),
     "classes": ("loss", ("class",)),
-    "large_softmax": ("loss", ("softmax",)),
+    "blocks": ("loss", ("dsoftmax",)),
+    "mixtures": ("loss", ("mos",)),
+    "sampled_mixtures": ("loss", ("mos",)),
+    "large_softmax": ("loss", ("softmax", "dsoftmax", "mos")),
     "per_pair": ("model", ("skipgram",)),
     "cbow_gradient": ("model", ("cbow",)),
 }

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from w2v import _outputs
 from w2v.errors import SettingsError, W2VError
-from w2v.settings import LossName, Settings
+from w2v.settings import COMPILED, LossName, Settings
 from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
 
@@ -92,6 +92,13 @@ class NegativeSampling:
         layer = cls(negative, np.empty((size, 2), np.uint32), offsets.astype(np.float32), loss, adaptive)
         _outputs.fill_alias(weights, layer.cells, np.empty(size, np.int64))
         return layer
+
+
+def too_large(loss: LossName, size: int, instead: str) -> SettingsError:
+    return SettingsError(
+        f"loss {loss}: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many as negative "
+        f"sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax to have it so"
+    )
 
 
 def too_many(negative: int, size: int) -> str:
@@ -205,10 +212,10 @@ def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[st
     Raises SettingsError for settings that do not go with the vocabulary, W2VError for a tree that cannot be used.
     """
     counts, size, loss = vocabulary.counts, len(vocabulary), settings.loss
-    if loss == "objective":
+    if loss in COMPILED:
         from w2v import objectives
 
-        return objectives.known(str(settings.objective)).prepared(vocabulary, settings)
+        return objectives.of(settings).prepared(vocabulary, settings)
     if loss == "hs":
         if "tree_parents" in tensors:
             return HierarchicalSoftmax.from_tensors(tensors, size)
@@ -220,12 +227,9 @@ def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[st
         return ClassSoftmax.build(counts * kept, settings.classes)  # as often as training sees them
     if loss == "softmax":
         if size > LARGE_SOFTMAX and not settings.large_softmax:
-            raise SettingsError(
-                f"loss softmax: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many as "
-                f"negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, choose loss sampled or class, or set "
-                "large_softmax to have it so"
-            )
+            raise too_large(loss, size, "choose loss sampled or class")
         return FullSoftmax(size)
     if settings.negative >= size:
         raise SettingsError(too_many(settings.negative, size))
+    assert loss in ("ns", "nce", "sampled")
     return NegativeSampling.build(counts, settings.negative, settings.ns_exponent, loss, settings.adaptive_samples)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from w2v.errors import SettingsError
 
 ModelName = Literal["skipgram", "cbow"]
-LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax", "objective"]
+LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax", "dsoftmax", "mos", "charcnn", "objective"]
 KernelName = Literal["cython", "numba"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
@@ -30,10 +30,16 @@ ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("cbow", "class"): 0.1,
     ("skipgram", "softmax"): 0.05,
     ("cbow", "softmax"): 0.1,
+    ("skipgram", "dsoftmax"): 0.05,
+    ("cbow", "dsoftmax"): 0.05,
+    ("skipgram", "mos"): 0.05,
+    ("cbow", "mos"): 0.05,
+    ("skipgram", "charcnn"): 0.025,
+    ("cbow", "charcnn"): 0.025,
     ("skipgram", "objective"): 0.05,
     ("cbow", "objective"): 0.05,
 }
-COMPILED = ("objective",)  # losses that the Numba kernel has alone
+COMPILED = ("dsoftmax", "mos", "charcnn", "objective")  # losses that the Numba kernel has alone
 CORRECTED = 2  # times as much measured best with the corrected one
 
 
@@ -44,7 +50,9 @@ class Settings:
     Attributes:
         model: "skipgram" predicts the centre word from each context word, "cbow" from their mean.
         loss: "ns" negative sampling, "hs" hierarchical softmax, "nce" noise-contrastive estimation, "sampled"
-            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py. "objective": that of `objective`.
+            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py. Only with Numba, and in
+            w2v/objectives: "dsoftmax" differentiated softmax, "mos" mixture of softmaxes, "charcnn" output vectors
+            made from characters; "objective": that of `objective`.
         objective: in place of a loss, module:Name of an Objective: see docs/objectives.md.
         kernel: "cython", or "numba", which gives the same and takes objectives.
         vector_size: dimensions of a vector.
@@ -57,7 +65,11 @@ class Settings:
         negative: words drawn for each prediction by "ns", "nce" and "sampled". ns_exponent: they are drawn from
             count^ns_exponent. adaptive_samples: whether "sampled" draws more where few have weight.
         classes: of "class", about this many, by default the square root of the vocabulary's size.
-        large_softmax: whether "softmax" may take a vocabulary of more than 30,000 words.
+        blocks: of "dsoftmax", "300:1000,150:4000,75": output vectors of 300 values for the first 1000 words, of 150
+            for the next 4000, of 75 for the others; without numbers of words, blocks of as many words each. The
+            lengths add up to vector_size, of which they are by default a half, a quarter and the rest.
+        mixtures: of "mos", softmaxes that are mixed; sampled_mixtures: whether each is over sampled words.
+        large_softmax: whether "softmax", "dsoftmax" and "mos" may take a vocabulary of more than 30,000 words.
         per_pair: whether every context word takes a step of its own, with negatives of its own, as in
             word2vec.c; otherwise a window's context words share them.
         cbow_gradient: "faithful" gives each context word the whole gradient of their mean, as word2vec.c and
@@ -86,6 +98,9 @@ class Settings:
     ns_exponent: float = 0.75
     adaptive_samples: bool = False
     classes: int | None = None
+    blocks: str | None = None
+    mixtures: int = 4
+    sampled_mixtures: bool = False
     large_softmax: bool = False
     per_pair: bool = False
     cbow_gradient: Gradient = "faithful"
@@ -115,7 +130,7 @@ class Settings:
         ):
             if getattr(self, name) not in get_args(choices):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
-        for name in ("shrink_windows", "per_pair", "adaptive_samples", "large_softmax"):
+        for name in ("shrink_windows", "per_pair", "adaptive_samples", "sampled_mixtures", "large_softmax"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
         for name, least, most in (
@@ -125,6 +140,7 @@ class Settings:
             ("max_vocab", 1, None),
             ("negative", 1, 1 << 14),
             ("classes", 1, None),
+            ("mixtures", 1, 1 << 10),
             ("epochs", 1, 1_000_000),
             ("workers", 1, 1 << 10),
             ("seed", 0, (1 << 64) - 1),

@@ -15,15 +15,16 @@ from w2v.errors import SettingsError, W2VError
 from w2v.idstore import IdStore
 from w2v.model import Model
 from w2v.outputs import Layer, output_layer
-from w2v.settings import Settings
+from w2v.settings import COMPILED, Settings
 from w2v.vocab import Vocabulary
 
 Words = Literal["old", "union"]
 
-OF_THE_MODEL = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes")  # what it rests on
+# What a model's matrices rest on.
+OF_THE_MODEL = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes", "blocks", "mixtures")
 # Losses whose output rows are not only the words' own.
 BOUND = {"hs": "nodes of its tree, where new words have no leaf", "class": "classes, which new words would change"}
-BOUND |= {"objective": "its objective, which alone knows what new words need"}
+BOUND |= dict.fromkeys(COMPILED, "an objective, which alone knows what new words need")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from w2v.errors import SettingsError, W2VError
 from w2v.objectives.base import Objective
+from w2v.objectives.charcnn import CharacterCNN
+from w2v.objectives.dsoftmax import DifferentiatedSoftmax
+from w2v.objectives.mos import MixtureOfSoftmaxes
 from w2v.objectives.rows import below, draw, draw_words, logistic, place_of, score, softmax, start_words, update
+from w2v.settings import Settings
 
 __all__ = [
     "Objective",
@@ -16,8 +20,8 @@ __all__ = [
     "draw",
     "draw_words",
     "find",
-    "known",
     "logistic",
+    "of",
     "place_of",
     "score",
     "softmax",
@@ -26,6 +30,9 @@ __all__ = [
     "use",
 ]
 
+SHIPPED: dict[str, type[Objective]] = {
+    kind.loss: kind for kind in (DifferentiatedSoftmax, MixtureOfSoftmaxes, CharacterCNN)
+}
 _known: dict[str, Objective] = {}
 
 
@@ -37,8 +44,14 @@ def use(objective: Objective) -> str:
     return objective.name
 
 
-def known(name: str) -> Objective:
-    """The objective that a file names. No code is imported for a file: raises W2VError unless it is at hand."""
+def of(settings: Settings) -> Objective:
+    """The objective of settings that may come from a file.
+
+    No code of a user's is imported for a file: raises W2VError unless it is at hand.
+    """
+    if settings.loss in SHIPPED:
+        return SHIPPED[settings.loss]()
+    name = str(settings.objective)
     if name not in _known:
         raise W2VError(
             f"the model's objective is {name}, and files run no code: name it by --objective {name}, or in Python, "

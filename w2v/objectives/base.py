@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,7 +98,7 @@ class Objective:
         """Turn scores (n, m) into −∂loss/∂score, in place; return the summed loss."""
         raise NotImplementedError
 
-    step: ClassVar[Callable[[Worker, int, Array, Array, float], float] | None] = None
+    step: Any = None
     """step(s, centre, x, change, alpha): predict the centre word from each of the rows x (n, D padded); move the
     parameters, add to `change` (n, D padded, zeros) what is to be added to x, return the summed loss."""
 

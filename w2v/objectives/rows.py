@@ -198,7 +198,9 @@ class NegativeSamples(RowObjective):
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
-        return draw_words(s, centre, 1, False, False)
+        m = draw_words(s, centre, 1, False, False)
+        fetch_drawn(s)
+        return m
 
 
 class NoiseContrastive(NegativeSamples):
@@ -208,6 +210,7 @@ class NoiseContrastive(NegativeSamples):
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
         m = draw_words(s, centre, 1, True, True)
+        fetch_drawn(s)
         for j in range(m):
             s.offset[j] = s.data.offsets[s.rows[j]]
         return m
@@ -220,6 +223,7 @@ class SampledSoftmax(NegativeSamples):
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
         m = draw_words(s, centre, 1, True, False)
+        fetch_drawn(s)
         set_importance(s, m, 1)
         return m
 
@@ -273,8 +277,13 @@ def draw_words(s: Worker, centre: int, m: int, counted: bool, with_centre: bool)
             m += 1
     for k in range(1, len(s.random)):
         s.random[k] = draw(s.random)
-        fetch(s.parameters.outputs, alias_of(s.data.cells, s.random[k]))
     return m
+
+
+def fetch_drawn(s: Worker) -> None:
+    """Says that the rows of the words for the next prediction are needed soon."""
+    for k in range(1, len(s.random)):
+        fetch(s.parameters.outputs, alias_of(s.data.cells, s.random[k]))
 
 
 def place_of(rows: Array, word: int, m: int) -> int:
