@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 import w2v
 from w2v import cli, console, jobs, targets
 
-COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "tree"]
+COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "rank", "tree"]
 PROGRAM = [sys.executable, "-c", "from w2v.cli import main; main(prog_name='w2v')"]
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 

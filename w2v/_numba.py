@@ -169,6 +169,7 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     last = collect(c, s, key_of(c.seed, epoch, SUBSAMPLING), begin, min(begin + c.chunk, len(c.ids)))
     loss, predictions = 0.0, 0
     one = s.x.dtype.type(1)
+    s.place[0] = -1
     for centre in range(c.window + 1, last):
         if kept[centre] == SENTENCE_END:
             continue
@@ -188,10 +189,12 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
             fetch(c.inputs, kept[centre + c.window])
         for k in range(n):
             s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
+        s.place[0] += 1
         size = 1 if c.single else n
         rows = 1 if c.cbow else size
         spread = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
         for group in range(0, n, size):
+            s.place[1] = group // size
             words = s.context[group : group + size]
             x, change = s.x[:rows], s.change[:rows]
             gather(c.inputs, words, c.cbow, x, change)
@@ -315,6 +318,7 @@ def new_worker(
         "data": named("data", objective.data),
         "scratch": named("scratch", objective.scratch(n)),
         "random": np.zeros(objective.ahead + 1, np.uint64),
+        "place": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
         "target": np.zeros(m, dtype),
         "offset": np.zeros(m, dtype),

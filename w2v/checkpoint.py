@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from w2v import _formats, native
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
+from w2v.objectives.base import shapes
 from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.threads import Thread
@@ -267,9 +268,9 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     layer = output_layer(settings, vocabulary, arrays)
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
-    shapes = {"inputs": (len(vocabulary), settings.vector_size), "outputs": (layer.rows, settings.vector_size)}
+    wanted = {"inputs": (len(vocabulary), settings.vector_size), **shapes(layer, settings.vector_size)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
-    expected = {name: (shape, np.dtype(np.float32)) for name, shape in shapes.items()}
+    expected = {name: (shape, np.dtype(np.float32)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices {found} that do not fit, or are not finite")
     epochs = ((settings.epochs,), (settings.epochs,))

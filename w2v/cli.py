@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import click
 
-from w2v import formats, info, jobs, memory, query, show, targets
+from w2v import formats, info, jobs, memory, objectives, query, show, targets
 from w2v.checkpoint import EVERY
 from w2v.codelength import code_lengths
 from w2v.console import Program, Reporter, Stopped, say
@@ -31,12 +31,14 @@ from w2v.options import (
     JSON,
     METHOD,
     MODEL,
+    OBJECTIVE,
     QUIET,
     READING,
     chosen_settings,
     settings_options,
 )
 from w2v.perplexity import perplexity
+from w2v.rank import SAMPLE, picture, rank
 from w2v.settings import Settings
 from w2v.start import Words
 from w2v.vectors import KeyedVectors, load
@@ -204,10 +206,12 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -
 @main.command("perplexity")
 @click.argument("model", type=FILE)
 @CORPUS
+@OBJECTIVE
 @QUIET
 @JSON
 def predict(
     model: Path,
+    objective: str | None,
     corpus: tuple[str, ...],
     cache: Path | None,
     errors: Errors,
@@ -227,6 +231,8 @@ def predict(
     w2v perplexity model.safetensors held-out.txt
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
+    if objective:
+        objectives.find(objective)
     files = Corpus(list(corpus)).files
     with Reporter(quiet) as progress:
         result = perplexity(
@@ -236,6 +242,45 @@ def predict(
         show.as_json(asdict(result))
     elif not quiet:
         show.perplexity(result)
+
+
+@main.command("rank")
+@click.argument("model", type=FILE)
+@click.option("--contexts", type=int, help=f"Rows: the first words.  [default: {SAMPLE:,}]")
+@click.option("--words", type=int, help=f"Columns: the first words.  [default: {SAMPLE:,}]")
+@click.option("-o", "--output", type=FILE, help="Draw the spectrum to this file, .png or .svg; needs matplotlib.")
+@OBJECTIVE
+@FORCE
+@JSON
+def spectrum(
+    model: Path,
+    contexts: int | None,
+    words: int | None,
+    output: Path | None,
+    objective: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Show the rank and the singular values of what MODEL predicts.
+
+    It is that of the matrix of log p(word | context). A single softmax cannot exceed the vector size by more than one,
+    however many words there are; a mixture of softmaxes can. MODEL is a .safetensors file that w2v train has written.
+
+    \b
+    w2v rank model.safetensors
+    w2v rank model.safetensors --contexts 5000 --words 5000 -o rank.png --json
+    """
+    if output:
+        targets.check(output, force, [model])
+    if objective:
+        objectives.find(objective)
+    result = rank(Model.load(model), contexts, words)
+    if output:
+        picture(result, output, model.name)
+    if as_json:
+        show.as_json(asdict(result))
+    else:
+        show.rank(result)
 
 
 @main.command("query", context_settings={"ignore_unknown_options": True})

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from w2v import formats, targets
+from w2v import formats, objectives, targets
 from w2v.checkpoint import EVERY, Checkpoints, latest
 from w2v.corpus import Corpus
 from w2v.errors import SettingsError
@@ -53,6 +53,8 @@ def begin(
     **reading: Any,
 ) -> Job:
     """A new run. Raises W2VError, SettingsError or click.UsageError for what cannot be done."""
+    if given.get("objective"):
+        objectives.find(given["objective"])
     if not corpus:
         raise click.UsageError("Missing argument 'CORPUS...'")
     if checkpoint_every and not checkpoint:
@@ -90,6 +92,8 @@ def go_on(
 ) -> Job:
     """A run that goes on from the checkpoints in a folder; what is given beside it must be as it was."""
     refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
+    if given.get("objective"):
+        objectives.find(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()
     for name, value in given_settings(given).items():

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from w2v import formats
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
-from w2v.objectives.base import Objective
+from w2v.objectives.base import PARAMETER, file_names, shapes
 from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors
 from w2v.vocab import Vocabulary
 from w2v.words import Words
-
-PARAMETER = "parameter."  # before the names of parameters, in a file
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Model:
     def learnt(self) -> dict[str, NDArray[Any]]:
         """Outputs and parameters, by the names that they have in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
-        return outputs | {PARAMETER + name: array for name, array in self.parameters.items()}
+        return file_names(outputs | self.parameters)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -66,7 +64,7 @@ class Model:
         """
         stored = formats.read(path, mmap and Path(path).suffix == ".safetensors")
         learnt = {
-            name.removeprefix(PARAMETER): stored.tensors.pop(name)
+            name: stored.tensors.pop(name)
             for name in list(stored.tensors)
             if name == "outputs" or name.startswith(PARAMETER)
         }
@@ -86,7 +84,7 @@ class Model:
         for name, shape in shapes(layer, stored.vectors.shape[1]).items():
             array = learnt.get(name, np.empty(0))
             if array.dtype != np.float32 or array.shape != shape:
-                what = "output matrix" if name == "outputs" else f"parameter {name}"
+                what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
         return cls(settings, vocabulary, layer=layer, figures=figures, **split({"inputs": stored.vectors} | learnt))
 
@@ -110,15 +108,8 @@ class Model:
 
 
 def split(learnt: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
-    """Matrices by name, as arguments of Model: an objective may have no "outputs"."""
+    """Matrices by their names in a file, as arguments of Model: an objective may have no "outputs"."""
     inputs = learnt["inputs"]
     outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
-    others = {name: array for name, array in learnt.items() if name not in ("inputs", "outputs")}
+    others = {name.removeprefix(PARAMETER): array for name, array in learnt.items() if name.startswith(PARAMETER)}
     return {"inputs": inputs, "outputs": outputs, "parameters": others}
-
-
-def shapes(layer: Layer, size: int) -> dict[str, tuple[int, ...]]:
-    """The shapes that a layer's matrices must have, without padding."""
-    if isinstance(layer, Objective):
-        return {name: array.shape for name, array in layer.stored(layer.new_parameters()).items()}
-    return {"outputs": (layer.rows, size)}

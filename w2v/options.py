@@ -136,6 +136,7 @@ METHOD = click.option(
     show_default=True,
     help="3CosAdd or 3CosMul.",
 )
+OBJECTIVE = click.option("--objective", metavar="NAME", help="The model's own objective, module:Name.")
 MODEL = together(click.argument("model", type=FILE), ERRORS)
 READING = together(
     click.option("--cache", type=FILE, help="Keep the ids in this folder, and use them again."),

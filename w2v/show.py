@@ -11,6 +11,7 @@ import click
 from w2v.codelength import CodeLengths
 from w2v.evaluate import AnalogyResult, Method, PairsResult
 from w2v.perplexity import Perplexity
+from w2v.rank import Rank
 from w2v.vectors import Neighbours
 
 ANALOGY_FORMULA: dict[Method, str] = {
@@ -109,6 +110,21 @@ def perplexity(result: Perplexity) -> None:
             ("skipped", f"{result.skipped:,} words that are not in the vocabulary"),
         ]
     )
+
+
+def rank(result: Rank) -> None:
+    """The rank, and some of the singular values."""
+    values, bound = result.singular_values, result.vector_size + 1
+    places = sorted({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, bound, bound + 1, result.rank})
+    rows = [(str(place), f"{values[place - 1]:.4g}") for place in places if place <= len(values)]
+    table(
+        [
+            ("rank", f"{result.rank:,} of {len(values):,}"),
+            ("one softmax", f"at most {bound:,}"),
+            ("matrix", f"{result.contexts:,} contexts, {result.words:,} words"),
+        ]
+    )
+    table(rows, ("singular value", ""))
 
 
 def code_lengths(result: CodeLengths) -> None:

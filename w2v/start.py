@@ -63,9 +63,7 @@ def carry(model: Model, words: Words, settings: Settings, store: IdStore) -> Sta
     """
     if words not in get_args(Words):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Words))}")
-    parameters = {"inputs": model.inputs, "outputs": model.outputs, **model.parameters}
-    if not len(model.outputs):
-        del parameters["outputs"]
+    parameters = {"inputs": model.inputs} | model.learnt
     if not finite(parameters.values()):
         raise W2VError("the model that goes on holds values that are not numbers")
     if words == "old":

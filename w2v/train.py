@@ -23,6 +23,7 @@ from w2v.files import Errors, PathLike
 from w2v.idstore import IdStore, read_corpus
 from w2v.model import Model, split
 from w2v.objectives import Objective
+from w2v.objectives.base import file_names
 from w2v.objectives.rows import objective_of
 from w2v.outputs import Layer, output_layer
 from w2v.settings import Settings
@@ -278,7 +279,7 @@ class Run:
         # Without padding:
         self.parameters = {"inputs": self.inputs[:, : settings.vector_size]}
         if isinstance(layer, Objective):
-            self.parameters |= layer.stored(learnt)
+            self.parameters |= file_names(layer.stored(learnt))
         else:
             self.parameters["outputs"] = learnt["outputs"][:, : settings.vector_size]
         for name, array in start.parameters.items():

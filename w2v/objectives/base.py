@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.errors import W2VError
+from w2v.outputs import Layer
 from w2v.settings import LossName, Settings
 from w2v.vocab import Vocabulary
 
 Array = NDArray[Any]
 Worker = Any  # a named tuple, see Objective
+PARAMETER = "parameter."
 
 
 class Objective:
@@ -28,6 +30,7 @@ class Objective:
         s.parameters    what `parameters` returned, shared by all threads     s.data      what `data` holds
         s.random        for draw(s.random), 64 random bits                    s.scratch   what `scratch` returned
         s.rows, s.target, s.offset, s.weight                                  (most_rows,), which `choose` fills
+        s.place         the number of the window in its chunk of text, and of the step in the window
 
     The other methods run in Python, before training and after it.
 
@@ -129,6 +132,18 @@ class Objective:
                     f"objective {self.name}: parameter {name!r} is {what}: it must be a C-contiguous float32 matrix"
                 )
         return found
+
+
+def file_names(learnt: Mapping[str, Array]) -> dict[str, Array]:
+    """Matrices by the names that they have in files: all but "outputs" with a prefix."""
+    return {name if name == "outputs" else PARAMETER + name: array for name, array in learnt.items()}
+
+
+def shapes(layer: Layer, size: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of what a layer learns, without padding, by the names in files."""
+    if isinstance(layer, Objective):
+        return {name: array.shape for name, array in file_names(layer.stored(layer.new_parameters())).items()}
+    return {"outputs": (layer.rows, size)}
 
 
 def log_softmax(scores: Array) -> Array:

@@ -229,23 +229,33 @@ class SampledSoftmax(NegativeSamples):
 
 
 class AdaptiveSoftmax(SampledSoftmax):
+    """Draws more or fewer after windows whose samples were worth too little or enough: see NegativeSampling."""
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
+
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        """Draws as many again until the effective number of samples is half of K for every row of x."""
-        n, blocks, negative = len(x), 1, len(s.random) - 1
+        blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
+        if s.place[0] == 0:
+            blocks[0] = 1
+        elif s.place[1] == 0 and least[0] < 0.5 * negative:
+            blocks[0] = min(2 * blocks[0], ADAPTIVE_BLOCKS)
+        elif s.place[1] == 0 and negative < least[0] < np.inf:
+            blocks[0] = max(blocks[0] // 2, 1)
+        if s.place[1] == 0:
+            least[0] = np.inf
         start_words(s, centre)
-        m = draw_words(s, centre, 1, True, False)
-        set_importance(s, m, 1)
-        while blocks < ADAPTIVE_BLOCKS:
-            scores = s.scores[: n * m].reshape(n, m)
-            score(x, s.parameters.outputs, s.rows, s.offset, scores)
-            if not effective(scores, s.room) < 0.5 * negative:
-                break
-            for _ in range(blocks):
-                m = draw_words(s, centre, m, True, False)
-            blocks *= 2
-            set_importance(s, m, blocks)
+        for _ in range(blocks[0]):
+            m = draw_words(s, centre, m, True, False)
+        fetch_drawn(s)
+        set_importance(s, m, blocks[0])
         return m
+
+    @staticmethod
+    def link(s: Worker, scores: Array) -> float:
+        s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.room))
+        return softmax(s, scores)
 
 
 def start_words(s: Worker, centre: int) -> None:
