@@ -69,10 +69,11 @@ def test_rate_falls(alpha: float, min_alpha: float) -> None:
 
 @pytest.mark.parametrize(("model", "loss"), list(ALPHA))
 def test_default_rate_is_that_of_model_and_loss(model: Any, loss: Any) -> None:
-    settings = Settings(model=model, loss=loss)
+    named = {"objective": "module:Name"} if loss == "objective" else {}
+    settings = Settings(model=model, loss=loss, **named)
     assert settings.start_alpha == ALPHA[model, loss]
     assert settings.end_alpha == pytest.approx(ALPHA[model, loss] / 10_000)
-    assert Settings(model=model, loss=loss, alpha=0.5).start_alpha == 0.5
+    assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
 
 
 def test_settings_are_told_as_they_are_used() -> None:

@@ -1,0 +1,64 @@
+"""How fast is the Numba kernel beside the Cython kernel?
+
+    python bench/kernels.py TEXT [--share 0.05] [--repeats 7] [--json FILE]
+
+Training alone, skip-gram with negative sampling, 300 and 100 dimensions, one thread by its own clock, in turns; the
+machine code is there before the clock starts. Both train the same, to rounding: the losses are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from common import Spread, alternate, arguments, clock_of, finish, prepared, quotients, seconds, spread
+
+from w2v.idstore import IdStore
+from w2v.settings import Settings
+from w2v.start import Start
+from w2v.train import Run
+from w2v.vocab import Vocabulary
+
+SIZES = 300, 100
+GOAL = 1 / 3
+
+
+def training(settings: Settings, vocabulary: Vocabulary, store: IdStore, losses: list[float]) -> float:
+    run = Run(settings, Start(vocabulary), store)
+    taken = seconds(lambda: run.go(lambda *_: None), clock_of(1))
+    losses.append(float(run.mean_losses[-1] or 0))
+    return taken
+
+
+def main() -> None:
+    options = arguments(__doc__, 7, corpus=True).parse_args()
+    base = Settings(workers=1, epochs=1, sample=1e-4)
+    speeds: dict[str, Spread] = {}
+    ratios: dict[str, Spread] = {}
+    with prepared(options.corpus, options.share, base) as text:
+        for size in SIZES:
+            losses: list[float] = []
+            work = {
+                kernel: partial(
+                    training, replace(base, vector_size=size, kernel=kernel), text.vocabulary, text.store, losses
+                )
+                for kernel in ("cython", "numba")
+            }
+            work["numba"]()
+            found = alternate(work, options.repeats)
+            np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+            for kernel, taken in found.items():
+                speeds[f"{kernel}, {size}"] = spread(text.store.tokens / each for each in taken)
+            ratios[f"numba / cython, {size}"] = spread(quotients(found["cython"], found["numba"]), GOAL)
+    finish(
+        options,
+        "The Numba kernel",
+        "Skip-gram, negative sampling, one thread. A goal of at least a third.",
+        raw_words_a_second=speeds,
+        ratios=ratios,
+    )
+
+
+if __name__ == "__main__":
+    main()
