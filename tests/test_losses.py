@@ -51,7 +51,7 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
 
 def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     """A model of pairs of words, its scores, and the true p(word | row's word): (V, V)."""
-    model, scores, counts = learnt_pairs(sample=0, **options)
+    model, scores, counts = learnt_pairs(**{"sample": 0, "alpha": 0.05} | options)
     return model, scores, counts / counts.sum(axis=1, keepdims=True)
 
 
@@ -92,9 +92,10 @@ def test_noise_contrastive_estimation_learns_normalised_probabilities(options: d
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
-    """The better the more words are drawn."""
-    few, many = (learnt(loss="sampled", model=model, negative=negative, ns_exponent=1) for negative in (2, 19))
-    assert divergence(many[2], many[0]) < 0.01 < 5 * divergence(few[2], few[0])
+    """However few words are drawn."""
+    for negative in 2, 19:
+        found, _, true = learnt(loss="sampled", model=model, negative=negative, ns_exponent=1)
+        assert divergence(true, found) < 0.01
 
 
 @pytest.mark.parametrize("negative", [1, 2])

@@ -89,9 +89,10 @@ def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: in
     size = len(COUNTS)
     noise = COUNTS**0.75 / (COUNTS**0.75).sum()
     if isinstance(layer, NegativeSampling) and layer.loss == "sampled":
-        draws, others = sum(drawn.values()), noise / (1 - noise[centre])
-        rest = sum(times * np.exp(scores[k]) / (draws * others[k]) for k, times in drawn.items())
-        return -float(scores[centre] - np.log(np.exp(scores[centre]) + rest))
+        expected = sum(drawn.values()) * noise
+        candidates = drawn | {centre: drawn.get(centre, 0) + 1}
+        ratios = {k: times * np.exp(scores[k]) / expected[k] for k, times in candidates.items()}
+        return -float(np.log(ratios[centre] / sum(ratios.values())))
     if isinstance(layer, NegativeSampling):
         shift = np.log(layer.negative * noise * size) if layer.loss == "nce" else np.zeros(size)
         rest = sum(times * log_sigmoid(shift[k] - scores[k]) for k, times in drawn.items())
@@ -128,7 +129,9 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
                     reference.choose_words(layer, random, drawn)
                 choice = reference.sampled(layer, drawn)
                 if layer.adaptive:
-                    least = min(least, reference.effective(rows @ matrices[1][choice.rows].T - choice.offset))
+                    least = min(
+                        least, reference.effective(rows @ matrices[1][choice.rows].T - choice.offset, choice.weight)
+                    )
                 if not drawn[centre]:
                     del drawn[centre]
             inputs = [group] if cbow else [[word] for word in group]

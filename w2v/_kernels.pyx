@@ -6,8 +6,7 @@ rows and v' the output rows, the loss of one prediction of word o from an input 
     full softmax           − log softmax(s)_o                         over all words
     class-based softmax    − log softmax(s)_c − log softmax(s)_o      over the classes, and the words of o's class c
     hierarchical softmax   − Σ_b log σ(± s_b)                         b: inner nodes on o's path; + for code 0
-    sampled softmax        − log softmax(s − log e)_o                 over o, and K words drawn from the noise q for the
-                                                                      others; e: 1, or expected draws, K q / (1 − q_o)
+    sampled softmax        − log softmax(s − log K q)_o               over o and K words drawn from the noise q
     noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: K words drawn from q; z = log(K q V)
     negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
@@ -41,7 +40,7 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
           The position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
-from libc.math cimport INFINITY, exp, log, log1p
+from libc.math cimport INFINITY, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -357,6 +356,7 @@ cdef class Kernel:
             w.weight = <float *>take(&at, drawn * columns)
             for j in range(drawn * self.columns):
                 w.offset[j] = NO_SCORE
+                w.weight[j] = 1
             if self.negative:
                 w.target[0] = 1
                 for j in range(drawn * m):
@@ -604,7 +604,7 @@ cdef class Kernel:
                     taken |= words[k] == word
                 if not taken:
                     break
-                if self.loss == NCE or (self.loss == SAMPLED and word != w.centre):
+                if self.loss != NS:
                     for k in range(j):
                         counts[k] += words[k] == word
                     word = -1
@@ -624,15 +624,13 @@ cdef class Kernel:
         cdef float *offset = w.offset + group * self.columns
         cdef float *weight = w.weight + group * self.columns
         if self.loss == SAMPLED:
-            scale = log(blocks) - log1p(-min(exp(self.offsets[w.centre]) / self.negative, 0.9999999))
+            scale = log(blocks)
         for j in range(blocks * self.negative + 1):
             column = step_column(j)
             word = w.words[group * self.most + j]
             weight[column] = w.counts[group * self.most + j] + (j == 0)
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
-            if self.loss == SAMPLED and j == 0:
-                offset[column] = 0
-            elif self.loss == SAMPLED and weight[column] > 1:
+            if self.loss == SAMPLED and weight[column] > 1:
                 offset[column] -= log(weight[column])
         for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
             offset[step_column(j)] = NO_SCORE
@@ -703,7 +701,7 @@ cdef class Kernel:
             step.inputs = w.inputs + w.firsts[group]
             step.outputs = w.outputs + drawn * self.most
             step.offset = w.offset + drawn * self.columns
-            step.weight = w.weight + drawn * self.columns if self.loss == NCE else NULL
+            step.weight = w.weight + drawn * self.columns if self.loss in (NCE, SAMPLED) else NULL
             step.ahead_count = 0
             if ahead != NULL and ahead.groups and group < ahead.drawn:
                 step.ahead = ahead.outputs + group * self.most + ahead.cached
@@ -719,7 +717,7 @@ cdef class Kernel:
         """
         if worker.loss.effective < 0.5 * self.negative:
             worker.blocks = min(2 * worker.blocks, MOST_BLOCKS)
-        elif worker.loss.effective > self.negative:
+        elif self.negative < worker.loss.effective < INFINITY:
             worker.blocks = max(worker.blocks // 2, 1)
         worker.loss.effective = INFINITY
 

@@ -17,7 +17,7 @@ enum {
     BLOCK_OUTPUTS = 6,  /* output rows whose scores are computed together; they fill the first columns */
     PANEL = 8,          /* of a panel of this many, so that rows of scores never straddle a vector */
 };
-static const float NO_SCORE = 1e30f; /* the offset of a column without an output row: probability 0, loss 0 */
+static const float NO_SCORE = 1e30f; /* the offset of a column without an output row: its probability is below 2e-28 */
 
 /* Where output row j's target and offset stand, and how many columns m rows take. */
 static inline int64_t step_column(int64_t j) { return j / BLOCK_OUTPUTS * PANEL + j % BLOCK_OUTPUTS; }
@@ -37,8 +37,8 @@ typedef struct {
     float **inputs;       /* n rows X */
     float **outputs;      /* m rows Y: read and updated; no row twice */
     const float *target;  /* by column, aligned to a cache line */
-    const float *offset;  /* by column, aligned to a cache line */
-    const float *weight;  /* by column, how often each counts as noise: target − weight · logistic; NULL: once */
+    const float *offset;  /* by column, aligned to a panel */
+    const float *weight;  /* by column, aligned to a panel, how often each is drawn: target − weight · logistic; or NULL */
     int64_t softmax;      /* columns before this one are a softmax, and those from it on another; 0: logistic */
     int repeats;          /* whether an input row stands twice; each time is an input of its own */
     int turns;            /* whether each input row meets the outputs as the rows before it have moved them */

@@ -244,7 +244,7 @@ static NOINLINE void NAME(softmax)(const Step *s, int64_t first, int64_t end, in
                 ROW(at) = u;
                 if (column == 0) u[0] = 0; /* the predicted word is no sample */
                 sum += u;
-                squares += u * u;
+                squares += s->weight ? u * u / ROW(s->weight + column) : u * u;
             }
             for (int k = 0; k < ROW_LANES; k++) total += sum[k], square += squares[k], target += targets[k];
             s->loss->effective = LEAST(total * total / square, s->loss->effective);

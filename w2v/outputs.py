@@ -37,8 +37,9 @@ class NegativeSampling:
     "ns"       logistic regressions on the scores themselves, K different words (Mikolov et al. 2013b, section 2.2)
     "nce"      on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so that zero vectors are
                the uniform distribution (Mnih & Teh 2012)
-    "sampled"  a softmax over the word itself and the drawn ones, which stand for all others: their offset is the
-               logarithm of how often each is expected among them (Bengio & Senécal 2003; Jean et al. 2015, section 3)
+    "sampled"  a softmax over the word itself and the drawn ones, all less the logarithm of how often each is expected
+               to be drawn: the probability that of these words this is the one from the text (Bengio & Senécal 2003;
+               Jean et al. 2015, section 3.1)
 
     Attributes:
         negative: words drawn for each prediction, K.
@@ -232,4 +233,6 @@ def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[st
     if settings.negative >= size:
         raise SettingsError(too_many(settings.negative, size))
     assert loss in ("ns", "nce", "sampled")
-    return NegativeSampling.build(counts, settings.negative, settings.ns_exponent, loss, settings.adaptive_samples)
+    return NegativeSampling.build(
+        counts, settings.negative, settings.ns_exponent, loss, settings.adaptive_samples and loss == "sampled"
+    )

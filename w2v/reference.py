@@ -92,10 +92,9 @@ def choose_words(layer: NegativeSampling, random: Random, counts: dict[int, int]
 
     Negative sampling draws again what it has; the other losses count it.
     """
-    centre = next(iter(counts))
     for drawn in random.drawn:
         word, tries = alias_of(layer, drawn), 0
-        while word in counts and (layer.loss == "ns" or (layer.loss == "sampled" and word == centre)):
+        while word in counts and layer.loss == "ns":
             tries += 1
             word = alias_of(layer, random.draw()) if tries < REDRAWS else (word + 1) % layer.rows
         counts[word] = counts.get(word, 0) + 1
@@ -112,16 +111,16 @@ def sampled(layer: NegativeSampling, counts: dict[int, int]) -> Choice:
     if layer.loss == "nce":
         return Choice.of(rows, target, offset, times + target)
     draws = times.sum() / layer.negative
-    offset += np.log(draws) - np.log1p(-min(np.exp(offset[0]) / layer.negative, 0.9999999))
-    offset[1:] -= np.log(times[1:])
-    offset[0] = 0
-    return Choice.of(rows, target, offset, softmaxes=[slice(None)])
+    offset += np.log(draws) - np.log(times + target)
+    return Choice.of(rows, target, offset, times + target, [slice(None)])
 
 
-def effective(scores: Matrix) -> float:
-    """The least effective number of samples, (Σr)² / Σr², of rows of scores less offsets."""
+def effective(scores: Matrix, weight: Matrix) -> float:
+    """The least effective number of samples, (Σr)² / Σr², of rows of scores less offsets; r is had `weight` times."""
+    if scores.shape[1] < 2:
+        return np.inf
     ratios = np.exp(scores[:, 1:] - scores.max(axis=1, keepdims=True))
-    return float((ratios.sum(axis=1) ** 2 / (ratios**2).sum(axis=1)).min())
+    return float((ratios.sum(axis=1) ** 2 / (ratios**2 / weight[1:]).sum(axis=1)).min())
 
 
 def adapted(blocks: int, effective: float, negative: int) -> int:
@@ -215,7 +214,7 @@ def train(
                 rows = inputs[group].mean(axis=0, keepdims=True) if cbow else inputs[group]
                 choice = choose(layer, random, centre, blocks)
                 if isinstance(layer, NegativeSampling) and layer.adaptive:
-                    least = min(least, effective(rows @ outputs[choice.rows].T - choice.offset))
+                    least = min(least, effective(rows @ outputs[choice.rows].T - choice.offset, choice.weight))
                 change, outputs_change, moved = step(rows, outputs[choice.rows], choice, rate)
                 np.add.at(inputs, group, change / (len(group) if cbow and corrected else 1))
                 outputs[choice.rows] += outputs_change

@@ -115,7 +115,7 @@ class CharacterCNN(Objective):
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
-        m = draw_words(s, centre, 1, True, False)
+        m = draw_words(s, centre, 1, True)
         set_importance(s, m, 1)
         return m
 

@@ -198,7 +198,7 @@ class NegativeSamples(RowObjective):
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
-        m = draw_words(s, centre, 1, False, False)
+        m = draw_words(s, centre, 1, False)
         fetch_drawn(s)
         return m
 
@@ -209,7 +209,7 @@ class NoiseContrastive(NegativeSamples):
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
-        m = draw_words(s, centre, 1, True, True)
+        m = draw_words(s, centre, 1, True)
         fetch_drawn(s)
         for j in range(m):
             s.offset[j] = s.data.offsets[s.rows[j]]
@@ -222,7 +222,7 @@ class SampledSoftmax(NegativeSamples):
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
         start_words(s, centre)
-        m = draw_words(s, centre, 1, True, False)
+        m = draw_words(s, centre, 1, True)
         fetch_drawn(s)
         set_importance(s, m, 1)
         return m
@@ -247,14 +247,14 @@ class AdaptiveSoftmax(SampledSoftmax):
             least[0] = np.inf
         start_words(s, centre)
         for _ in range(blocks[0]):
-            m = draw_words(s, centre, m, True, False)
+            m = draw_words(s, centre, m, True)
         fetch_drawn(s)
         set_importance(s, m, blocks[0])
         return m
 
     @staticmethod
     def link(s: Worker, scores: Array) -> float:
-        s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.room))
+        s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
         return softmax(s, scores)
 
 
@@ -265,16 +265,16 @@ def start_words(s: Worker, centre: int) -> None:
     s.weight[0] = 1
 
 
-def draw_words(s: Worker, centre: int, m: int, counted: bool, with_centre: bool) -> int:
+def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
     """Draws K words beside the first m rows, by numbers drawn before; returns how many rows there are then.
 
-    A word that is there is drawn again or, if `counted`, its weight grows; the centre's only `with_centre`.
+    A word that is there is drawn again or, if `counted`, its weight grows.
     """
     size = len(s.data.cells)
     for k in range(1, len(s.random)):
         word, tries = alias_of(s.data.cells, s.random[k]), 0
         at = place_of(s.rows, word, m)
-        while at < m and not (counted and (with_centre or at > 0)):
+        while at < m and not counted:
             tries += 1
             word = alias_of(s.data.cells, draw(s.random)) if tries < REDRAWS else (word + 1) % size
             at = place_of(s.rows, word, m)
@@ -305,15 +305,11 @@ def place_of(rows: Array, word: int, m: int) -> int:
 
 def set_importance(s: Worker, m: int, blocks: int) -> None:
     """Offsets of sampled softmax: the logarithm of how often each word is expected in `blocks` times K draws."""
-    negative = len(s.random) - 1
-    share = math.exp(s.data.offsets[s.rows[0]]) / negative
-    scale = math.log(blocks) - math.log1p(-min(share, 0.9999999))
-    s.offset[0] = 0
-    for j in range(1, m):
-        s.offset[j] = s.data.offsets[s.rows[j]] + scale - math.log(s.weight[j])
+    for j in range(m):
+        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(blocks) - math.log(s.weight[j])
 
 
-def effective(scores: Array, room: Array) -> float:
+def effective(scores: Array, weight: Array, room: Array) -> float:
     """The least effective number of samples, (Σr)² / Σr², of rows of scores of which the first is no sample."""
     least = np.inf
     ratios = room[: scores.shape[1]]
@@ -325,7 +321,7 @@ def effective(scores: Array, room: Array) -> float:
         total, squares = 0.0, 0.0
         for j in range(1, len(ratios)):
             total += ratios[j]
-            squares += ratios[j] * ratios[j]
+            squares += ratios[j] * ratios[j] / weight[j]
         least = min(least, total * total / squares)
     return least
 
