@@ -15,7 +15,7 @@ import itertools
 import json
 import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,30 +38,26 @@ VARIANTS: dict[str, dict[str, Any]] = {
 GROUP = ("model", "loss", "alpha", "variant")
 
 
-def score(runs: list[dict[str, Any]]) -> float:
+def score(runs: list[dict[str, Any]], columns: Sequence[str]) -> float:
     """The mean over the runs of the mean of accuracy and correlations."""
-    judged = [[value for name, value in run.items() if name in ("total", *PAIRS) and value is not None] for run in runs]
-    return statistics.mean(statistics.mean(values) for values in judged)
-
-
-PAIRS: list[str] = []  # names of the columns of correlations
+    return statistics.mean(statistics.mean(run[name] or 0.0 for name in columns) for run in runs)
 
 
 def defaults_markdown(document: Mapping[str, Any]) -> str:
-    PAIRS[:] = document["pairs"]
+    judged = ("total", *document["pairs"])
     corpora = list(dict.fromkeys(run["corpus"] for run in document["runs"]))
     rows: list[list[str]] = []
     by_group = {corpus: grouped((r for r in document["runs"] if r["corpus"] == corpus), GROUP) for corpus in corpora}
     groups = grouped(document["runs"], GROUP)
     for model, loss in itertools.product(get_args(ModelName), get_args(LossName)):
         complete = {key: runs for key, runs in groups.items() if key[:2] == (model, loss) and len(runs) == len(corpora)}
-        best = max(complete, key=lambda key: score(complete[key]), default=None)
+        best = max(complete, key=lambda key: score(complete[key], judged), default=None)
         for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
             figures = [by_group[corpus][key][0] for corpus in corpora]
-            cells = [mean_and_half([run[name] or 0.0]) for run in figures for name in ("total", *PAIRS)]
+            cells = [mean_and_half([run[name] or 0.0]) for run in figures for name in judged]
             mark = "**" * (key == best)
-            rows.append([*map(str, key), *cells, f"{mark}{score(complete[key]):.1f}{mark}"])
-    columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *PAIRS)]
+            rows.append([*map(str, key), *cells, f"{mark}{score(complete[key], judged):.1f}{mark}"])
+    columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *judged[1:])]
     notes = "Accuracies in percent, Spearman's correlations × 100; the best of a model and loss is bold."
     lines = ["### Defaults", "", commands_markdown(document), table([*GROUP, *columns, "score"], rows), "", notes]
     return "\n".join([*lines, document["machine"]])

@@ -77,6 +77,9 @@ class Model:
             figures = dict(json.loads(stored.metadata.get("figures", "{}")))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
             raise W2VError(f"{path}: damaged: its settings: {error}") from error
+        needed = {"hs": "tree_parents", "class": "class_starts"}.get(settings.loss)
+        if needed and needed not in stored.tensors:
+            raise W2VError(f"{path}: damaged: it lacks {needed}")
         vocabulary = Vocabulary(stored.words, stored.counts)
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")

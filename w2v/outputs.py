@@ -85,7 +85,10 @@ class NegativeSampling:
         """Raises SettingsError where "ns" finds too few words for `negative` different negatives."""
         size = len(counts)
         if loss == "ns" and negative >= size:
-            raise SettingsError(too_many(negative, size))
+            raise SettingsError(
+                f"negative {negative}: needs at least {negative + 1} words to draw from, "
+                f"but the vocabulary has {size}; lower negative or min_count"
+            )
         weights = counts.astype(np.float64) ** exponent
         weights /= weights.mean()
         scale = {"ns": 0.0, "nce": negative, "sampled": negative / size}[loss]
@@ -99,13 +102,6 @@ def too_large(loss: LossName, size: int, instead: str) -> SettingsError:
     return SettingsError(
         f"loss {loss}: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many as negative "
         f"sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax to have it so"
-    )
-
-
-def too_many(negative: int, size: int) -> str:
-    return (
-        f"negative {negative}: needs at least {negative + 1} words to draw from, "
-        f"but the vocabulary has {size}; lower negative or min_count"
     )
 
 
@@ -230,8 +226,11 @@ def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[st
         if size > LARGE_SOFTMAX and not settings.large_softmax:
             raise too_large(loss, size, "choose loss sampled or class")
         return FullSoftmax(size)
-    if settings.negative >= size:
-        raise SettingsError(too_many(settings.negative, size))
+    if settings.negative >= size and loss != "ns":
+        raise SettingsError(
+            f"negative {settings.negative}: the vocabulary has {size} words, and a softmax over all of them is exact "
+            "and costs no more: choose loss softmax, or lower negative"
+        )
     assert loss in ("ns", "nce", "sampled")
     return NegativeSampling.build(
         counts, settings.negative, settings.ns_exponent, loss, settings.adaptive_samples and loss == "sampled"

@@ -44,7 +44,7 @@ class Perplexity:
 
 
 def perplexity(
-    model: Model,
+    model: Model | PathLike,
     corpus: Source,
     *,
     cache: PathLike | None = None,
@@ -58,6 +58,8 @@ def perplexity(
     `progress` is called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments
     are those of `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict.
     """
+    if not isinstance(model, Model):
+        model = Model.load(model)
     tell = progress or (lambda phase, done, total: None)
     with read_corpus(
         Corpus(corpus),

@@ -24,7 +24,8 @@ def log_probabilities(model: Model, rows: Matrix) -> Matrix:
     A row is a word's input vector in skip-gram, the mean of the context words' in CBOW. Hierarchical, class-based and
     full softmax are distributions as they stand. Scores of noise-contrastive estimation and of sampled softmax are
     log p and a constant, and those of negative sampling log p / q and a constant (Levy & Goldberg 2014): with the
-    noise distribution q put back, they are normalised over the vocabulary.
+    noise distribution q put back, they are normalised over the vocabulary. (Draws that all differ, as ours, follow q
+    while they are few beside the vocabulary.)
     """
     if isinstance(model.layer, Objective):
         return model.layer.log_probabilities({"outputs": model.outputs} | model.parameters, rows)

@@ -148,7 +148,7 @@ class Settings:
             self._check(name, int, least, most)
         for name in ("tree", "tree_vectors"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name == "tree":
                 if not isinstance(value, str | os.PathLike) or not os.fspath(value):
                     raise SettingsError(f"{name} {value!r}: it must be a name or a path")
                 object.__setattr__(self, name, os.fspath(value))

@@ -47,7 +47,7 @@ def going_on(model: Model, given: Mapping[str, Any]) -> Settings:
     """A model's settings with those that are given. Raises SettingsError for what cannot become another."""
     settings = model.settings.as_dict()
     for name in OF_THE_MODEL:
-        if given.get(name, settings[name]) != settings[name]:
+        if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
             raise SettingsError(f"{name} {given[name]}: the model that goes on has {settings[name]}; leave it out")
     if "alpha" in given:
         settings["min_alpha"] = None  # follows it

@@ -57,7 +57,7 @@ class HierarchicalSoftmax:
 
     @property
     def mean_rows(self) -> float:
-        return self.most_rows
+        return float(self.lengths.mean())
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
