@@ -8,7 +8,7 @@ SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h) w2v/_step.c
 DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test sanitize bench clean
+.PHONY: build demo test faults fuzz sanitize bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -53,6 +53,20 @@ build/%/.built: $(SOURCES) $(VENV)/.checks
 	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/py.typed) build/$*/w2v
 	@ln -sfn $(CURDIR)/data build/$*/w2v/data
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
+	@touch $@
+
+# Failures of the system, kills and fuzzing, for about half an hour: make faults KILLS=1000 SECONDS=60
+KILLS ?= 1000
+SECONDS ?= 60
+faults: $(VENV)/.faults
+	python tests/faults/run.py --kills $(KILLS) --fuzz $(SECONDS) --markdown build/faults.md
+
+fuzz: $(VENV)/.faults
+	python tests/faults/fuzz.py $(SECONDS)
+
+$(VENV)/.faults: $(VENV)/.checks
+	@$(RUN)/python -c 'import atheris' 2>/dev/null || $(PIP) --editable '.[faults]'
+	@mkdir -p build
 	@touch $@
 
 # Every index checked, in all tests; then addresses and undefined behaviour; then races of threads.

@@ -64,6 +64,12 @@ def test_compiled_module_has_a_stub_that_tells_its_names(module: str) -> None:
     assert {name for name in names if not hasattr(compiled, name)} == set()
 
 
+@pytest.mark.parametrize("module", COMPILED)
+def test_compiler_directives_stand_in_one_place(module: str) -> None:
+    """In setup.py: those in the head of a file cannot be changed by the builds that check every index."""
+    assert "# cython:" not in (PACKAGE / f"{module}.pyx").read_text("utf-8")
+
+
 def test_nothing_is_unpickled() -> None:
     for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("*.pyx")]:
         assert not re.search(r"import pickle|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path

@@ -103,6 +103,38 @@ def test_utf_16_and_32_are_refused(tmp_path, encoding):
     fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_byte_order_mark_is_refused(tmp_path, encoding):
+    (tmp_path / "file").write_bytes("plain words\n".encode(encoding))
+    fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"PK\x03\x04", "file is a zip archive: give the text that is in it"),
+        (b"7z\xbc\xaf\x27\x1c", "file is an archive"),
+        (bytes(257) + b"ustar", "file is an archive"),
+        (b"%PDF-1.7\n", "file is a formatted document: give its text alone"),
+        (b"{\\rtf1 words", "file is a formatted document"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "file is a formatted document"),
+        (b"\x7fELF", "file is binary, not text"),
+        (b"\x89PNG\r\n", "file is binary, not text"),
+        (b"\xff\xd8\xff", "file is binary, not text"),
+        (b"SQLite format 3\0", "file is binary, not text"),
+        (gzip.compress(b"words " * 9), "file is compressed: unpack it first"),  # a second time, as it turns out
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_what_is_plainly_not_text(tmp_path, head, message, pack):
+    content = head + b" more words" * 100
+    if message.startswith("file is compressed") and pack is bytes:
+        content = gzip.compress(head)
+        pack = bytes
+    (tmp_path / "file").write_bytes(pack(content))
+    fails(tmp_path / "file", message)
+
+
 def test_folders_globs_and_lists(tmp_path):
     for name in ["b.txt", "a/z.txt", "a/b/c.txt", "a.log", ".hidden", ".git/x.txt", "d/e.txt"]:
         path = tmp_path / name

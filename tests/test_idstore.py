@@ -23,6 +23,7 @@ from w2v._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END
 from w2v.corpus import Corpus
 from w2v.errors import SettingsError, W2VError
 from w2v.idstore import read_corpus
+from w2v.sniff import text_start
 
 
 def words_of(store):
@@ -51,6 +52,45 @@ def test_any_blocks_and_workers_give_the_reference(tmp_path_factory, text, block
     else:
         with pytest.raises(W2VError, match="text holds no words"):
             read(path, block, workers=workers, errors=errors)
+
+
+PIECES = st.sampled_from(
+    [
+        *(b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\0\0", b"\r\n", b"\r", b"\n"),
+        *(b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f"),  # no characters
+        *(b"a", b"word", "大".encode(), b"\xc2\x85", b"\xe2\x80\xa8", b"\x1c"),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        PIECES | st.binary(max_size=8) | st.binary(min_size=1, max_size=3).map(lambda piece: piece * 100), max_size=60
+    ),
+    st.integers(1, 300),
+    st.sampled_from(["strict", "replace", "ignore"]),
+)
+def test_any_bytes_are_read_as_the_reference_or_refused(tmp_path_factory, pieces, block, errors):
+    text = b"".join(pieces)
+    path = tmp_path_factory.mktemp("corpus") / "text"
+    path.write_bytes(text)
+    try:
+        head = text_start("text", text)
+        ids, words = reference(head + b"\n", errors)
+        assert words
+    except (AssertionError, UnicodeDecodeError, W2VError):
+        with pytest.raises(
+            W2VError, match=r"holds no words$|is not UTF-8|is UTF-16|^[^\n]* is [a-z ]+[:,] |cut short|damaged"
+        ):
+            read(path, block, errors=errors)
+    else:
+        assert read(path, block, errors=errors) == (ids, [word.decode() for word in words])
+
+
+def test_empty_lines_by_the_million(tmp_path):
+    (tmp_path / "text").write_bytes(b"\n" * 5_000_000 + b"a\r\n" + b" \r\n" * 1_000_000 + b"b")
+    assert read(tmp_path / "text", workers=2) == ([2, 0, 3, 0], ["a", "b"])
 
 
 def test_sources_agree(tmp_path):
@@ -351,6 +391,7 @@ PEAK = """
 import re, sys
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
+from w2v.sniff import text_start
 print(read_corpus(Corpus(sys.argv[1]), workers=2).tokens)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """

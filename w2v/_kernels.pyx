@@ -36,8 +36,9 @@ Sharing.  The K negatives are drawn once for a window and shared by its context 
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and a matrix of them is larger than any cache.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
-          those. Of the nodes near the root, which all would write all the time, each works on copies for a chunk.
-          The position, token count and stop flag are atomic; all else belongs to one thread.
+          those: in the step, and in copy_hot and merge_hot, for of the nodes near the root, which all would write all
+          the time, each works on copies for a chunk. Who looks on for divergence reads some rows meanwhile. The
+          position, token count and stop flag are atomic; all else belongs to one thread.
 """
 
 from libc.math cimport INFINITY, log

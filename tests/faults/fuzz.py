@@ -3,7 +3,7 @@
     python tests/faults/fuzz.py SECONDS [LOADER ...]
 
 Without names, all loaders take their turns, each in a process of its own: of limited memory, where an input may take
-ten seconds. The Python side of the loaders is instrumented (atheris, libFuzzer's Python face); the compiled side is
+thirty seconds. The Python side of the loaders is instrumented (atheris, libFuzzer's Python face); the compiled side is
 when the build is (see variants.py: with the build `sanitize`, memory errors in it are found too). What harms a loader
 is left in build/fuzz as crash-*, oom-* or timeout-*; inputs worth mutating are kept there for the next time.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 FOLDER = Path("build/fuzz")
 MEMORY = 1 << 30  # bytes of data that a loader may hold
-SECONDS = 10  # that an input may take
+SECONDS = 30  # that an input may take
 LARGEST = 4096  # bytes of an input
 
 

@@ -69,7 +69,7 @@ def environment(variant: str) -> dict[str, str]:
         values["UBSAN_OPTIONS"] = "print_stacktrace=1"
     if variant == "thread":
         values["LD_PRELOAD"] = runtime("libtsan.so")
-        values["TSAN_OPTIONS"] = f"suppressions={FAULTS / 'tsan.txt'}:halt_on_error=1"
+        values["TSAN_OPTIONS"] = f"suppressions={FAULTS / 'tsan.txt'}:halt_on_error=1:history_size=7"
     return values
 
 

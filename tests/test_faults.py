@@ -1,0 +1,169 @@
+"""What goes wrong around a run: calls of the system that fail, memory that is refused, kills, full disks, extremes.
+
+This is a selection; `make faults` does all of it. See tests/faults.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.faults import injection
+
+needs_shim = pytest.mark.skipif(
+    sys.platform != "linux" or not shutil.which("cc"), reason="preloads a library, which it compiles, on Linux"
+)
+
+
+@needs_shim
+@pytest.mark.parametrize(
+    ("name", "amount", "expected"),
+    [
+        ("fail", 20, ("done", "refused")),
+        ("full", 30, ("refused",)),
+        ("load", 5, ("done", "refused")),
+        ("memory", 15, ("done", "refused")),
+        ("memory-load", 15, ("done", "refused")),
+        ("kill", 20, ("begun again", "gone on")),
+        ("random", 10, ("killed",)),
+    ],
+)
+def test_whatever_fails_nothing_is_lost(tmp_path: Path, name: str, amount: int, expected: tuple[str, ...]) -> None:
+    command = injection.preloaded(tmp_path, name, str(amount), "1")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert all(verdict in done.stdout for verdict in expected), done.stdout
+
+
+FULL = """
+import shutil, subprocess, sys
+from pathlib import Path
+room, size = Path(sys.argv[1]), sys.argv[2]
+room.mkdir()
+if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(room)], capture_output=True).returncode:
+    raise SystemExit(77)
+(room / "old.bin").write_bytes(b"2 1\\nold 1\\n")
+train = [sys.executable, "-c", "from w2v.cli import main; main()", "train", sys.argv[3], "-o", str(room / "old.bin")]
+train += ["--force", "--quiet", "--epochs", "1", *sys.argv[4:]]
+done = subprocess.run(train, capture_output=True, text=True, env={"TMPDIR": str(room), "HOME": str(room)})
+print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir())), done.stderr)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk of its own")
+@pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 1000, "old.bin")])
+def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, message: str) -> None:
+    options = ["--vector-size", str(vector_size)]
+    command = ["unshare", "--mount", sys.executable, "-c", FULL, str(tmp_path / "disk"), size, str(sample), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("mounting is not allowed here")
+    code, left, files, said = done.stdout.split(" ", 3)
+    assert (code, left, files) == ("1", "10", "1"), done.stdout + done.stderr
+    assert said.count("\n") == 1
+    assert "No space left on device" in said or "not enough" in said or "free" in said
+    assert message in said
+
+
+def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=lambda *_: shutil.rmtree(room, True))
+    assert model.figures["tokens_trained"] == model.figures["tokens"]
+    with pytest.raises(w2v.W2VError, match=r"cannot write .*model\.bin: No such file or directory"):
+        model.save(room / "model.bin")
+
+
+SOAK = """
+import os, sys, w2v
+from w2v import memory
+sizes = []
+for round in range(40):
+    model = w2v.train([["a", "b", "c", "d"] * 5] * 50, min_count=1, negative=2, vector_size=20, epochs=1, workers=4)
+    model.save(sys.argv[1])
+    w2v.load(sys.argv[1])
+    sizes.append((memory.held(), len(os.listdir("/proc/self/fd"))))
+print(*sizes[9], *sizes[-1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's figures of a process")
+def test_many_runs_in_one_process_hold_no_more(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SOAK, str(tmp_path / "m.safetensors")]
+    figures = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    memory, files, memory_then, files_then = map(int, figures)
+    assert files_then == files
+    assert memory_then - memory < 8 << 20
+
+
+MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in range(0, 6000, 40)]
+
+
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"vector_size": 1},
+        {"vector_size": 7},
+        {"vector_size": 16},
+        {"vector_size": 17},
+        {"vector_size": 1000},
+        {"window": 1},
+        {"window": 100},
+        {"negative": 1},
+        {"negative": 100},
+        {"loss": "hs", "window": 100},
+        {"workers": 64},
+        {"sample": 0},
+        {"sample": 1e-9},
+    ],
+    ids=str,
+)
+def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
+    values = {"min_count": 1, "epochs": 2, "sample": 0, "vector_size": 10} | options
+    if values["sample"] == 1e-9:
+        with pytest.raises(w2v.W2VError, match="nothing to learn"):
+            w2v.train(MANY_WORDS, model=model, **values)
+        return
+    trained = w2v.train(MANY_WORDS, model=model, **values)
+    assert trained.figures["tokens_trained"] == 2 * 6000
+    assert np.isfinite(trained.inputs).all()
+    assert np.isfinite(trained.outputs).all()
+    assert trained.inputs.shape == (150, values["vector_size"])
+
+
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
+@pytest.mark.parametrize("words", ["a b", "a b c"])
+def test_the_smallest_corpora(loss: str, words: str) -> None:
+    options: dict[str, Any] = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3}
+    trained = w2v.train([words.split()], loss=loss, **options)
+    assert trained.figures["tokens_trained"] == 5 * len(words.split())
+    assert np.isfinite(trained.inputs).all()
+    with pytest.raises(w2v.W2VError, match="the vocabulary has one word, 'a'"):
+        w2v.train([["a", "a"]], loss=loss, **options)
+
+
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class"])
+def test_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
+    (tmp_path / "words").write_text("".join(f"w{i} {(1 << 40) // (i + 1)}\n" for i in range(150)))
+    vocabulary = w2v.Vocabulary.load(tmp_path / "words")
+    assert vocabulary.tokens > 1 << 42
+    trained = w2v.train(MANY_WORDS, vocabulary=vocabulary, loss=loss, sample=0, epochs=2, vector_size=10)
+    assert trained.figures["tokens_trained"] == 2 * 6000
+    assert np.isfinite(trained.outputs).all()
+
+
+def test_races_that_are_meant_are_named() -> None:
+    """The functions whose races the sanitizer passes over are there."""
+    package = Path(w2v.__file__).parent
+    sources = "".join((package / name).read_text("utf-8") for name in ("_kernels.pyx", "_formats.pyx", "_step_body.h"))
+    lines = Path(injection.__file__).with_name("tsan.txt").read_text("utf-8").splitlines()
+    names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]
+    assert len(names) == 9
+    for name in names:
+        assert f"{name}(" in sources or f"NAME({name.partition('_')[0]})(" in sources
