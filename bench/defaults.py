@@ -24,9 +24,10 @@ from typing import Any, get_args
 from common import Runs, commands_markdown, grouped, mean_and_half, split_lines, table, w2v_command
 from quality import measure
 
-from w2v.settings import LossName, ModelName, Settings
+from w2v.settings import COMPILED, LossName, ModelName, Settings
 
 BASE = Settings(workers=2)
+LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]
 MEGABYTES = {"class": 5, "softmax": 3}
 MOST_WORDS = 2000
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -49,7 +50,7 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
     rows: list[list[str]] = []
     by_group = {corpus: grouped((r for r in document["runs"] if r["corpus"] == corpus), GROUP) for corpus in corpora}
     groups = grouped(document["runs"], GROUP)
-    for model, loss in itertools.product(get_args(ModelName), get_args(LossName)):
+    for model, loss in itertools.product(get_args(ModelName), LOSSES):
         complete = {key: runs for key, runs in groups.items() if key[:2] == (model, loss) and len(runs) == len(corpora)}
         best = max(complete, key=lambda key: score(complete[key], judged), default=None)
         for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
@@ -64,7 +65,7 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    pairs = [f"{model}-{loss}" for model, loss in itertools.product(get_args(ModelName), get_args(LossName))]
+    pairs = [f"{model}-{loss}" for model, loss in itertools.product(get_args(ModelName), LOSSES)]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpora", type=Path, nargs="+", default=[], metavar="TEXT")
     parser.add_argument("--questions", type=Path)

@@ -193,7 +193,8 @@ def fetch(rows: Any, row: int) -> None:
 def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
     text = [line.split() for line in "".join(make.corpus(3000, seed=2)).splitlines()]
     options: dict[str, Any] = {"min_count": 1, "epochs": 3, "vector_size": SIZE, "workers": 2} | CASES[case]
-    model = w2v.train(text, **options | ({"blocks": "3:50,2"} if case == "dsoftmax" else {}))
+    options |= {"blocks": "3:50,2"} if case == "dsoftmax" else {}
+    model = w2v.train(text, checkpoint=tmp_path / "states", **options)
     assert model.settings.kernel == "numba"
     assert model.figures["loss"][0] > model.figures["loss"][2]
     model.save(tmp_path / "m.safetensors")
@@ -201,6 +202,7 @@ def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
     assert loaded.learnt.keys() == model.learnt.keys()
     for name, array in model.learnt.items():
         np.testing.assert_array_equal(loaded.learnt[name], array)
+        np.testing.assert_array_equal(w2v.resume(tmp_path / "states", text).learnt[name], array)
     expected = log_probabilities(model, model.inputs[:9])
     np.testing.assert_allclose(log_probabilities(loaded, loaded.inputs[:9]), expected, rtol=1e-5)
     assert w2v.perplexity(loaded, text).perplexity < len(model.vocabulary)
