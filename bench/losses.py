@@ -85,8 +85,8 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
     unigram = document["runs"][0]["figures"]["unigram_perplexity"]
     notes = (
         f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.\n"
-        "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time of\n"
-        "the vectors that a tree is clustered by is not counted.\n"
+        "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time\n"
+        "of the vectors that a tree is clustered by is not counted.\n"
         "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
     )
     lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", notes, document["machine"]]
