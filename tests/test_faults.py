@@ -51,7 +51,7 @@ if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(ro
 train = [sys.executable, "-c", "from w2v.cli import main; main()", "train", sys.argv[3], "-o", str(room / "old.bin")]
 train += ["--force", "--quiet", "--epochs", "1", *sys.argv[4:]]
 done = subprocess.run(train, capture_output=True, text=True, env={"TMPDIR": str(room), "HOME": str(room)})
-print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir())), done.stderr)
+print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir())), done.stderr, end="")
 """
 
 

@@ -73,7 +73,7 @@ class Settings:
         per_pair: whether every context word takes a step of its own, with negatives of its own, as in
             word2vec.c; otherwise a window's context words share them.
         cbow_gradient: "faithful" gives each context word the whole gradient of their mean, as word2vec.c and
-            gensim do, and measured better; "corrected" divides it among them (İrsoy et al. 2021).
+            gensim do, and measured as good; "corrected" divides it among them (İrsoy et al. 2021).
         sample: threshold of subsampling, 0 for none; sample_formula: see Vocabulary.keep_probabilities.
         alpha: learning rate at the start, by default the one that measured best for model and loss; it falls
             linearly with the tokens trained to min_alpha, by default alpha / 10,000.

@@ -21,7 +21,7 @@ _OTHERS = {  # how files begin that are plainly not text, and what they are
     rb"PK\x03\x04": "a zip archive: give the text that is in it",
     rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: give the text that is in it",
-    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\\\rtf": "a formatted document: give its text alone",
+    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: give its text alone",
     rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0|\x93NUMPY": "binary, not text",
 }
 
