@@ -73,7 +73,12 @@ def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, 
 def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) -> None:
     room = tmp_path / "room"
     room.mkdir()
-    model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=lambda *_: shutil.rmtree(room, True))
+
+    def remove(phase: str, done: int, total: int | None) -> None:
+        if phase == "train":
+            shutil.rmtree(room, True)
+
+    model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=remove)
     assert model.figures["tokens_trained"] == model.figures["tokens"]
     with pytest.raises(w2v.W2VError, match=r"cannot write .*model\.bin: No such file or directory"):
         model.save(room / "model.bin")
