@@ -16,7 +16,8 @@ KernelName = Literal["cython", "numba"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
-# The learning rate that measured best for each model and loss, with the faithful gradient.
+# The learning rate that measured best for each model and loss, with the faithful gradient (bench/defaults.py); those of
+# the losses that only Numba has, the last four, were not swept.
 ALPHA: dict[tuple[ModelName, LossName], float] = {
     ("skipgram", "ns"): 0.05,
     ("skipgram", "hs"): 0.025,
