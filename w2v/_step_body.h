@@ -18,6 +18,7 @@
 #define UNROLL 1
 #endif
 
+#define STRETCH 4 /* vectors */
 #define ROW_LANES LEAST(LANES, PANEL) /* scores are worked on a panel's row at a time */
 #define vec NAME(vec)
 #define lanes NAME(lanes)
@@ -95,7 +96,8 @@ static INLINE void NAME(score_block)(const int I, const int J, float *const *x, 
         vec input[BLOCK_INPUTS];
         EACH(i, I) input[i] = AT(inputs[i] + d);
         EACH(j, J) {
-            const vec output = AT(outputs[j] + d);
+            vec output = AT(outputs[j] + d);
+            IN_REGISTER(output);
             EACH(i, I) sums[i * J + j] += input[i] * output;
         }
     }
@@ -125,8 +127,9 @@ static NOINLINE void NAME(score)(int64_t I, int64_t J, float *const *x, float *c
     }
 }
 
-/* Adds E Y to `from`, which gives `to`, and Eᵀ X to J output rows, over U vectors of each row. `x` holds the inputs'
- * values before the step; the outputs' are those before the step or, by turns, as the inputs before have moved them. */
+/* Adds E Y to `from`, or to `x` where that is NULL, which gives `to`, and Eᵀ X to J output rows, over U vectors of each
+ * row. `x` holds the inputs' values before the step; the outputs' are those before the step or, by turns, as the inputs
+ * before have moved them. */
 static INLINE void NAME(update_block)(const int turns, const int J, const int U, int64_t n, int64_t d, float *const *x,
                                       float *const *from, float *const *to, float *const *y, const float *error) {
     vec before[TURN_OUTPUTS * UNROLL], now[TURN_OUTPUTS * UNROLL];
@@ -134,14 +137,20 @@ static INLINE void NAME(update_block)(const int turns, const int J, const int U,
     for (int64_t i = 0; i < n; i++) {
         vec input[UNROLL], sum[2][UNROLL]; /* two sums: half the wait for one multiply-add to end before the next */
         EACH(u, U) input[u] = AT(x[i] + d + u * LANES);
-        EACH(u, U) sum[0][u] = AT(from[i] + d + u * LANES);
-        EACH(u, U) sum[1][u] = (vec){0};
+        if (from)
+            EACH(u, U) sum[0][u] = AT(from[i] + d + u * LANES);
+        else
+            EACH(u, U) sum[0][u] = input[u];
         EACH(j, J) {
             const vec e = NAME(splat)(error[i * PANEL + j]);
-            EACH(u, U) sum[j % 2][u] += e * (turns ? now : before)[j * U + u];
+            if (j == 1)
+                EACH(u, U) sum[1][u] = e * (turns ? now : before)[j * U + u];
+            else
+                EACH(u, U) sum[j % 2][u] += e * (turns ? now : before)[j * U + u];
             EACH(u, U) now[j * U + u] += e * input[u];
         }
-        EACH(u, U) AT(to[i] + d + u * LANES) = sum[0][u] + sum[1][u];
+        if (J > 1) EACH(u, U) sum[0][u] += sum[1][u];
+        EACH(u, U) AT(to[i] + d + u * LANES) = sum[0][u];
     }
     EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = now[j * U + u];
 }
@@ -268,23 +277,29 @@ static INLINE void NAME(link)(const Step *s, int64_t first, int64_t end, int64_t
         NAME(logistic)(0, s, first, end, columns, target, offset, panel, scores, gram);
 }
 
-/* row ← mean of the inputs, change ← 0 */
-static INLINE void NAME(pool)(int64_t n, float *const *inputs, int64_t width, float *row, float *change) {
-    const float share = 1.0f / (float)n;
-    for (int64_t d = 0; d < width; d += LANES) {
-        vec sum = AT(inputs[0] + d);
-        for (int64_t i = 1; i < n; i++) sum += AT(inputs[i] + d);
-        AT(row + d) = sum * share;
-        AT(change + d) = (vec){0};
-    }
+/* row ← mean of the inputs, change ← 0, over U vectors. Returns how many floats they are. */
+static INLINE int64_t NAME(pool)(const int U, int64_t d, int64_t n, float *const *inputs, float *row, float *change) {
+    vec sum[STRETCH];
+    EACH(u, U) sum[u] = AT(inputs[0] + d + u * LANES);
+    for (int64_t i = 1; i < n; i++) EACH(u, U) sum[u] += AT(inputs[i] + d + u * LANES);
+    EACH(u, U) AT(row + d + u * LANES) = sum[u] * (1.0f / (float)n);
+    EACH(u, U) AT(change + d + u * LANES) = (vec){0};
+    return U * LANES;
 }
 
-static INLINE void NAME(spread)(int64_t n, float *const *inputs, int64_t width, float share, const float *change) {
-    for (int64_t i = 0; i < n; i++) {
-        float *const input = inputs[i];
-        for (int64_t d = 0; d < width; d += LANES) AT(input + d) += share * AT(change + d);
-    }
+/* Adds a share of the change to each input, over U vectors. Returns how many floats they are. */
+static INLINE int64_t NAME(spread)(const int U, int64_t d, int64_t n, float *const *inputs, float share,
+                                   const float *change) {
+    vec part[STRETCH];
+    EACH(u, U) part[u] = share * AT(change + d + u * LANES);
+    for (int64_t i = 0; i < n; i++) EACH(u, U) AT(inputs[i] + d + u * LANES) += part[u];
+    return U * LANES;
 }
+
+/* Calls a function of so many vectors over a whole row. */
+#define ALONG(width, function, ...)        \
+    for (int64_t d = 0; d < (width);)      \
+        d += d + STRETCH * LANES <= (width) ? NAME(function)(STRETCH, d, __VA_ARGS__) : NAME(function)(1, d, __VA_ARGS__);
 
 #define UPDATE_CASE(J, turns) \
     case (turns) * 16 + (J): \
@@ -297,7 +312,7 @@ void NAME(step)(const Step *s) {
         pooled_row = room;
         pooled_change = room + width;
         room += 2 * width;
-        NAME(pool)(s->n, s->inputs, width, pooled_row, pooled_change);
+        ALONG(width, pool, s->n, s->inputs, pooled_row, pooled_change)
         inputs = &pooled_row;
         sums = &pooled_change;
     }
@@ -348,18 +363,19 @@ void NAME(step)(const Step *s) {
     }
     const int turns = s->turns || n == 1; /* the first turn is like any other */
     for (int64_t j = 0; j < m; j += block, error += panel) {
-        float **const from = held && j ? held : sums, **const to = held && j + block < m ? held : sums;
+        float **const from = held && j ? held : sums == x ? NULL : sums, **const to = held && j + block < m ? held : sums;
         switch (turns * 16 + LEAST(m - j, block)) {
             BLOCK_CASES(UPDATE_CASE, 0)
             TURN_CASES(UPDATE_CASE, 1)
         }
     }
-    if (s->pooled) NAME(spread)(s->n, s->inputs, width, s->spread, pooled_change);
+    if (s->pooled) ALONG(width, spread, s->n, s->inputs, s->spread, pooled_change)
 }
 
 #undef REGISTERS
 #undef TURN_OUTPUTS
 #undef ROW_LANES
+#undef STRETCH
 #undef vec
 #undef lanes
 #undef row
@@ -378,4 +394,5 @@ void NAME(step)(const Step *s) {
 #undef BLOCK_CASES
 #undef TURN_CASES
 #undef SCORE_CASE
+#undef ALONG
 #undef UPDATE_CASE
