@@ -238,7 +238,7 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef Loss loss
-    cdef int window, negative, shrink, pair, cbow, corrected, adaptive, turns
+    cdef int window, negative, shrink, pair, cbow, corrected, adaptive, distinct
     cdef int64_t epochs, chunk, chunks, count, most, columns, lookahead
     cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
@@ -279,7 +279,7 @@ cdef class Kernel:
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
         self.pair = per_pair and not cbow
-        self.turns = self.loss == HS and not cbow
+        self.distinct = self.loss == HS and not cbow  # the context words of a step
         self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
         self.chunk = chunk
@@ -542,7 +542,7 @@ cdef class Kernel:
             for j in range(first, k):
                 again |= kept[j] == kept[k] and j != centre
             # Steps of one input each are the definition of turns; one of many is the same if no word stands twice.
-            if w.n == 0 or self.pair or (again and self.turns):
+            if w.n == 0 or self.pair or (again and self.distinct):
                 w.firsts[w.groups] = w.n
                 w.groups += 1
                 first = k

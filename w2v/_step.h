@@ -28,7 +28,7 @@ typedef struct {
     float linear[PANEL], product[PANEL]; /* aligned to a cache line */
     double total;
     int64_t factors; /* in each product */
-    float effective; /* least (Σr)² / Σr² of a row, r = e^score of all but the first column, by the softmax link */
+    float effective; /* least (Σr)² / Σr² of a row, r = e^score of all but the first column, by a softmax with weights */
 } StepLoss;
 
 typedef struct {

@@ -253,10 +253,10 @@ static NOINLINE void NAME(softmax)(const Step *s, int64_t first, int64_t end, in
                 ROW(at) = u;
                 if (column == 0) u[0] = 0; /* the predicted word is no sample */
                 sum += u;
-                squares += s->weight ? u * u / ROW(s->weight + column) : u * u;
+                if (s->weight) squares += u * u / ROW(s->weight + column);
             }
             for (int k = 0; k < ROW_LANES; k++) total += sum[k], square += squares[k], target += targets[k];
-            s->loss->effective = LEAST(total * total / square, s->loss->effective);
+            if (s->weight) s->loss->effective = LEAST(total * total / square, s->loss->effective);
             if (from == 0) total += scores[i * PANEL];
             s->loss->total += log(total) + top - target;
             for (int64_t column = from; column < to; column += ROW_LANES) {
