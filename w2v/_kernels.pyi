@@ -7,6 +7,9 @@ MOST_CHUNK_IDS: int
 
 def chunk_ids(rows: float, width: int, window: int) -> int: ...
 def step_for(name: str) -> bool: ...
+def worker_bytes(
+    layer: OutputLayer, *, width: int, window: int, cbow: bool, per_pair: bool, chunk: int, workers: int
+) -> int: ...
 
 class Kernel:
     def __init__(

@@ -42,7 +42,7 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
 """
 
 from libc.math cimport INFINITY, log
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -90,7 +90,6 @@ cdef extern from * nogil:
     #define HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define PREFETCH(pointer) __builtin_prefetch(pointer)
     #define READ(pointer) ((void)*(const volatile char *)(pointer))
-    #define ALIGNED(pointer) ((void *)(((uintptr_t)(pointer) + 63) & ~(uintptr_t)63))
     """
     int64_t ATOMIC_ADD(int64_t *where, int64_t what)
     int64_t ATOMIC_READ(int64_t *where)
@@ -98,7 +97,6 @@ cdef extern from * nogil:
     uint64_t HIGH_HALF(uint64_t a, uint64_t b)
     void PREFETCH(const void *pointer)
     void READ(const void *pointer)
-    void *ALIGNED(void *pointer)
 
 cdef enum:
     MOST_IDS = 16384  # of a chunk
@@ -107,6 +105,7 @@ cdef enum:
     CACHED = 256      # inner nodes next to the root that need not be fetched
     HOT = 512         # inner nodes next to the root, over the number of workers, that each worker has copies of
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
+    LINE = 64         # bytes in a cache line
     FETCHED = 64      # output rows at most that are fetched ahead: of more, the first would be gone before they move
 
 MOST_CHUNK_IDS = MOST_IDS
@@ -179,7 +178,21 @@ cdef struct Window:
     int32_t *counts        # drawn × m: how often it is
     float *target          # by column
     float *offset          # drawn × columns
-    float *weight          # drawn × columns
+    float *weight          # drawn × columns, of the losses that weigh
+
+
+cdef struct Sizes:
+    # What decides how much memory a worker takes.
+    int64_t kept           # words of a chunk, and those around it
+    int64_t width          # floats in a row
+    int64_t hot            # output rows that it has copies of
+    int64_t n              # context words of a window, at most
+    int64_t x              # input rows of a step, at most
+    int64_t m              # output rows of a group, at most
+    int64_t columns        # of m output rows
+    int64_t drawn          # groups that have output rows of their own, at most
+    int64_t negative       # K, or 0 where nothing is drawn
+    bint weighed           # whether draws are counted
 
 
 cdef struct Worker:
@@ -215,6 +228,13 @@ def step_for(name: str) -> bool:
     return step_choose(name.encode()) != NULL
 
 
+def worker_bytes(
+    layer, *, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers
+) -> int:
+    """The memory that each of a Kernel's threads takes for itself."""
+    return size_of(sizes_of(layer, width, window, cbow, per_pair, chunk, workers))
+
+
 cdef class Kernel:
     """A training run: what it reads, what it moves and how far it is. `run` is called once in each thread.
 
@@ -240,6 +260,7 @@ cdef class Kernel:
     cdef Loss loss
     cdef int window, negative, shrink, pair, cbow, corrected, adaptive, distinct
     cdef int64_t epochs, chunk, chunks, count, most, columns, lookahead
+    cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
     cdef uint64_t seed
@@ -265,16 +286,15 @@ cdef class Kernel:
         self.ids, self.words, self.keep = ids, words, keep
         self.inputs, self.outputs = inputs, outputs
         self.loss = LOSSES.index(layer.loss)
-        self.most, self.negative, self.adaptive = layer.most_rows, 0, False
+        self.sizes = sizes_of(layer, self.inputs.shape[1], window, cbow, per_pair, chunk, workers)
+        self.most, self.columns, self.negative = self.sizes.m, self.sizes.columns, self.sizes.negative
+        self.adaptive = self.negative and layer.adaptive
         if self.loss == HS:
             self.starts, self.nodes, self.codes = layer.starts, layer.nodes, layer.codes
         elif self.loss == CLASS:
             self.starts, self.class_of = layer.starts, layer.class_of
-            self.most += whole_blocks(layer.classes) - layer.classes
         elif self.loss != SOFTMAX:
             self.cells, self.offsets = layer.cells, layer.offsets
-            self.negative, self.adaptive = layer.negative, layer.adaptive
-        self.columns = step_columns(self.most)
         self.lookahead = 0 if self.adaptive else LOOKAHEAD
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
@@ -286,9 +306,7 @@ cdef class Kernel:
         self.chunks = (self.count + chunk - 1) // chunk
         self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
-        self.first_hot = self.outputs.shape[0]
-        if workers > 1 and self.loss == HS:
-            self.first_hot = max(0, self.first_hot - HOT // workers)
+        self.first_hot = self.outputs.shape[0] - self.sizes.hot
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
@@ -310,33 +328,16 @@ cdef class Kernel:
 
     cdef Worker *new_worker(self) except NULL:
         """A worker for the largest windows, in one piece of memory."""
-        cdef int64_t n = 2 * self.window, drawn = n if self.pair and self.negative else 1, m = self.most
-        cdef int64_t kept = self.chunk + 2 * (self.window + 1), row = self.inputs.shape[1] * sizeof(float)
-        cdef int64_t scratch = step_scratch(n, m, self.inputs.shape[1]) * sizeof(float)
-        cdef int64_t columns = self.columns * sizeof(float), words = drawn * m * sizeof(int32_t) if self.negative else 0
-        cdef int64_t pointers = (n + drawn * m + 1) * sizeof(float *), firsts = (n + 1) * sizeof(int32_t)
-        cdef int64_t window = pointers + firsts + 2 * words + (1 + 2 * drawn) * columns
-        cdef int64_t hot = (self.outputs.shape[0] - self.first_hot) * row
-        cdef int64_t pieces = 12 + 8 * (LOOKAHEAD + 1)
-        cdef char *memory = <char *>calloc(
-            1, sizeof(Worker) + sizeof(StepLoss) + 2 * kept * sizeof(int32_t) + self.negative * sizeof(uint64_t)
-            + row + 2 * hot + scratch + (LOOKAHEAD + 1) * window + pieces * 64)
+        cdef void *memory = calloc(1, size_of(self.sizes))
         if memory == NULL:
             raise MemoryError
-        cdef char *at = memory
-        cdef Worker *worker = <Worker *>take(&at, sizeof(Worker))
+        cdef uintptr_t start = <uintptr_t>memory
+        cdef Worker *worker = <Worker *>take(&start, 0)
         cdef Window *w
-        cdef int64_t k, j
+        cdef int64_t k, j, m = self.most, drawn = self.sizes.drawn
+        lay_out(worker, self.sizes, start)
         worker.memory = memory
-        worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
         step_loss_start(worker.loss)
-        worker.kept = <int32_t *>take(&at, kept * sizeof(int32_t))
-        worker.ordinal = <int32_t *>take(&at, kept * sizeof(int32_t))
-        worker.drawn = <uint64_t *>take(&at, self.negative * sizeof(uint64_t))
-        worker.blank = <float *>take(&at, row)
-        worker.copies = <float *>take(&at, hot)
-        worker.originals = <float *>take(&at, hot)
-        worker.step.scratch = <float *>take(&at, scratch)
         worker.step.loss = worker.loss
         worker.step.width = self.inputs.shape[1]
         worker.step.pooled = self.cbow
@@ -347,17 +348,10 @@ cdef class Kernel:
             worker.step.softmax = self.columns
         for k in range(LOOKAHEAD + 1):
             w = &worker.windows[k]
-            w.inputs = <float **>take(&at, n * sizeof(float *))
-            w.firsts = <int32_t *>take(&at, (n + 1) * sizeof(int32_t))
-            w.outputs = <float **>take(&at, (drawn * m + 1) * sizeof(float *))
-            w.words = <int32_t *>take(&at, words)
-            w.counts = <int32_t *>take(&at, words)
-            w.target = <float *>take(&at, columns)
-            w.offset = <float *>take(&at, drawn * columns)
-            w.weight = <float *>take(&at, drawn * columns)
             for j in range(drawn * self.columns):
                 w.offset[j] = NO_SCORE
-                w.weight[j] = 1
+                if self.sizes.weighed:
+                    w.weight[j] = 1
             if self.negative:
                 w.target[0] = 1
                 for j in range(drawn * m):
@@ -702,7 +696,7 @@ cdef class Kernel:
             step.inputs = w.inputs + w.firsts[group]
             step.outputs = w.outputs + drawn * self.most
             step.offset = w.offset + drawn * self.columns
-            step.weight = w.weight + drawn * self.columns if self.loss in (NCE, SAMPLED) else NULL
+            step.weight = w.weight + drawn * self.columns if self.sizes.weighed else NULL
             step.ahead_count = 0
             if ahead != NULL and ahead.groups and group < ahead.drawn:
                 step.ahead = ahead.outputs + group * self.most + ahead.cached
@@ -723,8 +717,59 @@ cdef class Kernel:
         worker.loss.effective = INFINITY
 
 
-cdef inline char *take(char **at, int64_t size) noexcept nogil:
+cdef Sizes sizes_of(
+    layer, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers
+) except *:
+    """Those of a worker for the largest windows of a run."""
+    cdef Loss loss = LOSSES.index(layer.loss)
+    cdef Sizes s
+    s.kept, s.width, s.n, s.m = chunk + 2 * (window + 1), width, 2 * window, layer.most_rows
+    if loss == CLASS:
+        s.m += whole_blocks(layer.classes) - layer.classes
+    s.columns = step_columns(s.m)
+    s.negative = layer.negative if loss in (NS, NCE, SAMPLED) else 0
+    s.x = 1 if cbow or per_pair else s.n
+    s.drawn = s.n if per_pair and not cbow and s.negative else 1
+    s.weighed = loss in (NCE, SAMPLED)
+    s.hot = min(layer.rows, HOT // workers) if workers > 1 and loss == HS else 0
+    return s
+
+
+cdef int64_t size_of(Sizes s) noexcept nogil:
+    """The bytes of a worker, wherever they begin."""
+    cdef Worker worker
+    return lay_out(&worker, s, 0) + LINE
+
+
+cdef int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
+    """Gives a worker its pieces of the memory in which it stands first, at `start`; returns how many bytes that is."""
+    cdef uintptr_t at = start + sizeof(Worker)
+    cdef int64_t words = s.drawn * s.m * sizeof(int32_t) if s.negative else 0
+    cdef Window *w
+    cdef int64_t k
+    worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
+    worker.kept = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.ordinal = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.drawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
+    worker.blank = <float *>take(&at, s.width * sizeof(float))
+    worker.copies = <float *>take(&at, s.hot * s.width * sizeof(float))
+    worker.originals = <float *>take(&at, s.hot * s.width * sizeof(float))
+    worker.step.scratch = <float *>take(&at, step_scratch(s.x, s.m, s.width) * sizeof(float))
+    for k in range(LOOKAHEAD + 1):
+        w = &worker.windows[k]
+        w.inputs = <float **>take(&at, s.n * sizeof(float *))
+        w.firsts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
+        w.outputs = <float **>take(&at, (s.drawn * s.m + 1) * sizeof(float *))
+        w.words = <int32_t *>take(&at, words)
+        w.counts = <int32_t *>take(&at, words)
+        w.target = <float *>take(&at, s.columns * sizeof(float))
+        w.offset = <float *>take(&at, s.drawn * s.columns * sizeof(float))
+        w.weight = <float *>take(&at, s.drawn * s.columns * sizeof(float) if s.weighed else 0)
+    return at - start
+
+
+cdef inline void *take(uintptr_t *at, int64_t size) noexcept nogil:
     """The next piece of a worker's memory, on a cache line of its own."""
-    cdef char *piece = <char *>ALIGNED(at[0])
+    cdef uintptr_t piece = (at[0] + LINE - 1) // LINE * LINE
     at[0] = piece + size
-    return piece
+    return <void *>piece
