@@ -19,9 +19,10 @@ from click.testing import CliRunner
 
 import w2v
 from w2v import checkpoint, cli, memory
+from w2v._kernels import MOST_CHUNK_IDS
 from w2v.checkpoint import Checkpoints, interval, latest
 from w2v.settings import COMPILED, LossName, ModelName
-from w2v.train import Progress, Run
+from w2v.train import Progress, Run, threads_memory
 
 LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]  # those: test_objectives.py
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
@@ -306,7 +307,8 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
 
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = 2 * 64 * len(w2v.train(sample, **SMALL).vocabulary)
+    model = w2v.train(sample, **SMALL)
+    needed = 2 * 64 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MOST_CHUNK_IDS)
     monkeypatch.setattr(memory, "available", lambda: needed)
     w2v.train(sample, **SMALL)
     with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take

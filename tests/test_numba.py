@@ -14,7 +14,9 @@ import w2v
 from data import make
 from w2v import objectives
 from w2v.objectives import Objective, below, draw, place_of
+from w2v.outputs import output_layer
 from w2v.probabilities import log_probabilities
+from w2v.train import threads_memory
 
 ROOT = Path(__file__).parents[1]
 LOSSES: dict[str, dict[str, Any]] = {
@@ -56,6 +58,17 @@ def test_every_token_is_trained_with_several_workers(text: Path) -> None:
     model = w2v.train([text] * 30, kernel="numba", **SMALL | {"workers": 3, "epochs": 3})
     assert model.figures["tokens_trained"] == 3 * model.vocabulary.tokens
     assert model.figures["loss"][0] > model.figures["loss"][2] > 0
+
+
+def test_memory_is_estimated_with_what_an_objective_takes() -> None:
+    vocabulary = w2v.Vocabulary([f"word{number}" for number in range(500)], [1] * 500)
+    scores = 2 * 4 * 1000 * 500  # of two threads
+    estimates = {}
+    for loss in "softmax", "mos":
+        chosen = w2v.Settings(loss=loss, kernel="numba", window=500, workers=2, vector_size=16)  # type: ignore[arg-type]
+        estimates[loss] = threads_memory(output_layer(chosen, vocabulary, {}), chosen, 1)
+    assert 2 * scores < estimates["softmax"] < 3 * scores
+    assert estimates["mos"] > estimates["softmax"] + 4 * scores
 
 
 def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) -> None:

@@ -242,9 +242,8 @@ class Kernel:
         corpus |= {"single": (per_pair or objective.turns) and not cbow, "epochs": epochs, "chunk": chunk}
         corpus |= {"alpha": np.float32(alpha), "min_alpha": np.float32(min_alpha), "seed": np.uint64(seed)}
         self._corpus = named("corpus", corpus)
-        kept = chunk + 2 * (window + 1)
         self._workers = [
-            new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype, kept) for _ in range(workers)
+            new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype, chunk) for _ in range(workers)
         ]
         if objective.loss == "objective":
             worker = new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype)
@@ -309,10 +308,10 @@ class Kernel:
 
 
 def new_worker(
-    objective: Objective, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, kept: int = 0
+    objective: Objective, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
 ) -> Worker:
     """A thread's state for steps of n input rows at most."""
-    m = objective.most_rows
+    m, kept = objective.most_rows, chunk + n + 2
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
         "data": named("data", objective.data),
@@ -323,10 +322,10 @@ def new_worker(
         "target": np.zeros(m, dtype),
         "offset": np.zeros(m, dtype),
         "weight": np.ones(m, dtype),
-        "scores": zeros((n * m + WHOLE,), dtype),
-        "room": zeros((n * m + WHOLE,), dtype),
-        "x": zeros((n, width), dtype),
-        "change": zeros((n, width), dtype),
+        "scores": memory.zeros((n * m + WHOLE,), dtype),
+        "room": memory.zeros((n * m + WHOLE,), dtype),
+        "x": memory.zeros((n, width), dtype),
+        "change": memory.zeros((n, width), dtype),
         "context": np.zeros(n, np.int64),
         "kept": np.zeros(kept, np.int32),
         "ordinal": np.zeros(kept, np.int32),
@@ -334,11 +333,10 @@ def new_worker(
     return named("worker", fields)
 
 
-def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """An array that begins on a cache line."""
-    array = memory.empty(shape, dtype)
-    array[:] = 0
-    return array
+def worker_bytes(objective: Objective, *, width: int, window: int, chunk: int) -> int:
+    """The memory that each of a Kernel's threads takes for itself: that of one whose pages are not written."""
+    worker = new_worker(objective, {}, 2 * window, width, np.float32, chunk)
+    return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
 
 
 def reason(error: Exception) -> str:

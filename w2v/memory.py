@@ -24,6 +24,11 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
     return _aligned(np.empty, shape, np.dtype(dtype))
 
 
+def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """An array of zeros that starts on a cache line; pages of a large one are taken when they are written."""
+    return _aligned(np.zeros, shape, np.dtype(dtype))
+
+
 def row_bytes(columns: int) -> int:
     """The bytes that a row of `columns` float32 takes: whole cache lines."""
     return -(-4 * columns // LINE) * LINE
@@ -34,7 +39,7 @@ def aligned_rows(rows: int, columns: int) -> NDArray[np.float32]:
 
     stride is `columns` rounded up to a multiple of 16 floats; the columns past `columns` are padding.
     """
-    return _aligned(np.zeros, (rows, row_bytes(columns) // 4), np.dtype(np.float32))
+    return zeros((rows, row_bytes(columns) // 4))
 
 
 def _aligned(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory, objectives
-from w2v._kernels import Kernel, chunk_ids, step_for
+from w2v._kernels import Kernel, chunk_ids, step_for, worker_bytes
 from w2v.checkpoint import EVERY, Checkpoint, Checkpoints, Origin, State, finite, latest
 from w2v.corpus import Corpus, Source
 from w2v.errors import SettingsError, W2VError
@@ -242,8 +242,8 @@ class Run:
         self.end = settings.epochs * self.chunks
         self.seconds = 0.0  # of training
         self.instruction_set = instructions or instruction_set()
-        rows = (len(vocabulary) + layer.rows) * (2 if copies else 1)
-        self.peak, self.limit = peak_memory(rows, settings.vector_size, ignore_memory)
+        matrices = memory.row_bytes(settings.vector_size) * (len(vocabulary) + layer.rows) * (2 if copies else 1)
+        self.peak, self.limit = peak_memory(matrices + threads_memory(layer, settings, chunk), ignore_memory)
         self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
         learnt = new_parameters(layer, settings)
         keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
@@ -389,16 +389,39 @@ def _instruction_set_of(state: State) -> str:
     return instruction_set()
 
 
-def peak_memory(rows: int, size: int, ignore: bool = False) -> tuple[int, int]:
-    """The bytes that this process is about to hold with `rows` more vectors, and the most that it may.
+def threads_memory(layer: Layer, settings: Settings, chunk: int) -> int:
+    """The bytes that the threads of a run take beside the matrices."""
+    width = memory.row_bytes(settings.vector_size) // 4
+    if settings.kernel == "numba":
+        from w2v import _numba
+
+        objective = layer if isinstance(layer, Objective) else objective_of(layer)
+        each = _numba.worker_bytes(objective, width=width, window=settings.window, chunk=chunk)
+    else:
+        assert not isinstance(layer, Objective)
+        each = worker_bytes(
+            layer,
+            width=width,
+            window=settings.window,
+            cbow=settings.model == "cbow",
+            per_pair=settings.per_pair,
+            chunk=chunk,
+            workers=settings.threads,
+        )
+    return settings.threads * each
+
+
+def peak_memory(needed: int, ignore: bool = False) -> tuple[int, int]:
+    """The bytes that this process is about to hold with those that are `needed`, and the most that it may.
 
     Raises W2VError where they are too many, unless that is to be ignored.
     """
-    held, needed, available = memory.held(), memory.row_bytes(size) * rows, memory.available()
+    held, available = memory.held(), memory.available()
     if needed > available and not ignore:
         raise W2VError(
             f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
-            "are there: lower vector_size or max_vocab, raise min_count, or add --ignore-memory (ignore_memory=True)"
+            "are there: lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory "
+            "(ignore_memory=True)"
         )
     return held + needed, held + available
 
