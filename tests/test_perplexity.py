@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import w2v
 from tests.test_cli import run, run_json
 from w2v.outputs import ClassSoftmax, output_layer
-from w2v.probabilities import log_probabilities
+from w2v.probabilities import log_probabilities, log_probabilities_of
 from w2v.tree import HierarchicalSoftmax
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -80,6 +80,20 @@ def test_probabilities_are_those_of_the_definition(layer: str, tmp_path: Path) -
     )
     assert single.dtype == np.float32
     np.testing.assert_allclose(np.exp(single), expected, rtol=1e-5)
+    numbers, words = np.array([4, 0, 2, 2, 4, 0, 2, 3, 3, 0, 2]), np.array([0, 6, 6, 1, 3, 6, 3, 2, 4, 5, 0])
+    some = np.exp(log_probabilities_of(model, rows, numbers, words))
+    np.testing.assert_allclose(some, np.array(expected)[numbers, words], rtol=1e-12)
+    assert log_probabilities_of(model, rows, numbers[:0], words[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("layer", ["huffman", "clustered", "class", "a class each"])
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+def test_perplexity_needs_not_all_words_of_a_tree_or_of_classes(
+    layer: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = random_model(layer, tmp_path, model=kind)
+    monkeypatch.setattr(importlib.import_module("w2v.probabilities"), "DISTRIBUTIONS", {})
+    assert 1 < w2v.perplexity(model, LINES).perplexity < math.inf
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -109,7 +123,7 @@ def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
-@pytest.mark.parametrize("layer", ["ns", "nce", "class", "huffman"])
+@pytest.mark.parametrize("layer", ["ns", "nce", "class", "one class", "huffman", "file"])
 @pytest.mark.parametrize("block", [1, 20, 1 << 20])
 def test_perplexity_is_that_of_the_definition(
     layer: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

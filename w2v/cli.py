@@ -224,8 +224,12 @@ def predict(
     Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
     shares of the training text alone predict. A model of the text as it stands is trained with --sample 0; with
     subsampling it expects frequent words as seldom as it has seen them. MODEL is a .safetensors file that w2v train
-    has written. The time goes with the vocabulary, and with the distinct words of the text in skip-gram, with all of
-    them in CBOW.
+    has written.
+
+    With the losses hs and class a word takes its path or its class, however large the vocabulary. The others are
+    normalised over all words, anew for each distinct word of the text in skip-gram, for each word in CBOW: exactly, in
+    blocks of some 100 MB. So the only limit to the vocabulary is time: 30 million multiply-adds each with 100,000
+    words of 300 dimensions.
 
     \b
     w2v perplexity model.safetensors held-out.txt

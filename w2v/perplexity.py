@@ -15,11 +15,9 @@ from w2v.errors import W2VError
 from w2v.files import Errors, PathLike
 from w2v.idstore import read_corpus
 from w2v.model import Model
-from w2v.probabilities import log_probabilities
+from w2v.probabilities import BLOCK, Integers, Matrix, log_probabilities_of, scores_of
 from w2v.settings import processors
 from w2v.train import Progress
-
-BLOCK = 1 << 23  # probabilities computed at a time: 32 MB, of which some three are held
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,12 @@ def perplexity(
     max_types: int = 50_000_000,
     progress: Progress | None = None,
 ) -> Perplexity:
-    """Predict each word of a text from the whole window, neither shrunk nor subsampled; see log_probabilities.
+    """Predict each word of a text from the whole window, neither shrunk nor subsampled; see log_probabilities_of.
 
-    The time goes with V·D, and with the distinct words of the text in skip-gram, with all of its words in CBOW.
-    `progress` is called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments
-    are those of `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict.
+    Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
+    skip-gram, for each of its words in CBOW; the memory does not, so nothing else limits the vocabulary. `progress` is
+    called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments are those of
+    `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
@@ -83,8 +82,9 @@ def perplexity(
         )
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     total = 0.0
-    for done, logs in (_from_words if skipgram else _from_means)(model, text):
-        total -= float(logs.sum(dtype=np.float64))
+    most = max(1, BLOCK // max(scores_of(model), model.inputs.shape[1]))
+    for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
+        total -= float(log_probabilities_of(model, rows, numbers, words).sum(dtype=np.float64))
         tell("predict", done, len(text.words))
     bits = total / math.log(2) / count
     return Perplexity(
@@ -119,32 +119,38 @@ class Text:
                 yield inside, self.words[other]
 
 
-def _from_words(model: Model, text: Text) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The words done, and log p of each word beside them: every distinct word's distribution is computed once."""
+Predictions = tuple[int, Matrix, Integers, Integers]
+
+
+def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
+    """The words done, the rows of at most so many of them, and which row predicts which word: each that stands beside.
+
+    Words are taken in order, so that the scores of a row serve all its predictions.
+    """
     order = np.argsort(text.words, kind="stable")
-    distinct, starts = np.unique(text.words[order], return_index=True)
-    starts = np.append(starts, len(order))
-    size = max(1, BLOCK // len(model.vocabulary))
-    for first in range(0, len(distinct), size):
-        block = distinct[first : first + size]
-        bounds = starts[first : first + size + 1]
-        logs, rows = log_probabilities(model, model.inputs[block]), np.repeat(np.arange(len(block)), np.diff(bounds))
-        for inside, words in text.beside(order[bounds[0] : bounds[-1]]):
-            yield int(bounds[-1]), logs[rows[inside], words[inside]]
+    words = text.words[order]
+    rank = np.cumsum(np.diff(words, prepend=words[:1]) != 0)
+    places = max(1, BLOCK // 8 // text.window)
+    first = 0
+    while first < len(order):
+        last = min(first + places, int(np.searchsorted(rank, rank[first] + most)))
+        distinct, which = np.unique(words[first:last], return_inverse=True)
+        beside = list(text.beside(order[first:last]))
+        numbers = np.concatenate([which[inside] for inside, _ in beside])
+        first = last
+        yield last, model.inputs[distinct], numbers, np.concatenate([others[inside] for inside, others in beside])
 
 
-def _from_means(model: Model, text: Text) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The words done, and log p of each given the mean of its context."""
-    size = max(1, BLOCK // len(model.vocabulary))
-    for first in range(0, len(text.words), size):
-        places = np.arange(first, min(first + size, len(text.words)))
+def _from_means(model: Model, text: Text, most: int) -> Iterator[Predictions]:
+    """The words done, the means of at most so many contexts, and which predicts which word."""
+    for first in range(0, len(text.words), most):
+        places = np.arange(first, min(first + most, len(text.words)))
         places = places[text.contexts[places] > 0]
         sums = np.zeros((len(places), model.inputs.shape[1]), np.float32)
         for inside, words in text.beside(places):
             sums += model.inputs[words] * inside[:, None]
         sums /= text.contexts[places, None]
-        logs = log_probabilities(model, sums)
-        yield min(first + size, len(text.words)), logs[np.arange(len(places)), text.words[places]]
+        yield min(first + most, len(text.words)), sums, np.arange(len(places)), text.words[places]
 
 
 def _power(bits: float) -> float:

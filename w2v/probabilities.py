@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from w2v.settings import LossName
 from w2v.tree import HierarchicalSoftmax
 
 Matrix = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+
+BLOCK = 1 << 23  # scores to compute at a time: 32 MB in float32, and some three arrays of them are held
 
 
 def log_probabilities(model: Model, rows: Matrix) -> Matrix:
@@ -30,6 +33,25 @@ def log_probabilities(model: Model, rows: Matrix) -> Matrix:
     if isinstance(model.layer, Objective):
         return model.layer.log_probabilities({"outputs": model.outputs} | model.parameters, rows)
     return DISTRIBUTIONS[model.layer.loss](model, rows)
+
+
+def log_probabilities_of(model: Model, rows: Matrix, numbers: Integers, words: Integers) -> Matrix:
+    """log p(words[k] | rows[numbers[k]]), natural: (N,) for rows (M, D) and `numbers` and `words`, both (N,).
+
+    By hierarchical softmax it takes the nodes on the word's path, by class-based softmax the classes and the words of
+    its own; by the other losses, all words.
+    """
+    if isinstance(model.layer, HierarchicalSoftmax):
+        return _on_paths(model, rows, numbers, words)
+    if isinstance(model.layer, ClassSoftmax):
+        return _in_classes(model, rows, numbers, words)
+    return log_probabilities(model, rows)[numbers, words]
+
+
+def scores_of(model: Model) -> int:
+    """How many scores log_probabilities_of computes at once for a row, at most."""
+    partial = isinstance(model.layer, HierarchicalSoftmax | ClassSoftmax)
+    return model.layer.most_rows if partial else len(model.vocabulary)
 
 
 def _of_scores(model: Model, rows: Matrix) -> Matrix:
@@ -62,9 +84,45 @@ def _of_tree(model: Model, rows: Matrix) -> Matrix:
     logs = np.zeros((2 * size - 1, len(rows)), rows.dtype)
     for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:  # from the root down
         above = layer.parents[level]
-        taken = signs[level] * scores[above - size]
-        logs[level] = logs[above] + np.minimum(taken, 0) - np.log(1 + np.exp(-np.abs(taken)))
+        logs[level] = logs[above] + log_logistic(signs[level] * scores[above - size])
     return logs[:size].T
+
+
+def _on_paths(model: Model, rows: Matrix, numbers: Integers, words: Integers) -> Matrix:
+    layer = model.layer
+    assert isinstance(layer, HierarchicalSoftmax)
+    logs = np.empty(len(words), rows.dtype)
+    for word, places in _groups(words):
+        path = slice(layer.starts[word], layer.starts[word + 1])
+        distinct, which = np.unique(numbers[places], return_inverse=True)
+        scores = rows[distinct] @ model.outputs[layer.nodes[path]].T
+        logs[places] = log_logistic((1 - 2 * layer.codes[path]) * scores).sum(axis=1)[which]
+    return logs
+
+
+def _in_classes(model: Model, rows: Matrix, numbers: Integers, words: Integers) -> Matrix:
+    layer = model.layer
+    assert isinstance(layer, ClassSoftmax)
+    own = layer.class_of[words]
+    logs: Matrix = log_softmax(rows @ model.outputs[layer.words :].T)[numbers, own]
+    for group, places in _groups(own):
+        first, end = layer.starts[group : group + 2]
+        distinct, which = np.unique(numbers[places], return_inverse=True)
+        logs[places] += log_softmax(rows[distinct] @ model.outputs[first:end].T)[which, words[places] - first]
+    return logs
+
+
+def _groups(keys: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each of the keys, and the places where it stands."""
+    order = np.argsort(keys, kind="stable")
+    distinct, starts = np.unique(keys[order], return_index=True)
+    yield from zip(distinct.tolist(), np.split(order, starts)[1:], strict=True)
+
+
+def log_logistic(scores: Matrix) -> Matrix:
+    """log σ of each, also where σ is too small for its type."""
+    logs: Matrix = np.minimum(scores, 0) - np.log1p(np.exp(-np.abs(scores)))
+    return logs
 
 
 DISTRIBUTIONS: dict[LossName, Callable[[Model, Matrix], Matrix]] = {
