@@ -52,14 +52,29 @@ def test_a_tree_that_is_no_file(text: Path, tmp_path: Path) -> None:
 
 
 def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
-    w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(tmp_path / "foreign.bin")
-    for name, expected in (
-        ("foreign.bin", "foreign.bin: has none of the vocabulary's words"),
-        ("missing.bin", "missing.bin"),
-        ("text", "text"),
+    foreign, missing = tmp_path / "foreign.bin", tmp_path / "missing.bin"
+    w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(foreign)
+    for path, expected in (
+        (foreign, f"{foreign}: has none of the vocabulary's words"),
+        (missing, f"cannot read {missing}: No such file or directory"),
+        (tmp_path, f"cannot read {tmp_path}: it is a folder"),
+        (text, f"{text}: not a vector file: it begins with b'a b c d"),
     ):
-        options = ["--tree", "clustered", "--tree-vectors", tmp_path / name]
-        assert expected in run("tree", text, "--min-count", 1, *options, code=1).stderr
+        options = ["--min-count", 1, "--tree", "clustered", "--tree-vectors", path]
+        for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:
+            assert run(*command, code=1).stderr.startswith(f"w2v: {expected}")
+    assert not (tmp_path / "m.bin").exists()
+
+
+def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path) -> None:
+    """A word that the model lacks stands between the clusters, and goes where the halves of the text are equal."""
+    vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
+    vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
+    w2v.KeyedVectors(list("abcde"), np.array(vectors, np.float32)).save(tmp_path / "vectors.bin")
+    layer = HierarchicalSoftmax.build(vocabulary, "clustered", tmp_path / "vectors.bin")
+    codes = [layer.code(word) for word in range(6)]
+    assert codes[0][0] == codes[2][0] == codes[4][0] != codes[1][0] == codes[3][0] == codes[5][0]
+    assert [len(code) for code in codes] == [2, 2, 3, 3, 3, 3]
 
 
 def test_a_tree_is_kept_with_its_model(text: Path, tmp_path: Path) -> None:
