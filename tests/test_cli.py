@@ -479,6 +479,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("train {corpus} --loss class --negative 5", "--negative says nothing with --loss class"),
         ("train {corpus} --loss softmax --ns-exponent 1", "--ns-exponent says nothing with --loss softmax"),
         ("train {corpus} --loss nce --adaptive-samples", "--adaptive-samples says nothing with --loss nce"),
+        ("train {corpus} --loss sampled --negative 2 --adaptive-samples", "negative 2: adaptive_samples draws more"),
         ("train {corpus} --large-softmax", "--large-softmax says nothing with --loss ns"),
         ("train {corpus} --loss nce --negative 9 --max-vocab 9", "negative 9: the vocabulary has 9 words"),
         ("train {corpus} --loss sampled --negative 9 --max-vocab 9", "negative 9: the vocabulary has 9 words"),

@@ -65,10 +65,13 @@ def divergence(true: np.ndarray, model: w2v.Model) -> float:
     "options",
     [
         {"loss": "softmax"},
+        {"loss": "softmax", "model": "cbow"},
         {"loss": "class"},
         {"loss": "class", "model": "cbow"},
         {"loss": "class", "classes": 20},
         {"loss": "hs"},
+        {"loss": "hs", "model": "cbow"},
+        {"loss": "hs", "tree": "balanced"},
         {"loss": "hs", "tree": "balanced", "model": "cbow"},
     ],
     ids=str,
@@ -93,9 +96,13 @@ def test_noise_contrastive_estimation_learns_normalised_probabilities(options: d
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
     """However few words are drawn."""
-    for negative in 2, 19:
-        found, _, true = learnt(loss="sampled", model=model, negative=negative, ns_exponent=1)
-        assert divergence(true, found) < 0.01
+    few, many, adaptive = (
+        learnt(loss="sampled", model=model, ns_exponent=1, **options)
+        for options in ({"negative": 3}, {"negative": 19}, {"negative": 3, "adaptive_samples": True})
+    )
+    for found, _, true in few, many, adaptive:
+        assert divergence(true, found) < 0.005
+    assert not np.array_equal(few[0].inputs, adaptive[0].inputs)
 
 
 @pytest.mark.parametrize("negative", [1, 2])

@@ -33,7 +33,7 @@ HELP = {
     "tree_vectors": "Model whose vectors --tree clustered clusters.",
     "negative": "Words drawn for each prediction by ns, nce and sampled.",
     "ns_exponent": "Words are drawn from their count to this power by ns, nce and sampled.",
-    "adaptive_samples": "Let sampled draw more where few of the samples have weight.",
+    "adaptive_samples": "Let sampled draw more where few of the samples have weight; with --negative 3 or more.",
     "classes": "About how many classes --loss class has.",
     "blocks": "Lengths of dsoftmax's output vectors by frequency, and numbers of words, like 300:1000,150:4000,75.",
     "mixtures": "Softmaxes that mos mixes.",

@@ -64,7 +64,7 @@ class Settings:
         tree: of "hs": "huffman", "balanced", "clustered" by the vectors of the model file `tree_vectors`, or a file
             with a word and its code of zeros and ones on each line.
         negative: words drawn for each prediction by "ns", "nce" and "sampled". ns_exponent: they are drawn from
-            count^ns_exponent. adaptive_samples: whether "sampled" draws more where few have weight.
+            count^ns_exponent. adaptive_samples: whether "sampled" draws more where few have weight; with 3 or more.
         classes: of "class", about this many, by default the square root of the vocabulary's size.
         blocks: of "dsoftmax", "300:1000,150:4000,75": output vectors of 300 values for the first 1000 words, of 150
             for the next 4000, of 75 for the others; without numbers of words, blocks of as many words each. The
@@ -155,6 +155,11 @@ class Settings:
                 object.__setattr__(self, name, os.fspath(value))
         if (self.tree == "clustered") != (self.tree_vectors is not None):
             raise SettingsError("tree clustered and tree_vectors, the model to cluster, go together: give both")
+        if self.loss == "sampled" and self.adaptive_samples and self.negative < 3:
+            raise SettingsError(
+                f"negative {self.negative}: adaptive_samples draws more where fewer than half of the words drawn have "
+                "weight, and one always has: give 3 or more"
+            )
         self._check("ns_exponent", float, -10, 10)
         self._check("sample", float, 0, 1)
         self._check("alpha", float, 0, 1000)
