@@ -155,6 +155,15 @@ def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:
     assert found.perplexity == math.inf
 
 
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+@pytest.mark.parametrize("layer", ["ns", "class", "huffman"])
+def test_scores_beyond_numbers(layer: str, kind: str, tmp_path: Path) -> None:
+    model = random_model(layer, tmp_path, model=kind)
+    model.inputs, model.outputs = (1e30 * np.ones_like(matrix, np.float32) for matrix in (model.inputs, model.outputs))
+    with pytest.raises(w2v.W2VError, match="predicts what is not a number: its vectors have diverged"):
+        w2v.perplexity(model, LINES)
+
+
 @pytest.mark.parametrize("lines", [[["x", "y"]], [["a"], ["b"]], [["a", "x"]]])
 def test_nothing_to_predict(lines: list[list[str]], tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match="nothing to predict: no word of the vocabulary has another"):

@@ -55,7 +55,8 @@ def perplexity(
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
     skip-gram, for each of its words in CBOW; the memory does not, so nothing else limits the vocabulary. `progress` is
     called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments are those of
-    `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict.
+    `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict, and for a model
+    whose scores are beyond float32.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
@@ -83,9 +84,12 @@ def perplexity(
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     total = 0.0
     most = max(1, BLOCK // max(scores_of(model), model.inputs.shape[1]))
-    for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
-        total -= float(log_probabilities_of(model, rows, numbers, words).sum(dtype=np.float64))
-        tell("predict", done, len(text.words))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
+            total -= float(log_probabilities_of(model, rows, numbers, words).sum(dtype=np.float64))
+            tell("predict", done, len(text.words))
+    if not math.isfinite(total):
+        raise W2VError("the model predicts what is not a number: its vectors have diverged")
     bits = total / math.log(2) / count
     return Perplexity(
         perplexity=_power(bits),
