@@ -131,7 +131,7 @@ def code_lengths(result: CodeLengths) -> None:
     """Lengths and speed-ups of the trees, then the codes of words."""
     click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} times, entropy {result.entropy_bits:.3f} bits")
     rows = [
-        (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.0f} ×") for tree in result.trees
+        (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.1f} ×") for tree in result.trees
     ]
     table(rows, ("tree", "expected bits", "longest", "fewer rows than softmax"))
     click.echo(f"Huffman's codes take {result.huffman_speed_up:.2f} × fewer rows than the balanced tree's")

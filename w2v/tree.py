@@ -115,8 +115,8 @@ class HierarchicalSoftmax:
         return cls.of(parents, bits)
 
     @classmethod
-    def from_codes(cls, codes: list[str], counts: NDArray[np.int64], place: str = "") -> HierarchicalSoftmax:
-        """The tree in which word w has the code codes[w], of characters 0 and 1.
+    def from_codes(cls, codes: list[str], vocabulary: Vocabulary, place: str = "") -> HierarchicalSoftmax:
+        """The tree in which word w of the vocabulary has the code codes[w], of characters 0 and 1.
 
         Raises W2VError, beginning with `place`, unless they are a full prefix code: none begins another, and every
         branch ends in a word.
@@ -125,15 +125,17 @@ class HierarchicalSoftmax:
         leaves = {code: word for word, code in enumerate(codes)}
         for word, code in enumerate(codes):
             if leaves[code] != word:
-                raise W2VError(f"{place}code {code} is that of two words")
-        for code, count in zip(codes, counts.tolist(), strict=True):
+                both = vocabulary.words[word], vocabulary.words[leaves[code]]
+                raise W2VError(f"{place}code {code} is that of two words, {both[0]!r} and {both[1]!r}")
+        for code, count in zip(codes, vocabulary.counts.tolist(), strict=True):
             for length in range(len(code)):
                 visits[code[:length]] = visits.get(code[:length], 0) + count
             if len(visits) > 2 * len(codes) + LONGEST_CODE:  # a full tree has fewer nodes than words
                 raise W2VError(f"{place}the tree is not full: codes begin in more than {2 * len(codes)} ways")
         for prefix in visits:
             if prefix in leaves:
-                raise W2VError(f"{place}code {prefix} is the beginning of another code")
+                whose = vocabulary.words[leaves[prefix]]
+                raise W2VError(f"{place}code {prefix}, that of {whose!r}, is the beginning of another code")
             for branch in (prefix + "0", prefix + "1"):
                 if branch not in visits and branch not in leaves:
                     raise W2VError(f"{place}no code begins with {branch}: the tree is not full")
@@ -155,8 +157,8 @@ class HierarchicalSoftmax:
         if tree == "clustered":
             if vectors is None:
                 raise SettingsError("tree clustered: name a model whose vectors are to be clustered by tree_vectors")
-            return cls.from_codes(cluster(vocabulary, vectors), vocabulary.counts)
-        return cls.from_codes(read_codes(tree, vocabulary), vocabulary.counts, f"{tree}: ")
+            return cls.from_codes(cluster(vocabulary, vectors), vocabulary)
+        return cls.from_codes(read_codes(tree, vocabulary), vocabulary, f"{tree}: ")
 
 
 def read_codes(path: PathLike, vocabulary: Vocabulary) -> list[str]:
