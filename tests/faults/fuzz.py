@@ -49,9 +49,17 @@ def sound() -> dict[str, dict[str, bytes]]:
         )
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
         Path(folder, "text").write_bytes(text)
+        from w2v import checkpoint
         from w2v.corpus import Corpus
         from w2v.idstore import read_corpus
 
+        checkpoint.checksum = unchecked
+        for loss in ("ns", "class"):
+            w2v.train(
+                Path(folder, "text"), min_count=1, vector_size=2, loss=loss, negative=1, sample=0, epochs=1,
+                checkpoint=Path(folder, loss),
+            )  # fmt: skip
+            saved[loss] = checkpoint.latest(Path(folder, loss)).path.read_bytes()
         read_corpus(Corpus(Path(folder, "text")), cache=folder).close()
         ids = next(Path(folder).glob("*.w2v-ids")).read_bytes()
     without_header = saved["m.txt"].partition(b"\n")[2]
@@ -59,6 +67,7 @@ def sound() -> dict[str, dict[str, bytes]]:
         "binary": {"plain": saved["m.bin"], "gzip": gzip.compress(saved["m.bin"])},
         "text": {"plain": saved["m.txt"], "bare": without_header, "gzip": gzip.compress(saved["m.txt"])},
         "native": {name: saved[name] for name in saved if name.endswith(".safetensors")},
+        "checkpoint": {"ns": saved["ns"], "class": saved["class"]},
         "vocabulary": {
             "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
             "unsorted": b"a 1\r\n\nb\t9223372036854775806\n",
@@ -77,6 +86,11 @@ def sound() -> dict[str, dict[str, bytes]]:
     }
 
 
+def unchecked(arrays: object, settings: object) -> str:
+    """In place of the checksum of a checkpoint, which mutation would never meet."""
+    return ""
+
+
 def _zstandard(text: bytes) -> bytes:
     import zstandard
 
@@ -85,8 +99,11 @@ def _zstandard(text: bytes) -> bytes:
 
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
-    from w2v import corpus, evaluate, idstore, info, tree, vectors, vocab
+    from w2v import checkpoint, corpus, evaluate, idstore, info, tree, vectors, vocab
     from w2v.errors import W2VError
+    from w2v.model import Model
+
+    checkpoint.checksum = unchecked
 
     known = vectors.KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
     vocabulary = vocab.Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
@@ -103,6 +120,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         except W2VError:
             mapped = vectors.load(path, mmap=True)  # less is checked: it must do no harm to use it
             mapped.save(path.with_name("copy.bin"))
+        Model.load(path)
 
     def text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), workers=2, errors="replace") as store:
@@ -123,6 +141,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "binary": model,
         "text": model,
         "native": native,
+        "checkpoint": checkpoint.read,
         "vocabulary": vocab.Vocabulary.load,
         "questions": lambda path: evaluate.analogies(known, path),
         "pairs": lambda path: evaluate.word_pairs(known, path),
