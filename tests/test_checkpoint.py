@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
 
@@ -147,6 +148,20 @@ def test_another_corpus_is_refused(
         w2v.resume(tmp_path / "states")
 
 
+def test_another_version_is_told(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "version", lambda _: "0.0.7")
+        stopped(tmp_path, sample)
+    w2v.resume(tmp_path)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the checkpoint is of w2v 0.0.7, this is {version('w2v')}: last bits may differ"
+    ]
+    w2v.resume(tmp_path)
+    assert len(caplog.records) == 1
+
+
 # -- the files ------------------------------------------------------------------------------
 
 
@@ -213,6 +228,27 @@ def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> 
         w2v.train(sample, checkpoint=tmp_path)
     with pytest.raises(w2v.W2VError, match=r"cannot write checkpoints in .*: Not a directory"):
         w2v.train(sample, checkpoint=model / "below")
+
+
+@pytest.mark.parametrize("begin", [[], ["--force"], ["--resume"]])
+def test_a_folder_takes_the_checkpoints_of_one_run(sample: Path, tmp_path: Path, begin: list[str]) -> None:
+    states = tmp_path / "states"
+    if begin:
+        stopped(states, sample)
+    arguments = quick(sample, tmp_path, *begin) if begin != ["--resume"] else ["train", "--resume", states]
+    with Checkpoints(states, replace=True):
+        there = checkpoint.files(states)
+        message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
+        assert run(*arguments, "-o", tmp_path / "out.bin", code=1) == message
+        assert checkpoint.files(states) == there
+    run(*arguments, "-o", tmp_path / "out.bin")
+
+
+def test_what_a_killed_run_has_left_unfinished_is_removed(sample: Path, tmp_path: Path) -> None:
+    found = stopped(tmp_path, sample)
+    (tmp_path / f".{found.path.name}.0123456789abcdef.tmp").touch()
+    w2v.resume(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(checkpoint.files(tmp_path))
 
 
 def test_replaced_checkpoints_go_when_the_first_is_written(sample: Path, tmp_path: Path) -> None:

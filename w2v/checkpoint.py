@@ -6,18 +6,21 @@ checkpoint is a model file with that added: other commands read its vectors, and
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
+import os
 import re
 import tempfile
 import time
+import weakref
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +93,7 @@ class Checkpoint:
     state: State
     origin: Origin
     every: str
+    version: str  # of the package that has written it
 
 
 def finite(parameters: Iterable[NDArray[np.float32]]) -> bool:
@@ -103,8 +107,9 @@ def finite(parameters: Iterable[NDArray[np.float32]]) -> bool:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two.
 
-    `every` is a number with s, m, h or epoch(s). Raises SettingsError for another; W2VError where the folder cannot be
-    written, or holds checkpoints of another run that are not to be replaced.
+    `every` is a number with s, m, h or epoch(s). The folder is locked until the end of a `with`, or of the process.
+    Raises SettingsError for another interval; W2VError where the folder cannot be written, another run writes to it, or
+    it holds checkpoints of another run that are not to be replaced.
     """
 
     def __init__(self, folder: PathLike, every: str = EVERY, *, replace: bool = False, after: Path | None = None):
@@ -121,15 +126,30 @@ class Checkpoints:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
+            self._unlock = weakref.finalize(self, os.close, locked(self.folder))
+        except BlockingIOError as error:
+            raise W2VError(
+                f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
+            ) from error
         except OSError as error:
             raise W2VError(f"cannot write checkpoints in {self.folder}: {error.strerror}") from error
+        for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # by a process that was killed
+            with suppress(OSError):
+                unfinished.unlink()
         there = files(self.folder)
         self._next = number(there[-1]) + 1 if there else 1
         if there and not after and not replace:
+            self._unlock()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: go on with it by --resume, name another folder, or "
                 "add --force to replace them"
             )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unlock()
 
     @property
     def newest(self) -> Path | None:
@@ -204,6 +224,19 @@ class Checkpoints:
             if old not in self._mine:
                 with suppress(OSError):
                     old.unlink()
+
+
+def locked(folder: Path) -> int:
+    """A descriptor of the folder, locked until it is closed. Raises BlockingIOError where another is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError as error:  # some network file systems lock no folders
+        log.info("%s is not locked: %s", folder, error)
+    return descriptor
 
 
 def interval(every: str) -> tuple[float, float]:
@@ -285,7 +318,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         predictions=arrays["predictions"],
         **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
     )
-    return Checkpoint(path, state, Origin(**run["origin"]), run["every"])
+    return Checkpoint(path, state, Origin(**run["origin"]), run["every"], str(run["version"]))
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

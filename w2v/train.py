@@ -6,8 +6,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -113,9 +115,9 @@ def train(
         begin = partial(carry, model, vocab, chosen)
     if chosen.objective is not None:
         objectives.find(chosen.objective)
+    text = Corpus(corpus)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, checkpoint_every)
-    text = Corpus(corpus)
     origin = Origin(
         sources=[file if file == "-" else str(Path(file).absolute()) for file in text.files],
         files=text.fingerprint(),
@@ -153,6 +155,8 @@ def resume(
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
+    if found.version != version("w2v"):
+        log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, version("w2v"))
     state = found.state
     start = Start(state.vocabulary, state.layer, state.parameters)
     return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress)
@@ -171,14 +175,17 @@ def _train(
     """Train from where `begin` says, or from a state, which it then must give."""
     started = time.perf_counter()
     tell = progress or (lambda phase, done, total: None)
-    with read_corpus(
-        text,
-        cache=origin.cache,
-        errors=cast(Errors, origin.errors),
-        workers=settings.threads,
-        max_types=origin.max_types,
-        progress=lambda done, total: tell("read", done, total),
-    ) as store:
+    with (
+        checkpoints or nullcontext(),
+        read_corpus(
+            text,
+            cache=origin.cache,
+            errors=cast(Errors, origin.errors),
+            workers=settings.threads,
+            max_types=origin.max_types,
+            progress=lambda done, total: tell("read", done, total),
+        ) as store,
+    ):
         if checkpoints:
             checksum = store.checksum()
             if state and checksum != origin.checksum:

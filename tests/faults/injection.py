@@ -146,7 +146,9 @@ class Runs:
                 r"checkpoints/checkpoint-\d+\.safetensors|tmp/w2v-\d+-(model|words)\.txt",
                 str(path.relative_to(self.folder)),
             )
-            known = known or (after_kill and re.fullmatch(r"\..*\.tmp", path.name))
+            known = known or (
+                after_kill and re.fullmatch(r"\..*\.tmp", path.name) and path.parent.name != "checkpoints"
+            )
             assert known, f"{path} is left"
             if path.parent.name == "tmp":  # saved there, for it could not be saved where it was to be
                 assert path.read_bytes() == self.whole[path.name.split("-")[-1]]
