@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import lzma
+import re
 import string
 import subprocess
 import sys
@@ -16,9 +17,11 @@ import numpy as np
 import pytest
 import zstandard
 
-from w2v import corpus, vectors
+import w2v
+from w2v import checkpoint, corpus, vectors
 from w2v.corpus import Corpus
 from w2v.errors import W2VError
+from w2v.native import read_native, write_native
 from w2v.tree import HierarchicalSoftmax
 from w2v.vectors import KeyedVectors, load
 from w2v.vocab import Vocabulary
@@ -208,6 +211,61 @@ def test_columns_that_do_not_lie_end_to_end(tmp_path: Path) -> None:
     values[2, 3] = np.nan
     with pytest.raises(W2VError, match=r"row 3 \('c'\) holds NaN"):
         KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
+
+
+LONG = b"w\xfe" * 50_000
+BROKEN = {
+    "a word in binary": b"1 1\n" + LONG + b" \1\2\3\4",
+    "a word in text": b"1 1\n" + LONG + b" 1\n",
+    "a word twice": b"2 1\n" + 2 * (LONG[::2] + b" 1\n"),
+    "not a number": b"1 1\n" + LONG[::2] + b" nan\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_said_of_long_words_is_short(tmp_path: Path, name: str) -> None:
+    (tmp_path / "m").write_bytes(BROKEN[name])
+    with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
+        load(tmp_path / "m")
+
+
+def test_what_is_said_of_long_words_of_lists_is_short() -> None:
+    for words in ([["w" * 100_000] * 9], [["w" * 100_000]], [["w\ud800 " * 100_000]]):
+        with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
+            w2v.train(words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"\x1b[2J\n" * 50_000: 1}, ".*unexpected keyword argument"),
+        ({"model": "z\n" * 50_000}, "model 'z"),
+        ({"objective": "z" * 50_000 + ":z"}, "the model's objective is zzz"),
+        ({"objective": "z\n:z"}, "objective"),
+        ({"loss": "dsoftmax", "blocks": "z\n" * 50_000}, "blocks"),
+        ({"loss": "hs", "tree": "/dev/zero"}, "it lacks tree_parents"),
+        ({"loss": "class"}, "it lacks class_starts"),
+        ({"negative": 9}, "negative 9: needs at least 10 words"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    path = tmp_path / "m.safetensors"
+    w2v.train(
+        [["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1, checkpoint=tmp_path
+    ).save(path)
+    for file, reader in ((path, w2v.Model.load), (checkpoint.files(tmp_path)[0], checkpoint.read)):
+        arrays, metadata = read_native(file)
+        settings = json.dumps(json.loads(metadata["settings"]) | changes)
+        kept = {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)}
+        write_native(file, arrays, kept)
+        with pytest.raises(W2VError) as caught:
+            reader(file)
+        said = str(caught.value)
+        assert re.search(message, said)
+        assert said.isprintable()
+        assert said.startswith(str(file))
+        assert len(said) < 500
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "²", "١", "", "-1", "1 ", "2"])

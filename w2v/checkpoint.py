@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import _formats, native
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.objectives.base import shapes
-from w2v.outputs import Layer, output_layer
+from w2v.outputs import Layer, kept_layer
 from w2v.settings import Settings
 from w2v.threads import Thread
 from w2v.vocab import Vocabulary
@@ -291,7 +291,7 @@ def read(path: Path) -> Checkpoint:
     try:
         return _checkpoint(path, arrays, metadata["settings"])
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
-        raise W2VError(f"{path} is damaged: {str(error) or type(error).__name__:.300}") from error
+        raise W2VError(f"{path} is damaged: {said_by(error)}") from error
 
 
 def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
@@ -299,7 +299,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     run = json.loads(arrays["run"].tobytes())
     settings = Settings(**json.loads(metadata))
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
-    layer = output_layer(settings, vocabulary, arrays)
+    layer = kept_layer(settings, vocabulary, arrays)
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **shapes(layer, settings.vector_size)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}

@@ -62,7 +62,7 @@ def code_lengths(
     Raises W2VError for a vocabulary of one word and a tree that cannot be used, UnknownWordError.
     """
     if len(vocabulary) < 2:
-        raise W2VError(f"the vocabulary has one word, {vocabulary.words[0]!r}: a tree takes at least 2")
+        raise W2VError(f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: a tree takes at least 2")
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
     unknown = [word for word in words if word not in numbers]
     if unknown:

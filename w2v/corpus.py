@@ -208,7 +208,7 @@ def _line(number: int, sentence: Iterable[str]) -> bytes:
             if not token:
                 raise W2VError(f"sentence {number} holds an empty token: leave it out")
             if token.split() != [token]:
-                raise W2VError(f"token {token.decode()!r} contains white space: join it with '_'")
+                raise W2VError(f"token {token.decode(errors='replace')[:60]!r} contains white space: join it with '_'")
     return _encode(line + "\n")
 
 

@@ -110,7 +110,7 @@ def _check_words_fit(path: PathLike, words: Words) -> None:
     if len(bad) or len(empty):
         row = int(np.searchsorted(words.offsets, bad[0], side="right")) - 1 if len(bad) else int(empty[0])
         raise W2VError(
-            f"{path}: not written: the word {words[row]!r} is empty or holds white space, "
+            f"{path}: not written: the word {words[row][:60]!r} is empty or holds white space, "
             "which this format cannot keep: use .safetensors"
         )
 
@@ -225,7 +225,7 @@ def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], 
         return f"is not a word and {layout.columns} numbers: {line[:60]!r}"
     end = int(lengths.sum())
     word = words[end - int(lengths[row]) : end].decode(errors="replace")
-    return f"({word!r}) holds NaN or infinite values"
+    return f"({word[:60]!r}) holds NaN or infinite values"
 
 
 def _read_native(path: PathLike, mmap: bool, errors: Errors) -> Stored:
@@ -270,7 +270,7 @@ def _check_finite(path: PathLike, words: Words, vectors: NDArray[np.float32]) ->
         vectors = np.ascontiguousarray(vectors)
     row = _formats.first_not_finite(vectors)
     if row >= 0:
-        raise W2VError(f"{path}: row {row + 1} ({words[row]!r}) holds NaN or infinite values")
+        raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
 
 
 def _checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
@@ -279,7 +279,7 @@ def _checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
         if errors == "strict":
             word = words.first_not_utf8()
             raise W2VError(
-                f'{path}: the word {word!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
+                f'{path}: the word {word[:60]!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
             )
         words = words.decoded(errors)
     _check_no_repeats(path, words)
@@ -290,4 +290,4 @@ def _check_no_repeats(path: PathLike, words: Words) -> None:
     rows = words.repeated()
     if rows:
         first, second = rows
-        raise W2VError(f"{path}: the word {words[first]!r} appears twice, in rows {first + 1} and {second + 1}")
+        raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import formats
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.objectives.base import PARAMETER, file_names, shapes
-from w2v.outputs import Layer, output_layer
+from w2v.outputs import Layer, kept_layer
 from w2v.settings import Settings
 from w2v.vectors import KeyedVectors
 from w2v.vocab import Vocabulary
@@ -76,14 +76,14 @@ class Model:
             settings = Settings(**json.loads(stored.metadata["settings"]))
             figures = dict(json.loads(stored.metadata.get("figures", "{}")))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
-            raise W2VError(f"{path}: damaged: its settings: {error}") from error
-        needed = {"hs": "tree_parents", "class": "class_starts"}.get(settings.loss)
-        if needed and needed not in stored.tensors:
-            raise W2VError(f"{path}: damaged: it lacks {needed}")
+            raise W2VError(f"{path}: damaged: its settings: {said_by(error)}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
-        layer = output_layer(settings, vocabulary, stored.tensors)
+        try:
+            layer = kept_layer(settings, vocabulary, stored.tensors)
+        except W2VError as error:
+            raise W2VError(f"{path}: {said_by(error)}") from error
         for name, shape in shapes(layer, stored.vectors.shape[1]).items():
             array = learnt.get(name, np.empty(0))
             if array.dtype != np.float32 or array.shape != shape:

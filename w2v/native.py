@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import W2VError
+from w2v.errors import W2VError, said_by
 from w2v.files import PathLike, atomic_write
 
 VERSION = 1
@@ -112,7 +112,7 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
             raise ValueError("metadata that is not text")
         layout, end = _layout(header)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise W2VError(f"{path}: its header is damaged: {str(error) or type(error).__name__:.300}") from error
+        raise W2VError(f"{path}: its header is damaged: {said_by(error)}") from error
     if metadata.get("format") != "w2v":
         held = f"the arrays {list(layout)}" if layout else "nothing"
         raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")

@@ -203,6 +203,14 @@ OutputLayer = NegativeSampling | HierarchicalSoftmax | ClassSoftmax | FullSoftma
 Layer = Union[OutputLayer, "Objective"]
 
 
+def kept_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, NDArray[Any]]) -> Layer:
+    """The output layer that a file keeps. Raises W2VError where it lacks what that needs, and as output_layer."""
+    needed = {"hs": "tree_parents", "class": "class_starts"}.get(settings.loss)
+    if needed and needed not in tensors:  # no other file is read in its place
+        raise W2VError(f"it lacks {needed}")
+    return output_layer(settings, vocabulary, tensors)
+
+
 def output_layer(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, NDArray[Any]]) -> Layer:
     """The output layer or objective that the settings ask for, from the `tensors` of one of its kind, if any.
 

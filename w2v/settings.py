@@ -115,7 +115,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.objective is not None:
-            if not isinstance(self.objective, str) or ":" not in self.objective:
+            if not isinstance(self.objective, str) or ":" not in self.objective or not self.objective.isprintable():
                 raise SettingsError(f"objective {self.objective!r}: write module:Name")
             object.__setattr__(self, "loss", "objective")
         elif self.loss == "objective":

@@ -232,7 +232,7 @@ class Run:
         vocabulary = start.vocabulary
         if len(vocabulary) < 2:
             raise W2VError(
-                f"the vocabulary has one word, {vocabulary.words[0]!r}: at least 2 are needed; "
+                f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
                 "lower min_count or give more text"
             )
         self.layer = layer = start.layer or output_layer(settings, vocabulary, {})

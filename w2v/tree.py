@@ -179,7 +179,7 @@ def read_codes(path: PathLike, vocabulary: Vocabulary) -> list[str]:
         codes[numbers[word]] = code
     missing = [word for word, code in zip(vocabulary.words, codes, strict=True) if not code]
     if missing:
-        raise W2VError(f"{path}: {len(missing)} of the vocabulary's words have no code, {missing[0]!r} for one")
+        raise W2VError(f"{path}: {len(missing)} of the vocabulary's words have no code, {missing[0][:60]!r} for one")
     return codes
 
 

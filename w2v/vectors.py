@@ -73,7 +73,7 @@ class KeyedVectors:
         index = {word: row for row, word in enumerate(self.index_to_key)}
         if len(index) != len(self):
             word = next(word for row, word in enumerate(self.index_to_key) if index[word] != row)
-            raise W2VError(f"the word {word!r} appears twice")
+            raise W2VError(f"the word {word[:60]!r} appears twice")
         return index
 
     @property

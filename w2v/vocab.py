@@ -70,7 +70,7 @@ class Vocabulary:
             most = int(counts.argmax())
             word = store.words(np.array([most + FIRST_TYPE]))[0]
             raise W2VError(
-                f"no word occurs {min_count} times: the most frequent, {word!r}, occurs {counts[most]} "
+                f"no word occurs {min_count} times: the most frequent, {word[:60]!r}, occurs {counts[most]} "
                 "times; lower --min-count or give more text"
             )
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
@@ -133,7 +133,8 @@ class Vocabulary:
         twice = words.repeated()
         if twice:
             first, second = counts[[*twice]]
-            raise W2VError(f"{name}: the word {words[twice[0]]!r} stands there twice, with counts {first} and {second}")
+            same = words[twice[0]][:60]
+            raise W2VError(f"{name}: the word {same!r} stands there twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {min_count} times")

@@ -32,7 +32,7 @@ class Words(Sequence[str]):
         try:
             encoded = [word.encode() if isinstance(word, str) else word for word in words]
         except UnicodeEncodeError as error:
-            raise W2VError(f"the word {error.object!r} cannot be written as UTF-8") from error
+            raise W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8") from error
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -161,7 +161,7 @@ class Words(Sequence[str]):
         try:
             return [word.decode() for word in self._encoded(start, stop)]
         except UnicodeDecodeError as error:
-            raise W2VError(f"the word {error.object!r} is not valid UTF-8") from error
+            raise W2VError(f"the word {error.object[:60]!r} is not valid UTF-8") from error
 
     def _encoded(self, start: int, stop: int) -> Iterator[bytes]:
         offsets = self.offsets[start : stop + 1]
