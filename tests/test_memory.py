@@ -1,6 +1,9 @@
 """How much memory there is, where the system tells and where it does not."""
 
 import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from w2v import memory
 
 FILES = {
-    "/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\n",
+    "/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\nVmSize:\t  900 kB\n",
     "/proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n",
 }
 VERSION_1 = {
@@ -24,20 +27,47 @@ VERSION_2 = {
 
 
 @pytest.mark.parametrize(
-    ("files", "available"),
-    [(FILES, 5000), (FILES | VERSION_1, 1000), (FILES | VERSION_2, 500)],
-    ids=["machine", "version 1", "version 2"],
+    ("files", "addresses", "available"),
+    [(FILES, -1, 5000), (FILES | VERSION_1, -1, 1000), (FILES | VERSION_2, -1, 500), (FILES, 4000, 3100)],
+    ids=["machine", "version 1", "version 2", "addresses"],
 )
-def test_the_smallest_limit_counts(files: dict[str, str], available: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_smallest_limit_counts(
+    files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read(path: Path) -> str:
         if str(path) not in files:
             raise FileNotFoundError
         return files[str(path)]
 
     monkeypatch.setattr(Path, "read_text", read)
+    limit = resource.RLIM_INFINITY if addresses < 0 else addresses << 10
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     assert memory.peak() == 300 << 10
     assert memory.held() == 200 << 10
     assert memory.available() == available << 10
+
+
+NEEDED = """
+import sys
+import w2v
+from w2v import memory
+lists = [[f"w{i % 3000}" for i in range(start, start + 20)] for start in range(0, 60_000, 20)]
+estimates = []
+def progress(phase, done, total):
+    if phase == "memory":
+        estimates.append(done)
+options = {"checkpoint": sys.argv[1], "checkpoint_every": "0.05s"} if len(sys.argv) > 1 else {}
+w2v.train(lists, vector_size=2000, negative=2, min_count=1, epochs=2, progress=progress, **options)
+print(*estimates, memory.peak())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
+@pytest.mark.parametrize("kept", [False, True], ids=["", "with checkpoints"])
+def test_the_estimate_is_what_training_takes(tmp_path: Path, kept: bool) -> None:
+    command = [sys.executable, "-c", NEEDED, *([str(tmp_path)] if kept else [])]
+    estimate, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
+    assert 0.6 * estimate < peak < 1.1 * estimate
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])

@@ -67,10 +67,16 @@ def held() -> int:
 
 
 def available() -> int:
-    """The memory that this process may still take, in bytes: what the machine has free, within its cgroup's limits."""
+    """The memory that this process may still take, in bytes: what the machine has free, within the limits of its
+    cgroup and of its address space (ulimit -v).
+    """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     free = _figure("/proc/meminfo", "MemAvailable:") or installed - held()
-    return min([free, *(limit - held() for limit in _cgroup_limits())])
+    limits = [free, *(limit - held() for limit in _cgroup_limits())]
+    addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if addresses != resource.RLIM_INFINITY:
+        limits.append(addresses - _figure("/proc/self/status", "VmSize:"))
+    return min(limits)
 
 
 def _figure(path: str, name: str) -> int:

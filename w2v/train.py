@@ -35,7 +35,7 @@ from w2v.vocab import Vocabulary
 
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
 POLL = 0.1  # seconds between looks at the threads
-BLOCK = 1 << 12  # rows
+BLOCK = 1 << 17  # values
 SAMPLED = 256  # rows at either end of a matrix, the most often visited, looked at for what is not a number
 
 log = logging.getLogger("w2v")
@@ -437,8 +437,9 @@ def initial_inputs(rows: int, size: int, seed: int) -> NDArray[np.float32]:
     """Input rows drawn evenly from ±0.5 / size, as word2vec.c does: float32 (rows, size padded with zeros)."""
     inputs = memory.aligned_rows(rows, size)
     generator = np.random.Generator(np.random.PCG64(seed))
-    for start in range(0, rows, BLOCK):
-        block = inputs[start : start + BLOCK, :size]
+    at_once = -(-BLOCK // size)
+    for start in range(0, rows, at_once):
+        block = inputs[start : start + at_once, :size]
         block[:] = (generator.random(block.shape, np.float32) - 0.5) / size
     return inputs
 
