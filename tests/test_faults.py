@@ -31,6 +31,7 @@ needs_shim = pytest.mark.skipif(
         ("memory-load", 15, ("done", "refused")),
         ("kill", 20, ("begun again", "gone on")),
         ("random", 10, ("killed",)),
+        ("signals", 10, ("stopped",)),
     ],
 )
 def test_whatever_fails_nothing_is_lost(tmp_path: Path, name: str, amount: int, expected: tuple[str, ...]) -> None:

@@ -28,6 +28,7 @@ TRAIN += ["--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "-
 TRAIN += ["--checkpoint", "checkpoints", "--checkpoint-every", "1epoch"]
 RESUME = ["train", "--resume", "checkpoints"]
 LOAD = ["convert", "given.safetensors", "model.txt", "--force"]
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
 SECONDS = 60  # that a run may take: it takes less than one
 
 
@@ -49,7 +50,8 @@ class Fault:
     error: int = 0
     allocation: int = 0  # from this one on, requests for so many bytes or more are refused
     bytes: int = 1 << 16
-    kill_after: float = 0  # seconds
+    number: signal.Signals = signal.SIGKILL
+    after: float = 0  # seconds, at which the signal is sent; 0: never
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,15 @@ class Runs:
         if not child:
             self._child(command, fault)
         started = time.monotonic()
-        killed = False
+        sent = False
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
             passed = time.monotonic() - started
-            if passed > SECONDS or (fault.kill_after and not killed and passed > fault.kill_after):
+            if passed > SECONDS:
                 os.kill(child, signal.SIGKILL)
-                killed = True
-                assert passed <= SECONDS, f"{command}, {fault}: no end in {SECONDS} s"
+                raise AssertionError(f"{command}, {fault}: no end in {SECONDS} s")
+            if fault.after and not sent and passed > fault.after:
+                os.kill(child, fault.number)
+                sent = True
             time.sleep(0.001)
         said = self.errors.read_text("utf-8", "replace").splitlines()
         return Outcome(os.waitstatus_to_exitcode(ended[1]), said, self.log.read_text().split())
@@ -110,6 +114,7 @@ class Runs:
         from w2v.cli import main
 
         code = 70
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
         try:
             out = os.open(self.errors, os.O_WRONLY | os.O_APPEND)
             os.dup2(out, 2)
@@ -129,14 +134,15 @@ class Runs:
             os._exit(code)
 
     def verdict(self, outcome: Outcome, after_kill: bool = False) -> str:
-        """What a run has come to, "done" or "refused"; raises AssertionError where it breaks a rule.
+        """What a run has come to, "done", "refused" or "stopped"; raises AssertionError where it breaks a rule.
 
-        Either all is written, or the exit code is 1 and each line on standard error a clear one; the old model stands
-        or the new one is whole; nothing unfinished is left, unless by a process that was killed before.
+        Either all is written, or the exit code is 1 and each line on standard error a clear one, or the code is a
+        signal's and no more than one line is said; the old model stands or the new one is whole; nothing unfinished is
+        left, unless by a process that was killed before.
         """
         model = (self.folder / "model.txt").read_bytes()
         lines = "\n".join(outcome.said)
-        assert outcome.code in (0, 1), (outcome.code, lines)
+        assert outcome.code in (0, 1, *STOPPED), (outcome.code, lines)
         assert not re.search(r"Traceback|internal error|Error:|Exception", lines), lines
         assert all(line.startswith("w2v: ") for line in outcome.said), lines
         assert model in (OLD, self.whole["model.txt"]), "the model is neither the old one nor the new"
@@ -155,6 +161,9 @@ class Runs:
         if outcome.code == 0:
             assert model == self.whole["model.txt"]
             return "done"
+        if outcome.code in STOPPED:
+            assert len(outcome.said) == (outcome.code > 0), lines  # less than 0: outside of main, as other programs
+            return "stopped"
         assert outcome.said, "exit code 1, and nothing said"
         return "refused"
 
@@ -167,6 +176,8 @@ class Runs:
                 for name, error in ERRORS.items():
                     self.fresh()
                     outcome = self.run(command, Fault(at, action, error))
+                    if len(outcome.calls) < at:  # when checkpoints are due, the clock says
+                        continue
                     with told(
                         f"{command[0]}: call {at} of {calls} ({outcome.calls[at - 1]}) fails with {name}", outcome
                     ):
@@ -191,32 +202,39 @@ class Runs:
             for action in (KILL_BEFORE, KILL_AFTER):
                 self.fresh()
                 outcome = self.run(TRAIN, Fault(at, action))
+                if len(outcome.calls) < at:
+                    continue
                 with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {calls}", outcome):
                     assert outcome.code == -signal.SIGKILL
                     yield self.goes_on()
 
-    def killed_at_random(self, times: int, seed: int) -> Iterator[str]:
-        """Kills training at random moments, and what goes on with it again and again, until it ends."""
+    def ended_at_random(self, times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
+        """Ends training at random moments by one of these, and what goes on with it again and again, until it ends."""
         chance = random.Random(seed)
         self.fresh()
         started = time.monotonic()
         self.run(TRAIN)
         usual = time.monotonic() - started
-        kills = 0
-        while kills < times:
+        ends = 0
+        while ends < times:
             self.fresh()
             command, place = TRAIN, 0
             while True:
-                outcome = self.run(command, Fault(kill_after=usual * chance.uniform(0.02, 1.1)))
-                with told(f"kill {kills} at random", outcome):
-                    if outcome.code != -signal.SIGKILL:
-                        assert self.verdict(outcome, after_kill=True) == "done"
+                number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1)
+                outcome = self.run(command, Fault(number=number, after=after))
+                with told(f"end {ends} at random", outcome):
+                    killed = outcome.code == -signal.SIGKILL
+                    verdict = "killed" if killed else self.verdict(outcome, after_kill=signal.SIGKILL in signals)
+                    if verdict == "done":
                         break
-                    kills += 1
+                    assert verdict != "refused"
+                    ends += 1
                     now = self.place()
                     assert now >= place, "a checkpoint is lost"
+                    if command == TRAIN and outcome.code > 0:
+                        assert ("--resume" in outcome.said[0]) == bool(now)
                     command, place = (RESUME if now else TRAIN), now
-                    yield "killed"
+                    yield verdict
             with told("at the end", outcome):
                 assert (self.folder / "model.txt").read_bytes() == self.whole["model.txt"]
 
@@ -269,6 +287,7 @@ SCENARIOS = {
     "memory-load": "no memory, in loading",
     "kill": "kill -9 before and after each call, then --resume",
     "random": "kill -9 at random moments, then --resume",
+    "signals": "Ctrl-C or SIGTERM at random moments, then --resume",
 }
 
 
@@ -288,8 +307,10 @@ def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
             return runs.without_memory(LOAD, amount, 1 << 12)
         case "kill":
             return runs.killed_at_each_call(amount, first)
+        case "random":
+            return runs.ended_at_random(amount, seed, signal.SIGKILL)
         case _:
-            return runs.killed_at_random(amount, seed)
+            return runs.ended_at_random(amount, seed, signal.SIGINT, signal.SIGTERM)
 
 
 def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:

@@ -28,7 +28,7 @@ def injected(kills: int) -> list[Row]:
     for name, what in injection.SCENARIOS.items():
         with tempfile.TemporaryDirectory() as folder:
             command = injection.preloaded(
-                Path(folder), name, str(kills if name == "random" else 1), str(int(time.time()))
+                Path(folder), name, str(kills if name in ("random", "signals") else 1), str(int(time.time()))
             )
             done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
