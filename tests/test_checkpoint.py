@@ -23,6 +23,7 @@ from w2v import checkpoint, cli, memory
 from w2v._kernels import MOST_CHUNK_IDS
 from w2v.checkpoint import Checkpoints, interval, latest
 from w2v.settings import COMPILED, LossName, ModelName
+from w2v.threads import Thread
 from w2v.train import Progress, Run, threads_memory
 
 LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]  # those: test_objectives.py
@@ -311,6 +312,38 @@ def test_a_folder_that_vanishes_is_made_again(sample: Path, tmp_path: Path) -> N
     (tmp_path / "states").rmdir()
     w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert latest(tmp_path / "states").state.position > 0
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("begins", [False, True])
+def test_the_last_checkpoint_is_written_once_though_its_thread_is_interrupted(
+    sample: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    begins: bool,
+    times: int,
+) -> None:
+    """Of the thread that writes: at its `times`-th start, which `begins` to run or does not."""
+    starts: list[Thread] = []
+    system = Thread.start
+
+    def start(thread: Thread) -> None:
+        starts.append(thread)
+        if len(starts) != times or begins:
+            system(thread)
+        if len(starts) == times:
+            thread._begun = False
+            raise Stop
+
+    monkeypatch.setattr(checkpoint.Thread, "start", start)
+    monkeypatch.setattr(import_module("w2v.train"), "Thread", type("Other", (Thread,), {"start": system}))
+    with pytest.raises(Stop):
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.02s" if times == 2 else "1h", **SMALL)
+    assert not caplog.records
+    assert len({path.name for path in tmp_path.iterdir()}) == len(checkpoint.files(tmp_path)) > 0
+    monkeypatch.undo()
+    assert_same(w2v.resume(tmp_path), w2v.train(sample, **SMALL))
 
 
 @pytest.mark.parametrize("ending", [float("nan"), float("inf")])

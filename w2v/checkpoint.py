@@ -121,6 +121,7 @@ class Checkpoints:
         self._mine = [after] if after else []
         self._copies: dict[str, NDArray[np.float32]] = {}
         self._writer: Thread | None = None
+        self._taken: State | None = None
         self._last = time.monotonic()
         self._last_epoch = 0
         try:
@@ -175,12 +176,18 @@ class Checkpoints:
 
     def write(self, state: State) -> None:
         """Write the state of a run that stays at rest. Interrupted, it is written all the same."""
+        try:
+            self._write_and_wait(state)
+        except BaseException:
+            self._wait()
+            if self._taken is not state:
+                self._write_and_wait(state)
+            raise
+
+    def _write_and_wait(self, state: State) -> None:
         self._wait()
         self._start(state, state.parameters)
-        try:
-            self._wait()
-        finally:
-            self._wait()
+        self._wait()
 
     def _wait(self) -> None:
         if self._writer:
@@ -193,6 +200,7 @@ class Checkpoints:
         self._writer.start()
 
     def _write(self, state: State, parameters: Arrays) -> None:
+        self._taken = state
         try:
             self._try_to_write(state, parameters)
         except (OSError, W2VError, MemoryError) as error:
