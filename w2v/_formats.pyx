@@ -24,9 +24,11 @@ POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 cdef enum:
     EXPONENT = 0x7F800000  # the bits of a float32 that are all set in infinities and NaN
 
+cdef uint8_t[1] NOTHING  # what empty bytes point to: C's functions take no null
+
 
 cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
-    return &bytes[0] if bytes.shape[0] else NULL
+    return &bytes[0] if bytes.shape[0] else NOTHING
 
 
 # -- binary: word, space, columns × float32; a newline after the row in some writers' files ---------

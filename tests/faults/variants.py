@@ -44,9 +44,10 @@ CANARIES = {
     "thread": {RACE: "ThreadSanitizer: data race"},
 }
 COMPILED = ["kernels", "text", "formats", "idstore", "outputs", "evaluate", "reference", "vocab"]
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]  # what a sanitizer says last is to be seen
 RUNS = {
-    "checked": ["-m", "pytest", "-p", "no:cacheprovider", "tests"],
-    "sanitize": ["-m", "pytest", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in COMPILED)],
+    "checked": [*PYTEST, "tests"],
+    "sanitize": [*PYTEST, *(f"tests/test_{name}.py" for name in COMPILED)],
     "thread": ["tests/faults/threads.py"],
 }
 
