@@ -25,7 +25,7 @@ Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 BLOCK = 1 << 19  # bytes, to stay in the second-level cache while it is scanned
 CACHE_SUFFIX = ".w2v-ids"  # of files that are not text, wherever they are kept
 ZSTD_FEED = 1024  # bytes given to its decompressor at a time
-MOST_UNPACKED, RATIO = 1 << 30, 2000  # a compressed file may grow to so many bytes, and beyond them so many times
+MOST_UNPACKED, RATIO = 1 << 30, 500  # a file may grow to so many bytes, and beyond them so many times; gzip can: 1032
 
 
 class Block(NamedTuple):
