@@ -19,9 +19,9 @@ from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
 from w2v.checkpoint import EVERY, Checkpoints, State, interval
+from w2v.run import Run
 from w2v.settings import processors
 from w2v.start import Start
-from w2v.train import Run
 
 
 class Timed(Checkpoints):

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from w2v.corpus import Corpus
 from w2v.idstore import IdStore, read_corpus
 from w2v.options import option_names
+from w2v.run import Run, instruction_set
 from w2v.settings import Settings, processors
 from w2v.start import Start
-from w2v.train import Run, instruction_set
 from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
 

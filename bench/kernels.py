@@ -15,9 +15,9 @@ import numpy as np
 from common import Spread, alternate, arguments, clock_of, finish, prepared, quotients, seconds, spread
 
 from w2v.idstore import IdStore
+from w2v.run import Run
 from w2v.settings import Settings
 from w2v.start import Start
-from w2v.train import Run
 from w2v.vocab import Vocabulary
 
 SIZES = 300, 100

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
@@ -20,11 +19,12 @@ from click.testing import CliRunner
 
 import w2v
 from w2v import checkpoint, cli, memory
+from w2v import run as running
 from w2v._kernels import MOST_CHUNK_IDS
 from w2v.checkpoint import Checkpoints, interval, latest
+from w2v.run import Progress, Run, threads_memory
 from w2v.settings import COMPILED, LossName, ModelName
 from w2v.threads import Thread
-from w2v.train import Progress, Run, threads_memory
 
 LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]  # those: test_objectives.py
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
@@ -47,7 +47,7 @@ def stop_at(share: float) -> Progress:
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["w2v.train"], "POLL", 0.002)  # w2v.train is the function
+    monkeypatch.setattr(running, "POLL", 0.002)
 
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
@@ -94,7 +94,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
 def test_checkpoints_change_nothing(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(import_module("w2v.train"), "POLL", 0.001)
+    monkeypatch.setattr(running, "POLL", 0.001)
     options |= FEW if options["loss"] == "softmax" else {}
     whole = w2v.train(sample, **SMALL | options)
     assert_same(w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.01s", **SMALL | options), whole)
@@ -337,7 +337,7 @@ def test_the_last_checkpoint_is_written_once_though_its_thread_is_interrupted(
             raise Stop
 
     monkeypatch.setattr(checkpoint.Thread, "start", start)
-    monkeypatch.setattr(import_module("w2v.train"), "Thread", type("Other", (Thread,), {"start": system}))
+    monkeypatch.setattr(running, "Thread", type("Other", (Thread,), {"start": system}))
     with pytest.raises(Stop):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.02s" if times == 2 else "1h", **SMALL)
     assert not caplog.records

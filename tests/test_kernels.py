@@ -12,7 +12,7 @@ from w2v import memory, reference
 from w2v._kernels import MOST_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
 from w2v.outputs import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
-from w2v.train import INSTRUCTION_SETS, thresholds
+from w2v.run import INSTRUCTION_SETS, thresholds
 from w2v.tree import HierarchicalSoftmax
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]

@@ -16,7 +16,7 @@ from w2v import objectives
 from w2v.objectives import Objective, below, draw, place_of
 from w2v.outputs import output_layer
 from w2v.probabilities import log_probabilities
-from w2v.train import threads_memory
+from w2v.run import threads_memory
 
 ROOT = Path(__file__).parents[1]
 LOSSES: dict[str, dict[str, Any]] = {

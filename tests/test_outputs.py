@@ -18,7 +18,7 @@ from w2v.errors import SettingsError
 from w2v.idstore import read_corpus
 from w2v.outputs import NegativeSampling
 from w2v.reference import Random, choose_words
-from w2v.train import instruction_set
+from w2v.run import instruction_set
 from w2v.tree import HierarchicalSoftmax
 from w2v.vocab import Vocabulary
 

@@ -15,8 +15,8 @@ from w2v import memory
 from w2v._kernels import MOST_CHUNK_IDS
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
+from w2v.run import Progress, Run, instruction_set, threads_memory, thresholds
 from w2v.start import Start
-from w2v.train import Progress, Run, instruction_set, threads_memory, thresholds
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}

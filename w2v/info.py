@@ -15,8 +15,8 @@ from w2v._kernels import step_for
 from w2v.blocks import opened
 from w2v.errors import W2VError
 from w2v.options import ONLY_WITH
+from w2v.run import INSTRUCTION_SETS, instruction_set
 from w2v.settings import processors
-from w2v.train import INSTRUCTION_SETS, instruction_set
 from w2v.vectors import KeyedVectors
 
 MOST_FREQUENT = 10  # words named

@@ -16,8 +16,9 @@ from w2v.corpus import Corpus
 from w2v.errors import SettingsError
 from w2v.model import Model
 from w2v.options import chosen_settings, first_name, given_settings, refuse_beside
+from w2v.run import instruction_set
 from w2v.start import Words
-from w2v.train import instruction_set, resume, train
+from w2v.train import resume, train
 from w2v.vocab import Vocabulary
 
 OUTPUT = Path("model.bin")

@@ -16,8 +16,8 @@ from w2v.files import Errors, PathLike
 from w2v.idstore import read_corpus
 from w2v.model import Model
 from w2v.probabilities import BLOCK, Integers, Matrix, log_probabilities_of, scores_of
+from w2v.run import Progress
 from w2v.settings import processors
-from w2v.train import Progress
 
 
 @dataclass(frozen=True)

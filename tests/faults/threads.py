@@ -15,7 +15,7 @@ import w2v
 from w2v._kernels import LOSSES, step_for
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
-from w2v.train import INSTRUCTION_SETS
+from w2v.run import INSTRUCTION_SETS
 
 WORKERS = 4
 
