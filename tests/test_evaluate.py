@@ -50,7 +50,7 @@ def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str
 @pytest.mark.parametrize("method", ["add", "mul"])
 @pytest.mark.parametrize(("width", "questions"), [(1, 5), (7, 50), (1024, 1 << 15)])
 @given(seed=st.integers(0, 1000), top=st.integers(4, 60))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_answers_are_those_of_the_slow_reference(
     tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, top: int
 ) -> None:

@@ -72,7 +72,7 @@ def read_or_line(path: Path, mmap: bool = False) -> Stored | str:
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 @given(content=contents(plain_word))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, content: Stored) -> None:
     path = tmp_path_factory.getbasetemp() / f"round.{extension}"
     write(path, content)
@@ -80,7 +80,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, co
 
 
 @given(content=contents(any_word))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_native_keeps_any_word(tmp_path_factory: pytest.TempPathFactory, content: Stored) -> None:
     path = tmp_path_factory.getbasetemp() / "any.safetensors"
     write(path, content)
@@ -423,7 +423,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     data=st.binary(max_size=300),
     prefix=st.sampled_from([b"", b"3 2\n", b"2 1\na ", b"a 1\n", b"\x1f\x8b\x08\0"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, prefix: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "noise"
     path.write_bytes(prefix + data)
@@ -436,7 +436,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
 
 
 @given(place=st.integers(0, 10_000), value=st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_native_file_with_a_byte_changed(tmp_path_factory: pytest.TempPathFactory, place: int, value: int) -> None:
     path = tmp_path_factory.getbasetemp() / "changed.safetensors"
     write(path, sample_content())

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_text import LATIN_1, WORDS, reference, texts
@@ -41,7 +41,6 @@ def read(path, block=corpus.BLOCK, **options):
             return ids, words_of(store)
 
 
-@settings(deadline=None)
 @given(texts(WORDS | LATIN_1), st.integers(1, 300), st.integers(1, 3), st.sampled_from(["replace", "ignore"]))
 def test_any_blocks_and_workers_give_the_reference(tmp_path_factory, text, block, workers, errors):
     path = tmp_path_factory.mktemp("corpus") / "text"
@@ -63,7 +62,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         PIECES | st.binary(max_size=8) | st.binary(min_size=1, max_size=3).map(lambda piece: piece * 100), max_size=60
@@ -168,7 +166,6 @@ def pruned_reference(blocks, max_types):
     return text, counts, dropped
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=400), st.integers(1, 30), st.integers(1, 3))
 def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, workers):
     path = tmp_path_factory.mktemp("corpus") / "text"

@@ -107,7 +107,7 @@ words = st.sampled_from(WORDS)
     topn=st.integers(1, 250),
     restrict=st.none() | st.integers(1, 200),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_neighbours_are_gensims(
     ours: KeyedVectors,
     gensims: GensimVectors,
