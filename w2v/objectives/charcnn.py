@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.objectives.base import Array, Objective, Worker, log_softmax
-from w2v.objectives.rows import draw_words, score, set_importance, softmax, start_words
+from w2v.objectives.rows import draw_words, exponentials, score, set_importance, softmax, start_words, update
 from w2v.outputs import NegativeSampling
 from w2v.settings import LossName
 
@@ -21,11 +20,11 @@ SPAN = 3  # characters that a filter sees
 
 
 class CharacterCNN(Objective):
-    """A sampled softmax with y_w = tanh(max_p F c_p(w)) P + correction_w M as the output vector of word w.
+    """A sampled softmax with y_w = P [tanh(max_p F c_p(w)), correction_w] as the output vector of word w.
 
     c_p are the values of SPAN characters of the word, from its p-th on, with an edge before and after it. Parameters:
-    characters (C, length), filters F (filters, SPAN · length), projection P (filters, D), corrections (V, correction)
-    and their mixing M (correction, D). Where training has ended the vectors are computed once for all words.
+    characters (C, length), filters F (filters, SPAN · length), projection P (D, filters + correction), corrections
+    (V, correction). Where training has ended the vectors are computed once for all words.
     """
 
     loss: LossName = "charcnn"
@@ -43,9 +42,11 @@ class CharacterCNN(Objective):
         starts = np.cumsum([0, *map(len, spelt)])
         layer = NegativeSampling.build(self.vocabulary.counts, settings.negative, settings.ns_exponent, "sampled")
         self.ahead, self._characters = settings.negative, len(ordered) + EDGE + 1
+        self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         self.data = {"cells": layer.cells, "offsets": layer.offsets, "starts": starts}
-        self.data |= {"spelt": np.concatenate(spelt).astype(np.int64), "identity": np.arange(layer.most_rows)}
-        self._longest = int(np.diff(starts).max())
+        self.data |= {"spelt": np.concatenate(spelt).astype(np.int64)}
+        most = max(self.most_rows, self.filters, memory.row_bytes(settings.vector_size) // 4)
+        self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
 
     @property
     def most_rows(self) -> int:
@@ -63,32 +64,33 @@ class CharacterCNN(Objective):
         return self.filters + self.correction + len(self.vocabulary) * self.correction // self.settings.vector_size
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-        def normal(rows: int, columns: int, scale: float) -> NDArray[np.float32]:
-            return random.normal(0, scale, (rows, columns)).astype(np.float32)
-
-        size, span = self.settings.vector_size, SPAN * self.length
-        mixing = memory.aligned_rows(self.correction, size)
-        mixing[:, :size] = normal(self.correction, size, self.correction**-0.5)
-        return {
-            "characters": normal(self._characters, self.length, 1),
-            "filters": normal(self.filters, span, span**-0.5),
-            "projection": memory.aligned_rows(self.filters, size),
-            "corrections": np.zeros((len(self.vocabulary), self.correction), np.float32),
-            "mixing": mixing,
+        size, span, words = self.settings.vector_size, SPAN * self.length, len(self.vocabulary)
+        found = {
+            "characters": memory.zeros((self._characters, self.length)),
+            "filters": memory.zeros((self.filters, span)),
+            "projection": memory.zeros((memory.row_bytes(size) // 4, self.filters + self.correction)),
+            "corrections": memory.zeros((words, self.correction)),
         }
+        found["characters"][:] = random.normal(0, 1, (self._characters, self.length))
+        found["filters"][:] = random.normal(0, span**-0.5, (self.filters, span))
+        found["projection"][:size, self.filters :] = random.normal(0, self.correction**-0.5, (size, self.correction))
+        return found
 
     def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
-        padded, size = ("projection", "mixing"), self.settings.vector_size
-        return {name: array[:, :size] if name in padded else array for name, array in parameters.items()}
+        return dict(parameters) | {"projection": parameters["projection"][: self.settings.vector_size]}
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        m, size = self.most_rows, self.settings.vector_size
+        m, features, span = self.most_rows, self.filters + self.correction, SPAN * self.length
         return {
-            "outputs": memory.aligned_rows(m, size),
-            "moved": memory.aligned_rows(m, size),
-            "features": np.zeros((m, self.filters), np.float32),
-            "places": np.zeros((m, self.filters), np.int64),
-            "spans": np.zeros((self._longest, SPAN * self.length), np.float32),
+            "outputs": memory.aligned_rows(m, self.settings.vector_size),
+            "moved": memory.aligned_rows(m, self.settings.vector_size),
+            "features": memory.zeros((m, features)),
+            "errors": memory.zeros((m, features)),
+            "places": np.zeros((m, self.filters), np.int32),
+            "rows": np.zeros(self.filters, np.int64),
+            "spans": memory.zeros((self._longest, span)),
+            "moved_spans": memory.zeros((self._longest, span)),
+            "values": memory.zeros((self._longest, self.filters)),
         }
 
     def outputs(self, parameters: Mapping[str, Array]) -> Array:
@@ -103,7 +105,7 @@ class CharacterCNN(Objective):
         spans = learnt["characters"][spelt[places[:, None] + np.arange(SPAN)]].reshape(len(places), -1)
         for f in range(self.filters):
             best[:, f] = np.maximum.reduceat(spans @ learnt["filters"][f], firsts)
-        return np.tanh(best) @ learnt["projection"] + learnt["corrections"] @ learnt["mixing"]
+        return np.concatenate([np.tanh(best), learnt["corrections"]], axis=1) @ learnt["projection"].T
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         if self._computed is None or self._computed[0] is not parameters["filters"]:
@@ -122,19 +124,23 @@ class CharacterCNN(Objective):
     @staticmethod
     def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
         n, m = len(x), choose(s, centre, x)
-        outputs, moved = s.scratch.outputs[:m], s.scratch.moved[:m]
+        room, projection, identity = s.scratch, s.parameters.projection, s.data.identity
+        outputs, moved, features, errors = room.outputs[:m], room.moved[:m], room.features[:m], room.errors[:m]
         for j in range(m):
             read_word(s, s.rows[j], j)
+        score(features, projection, identity, s.data.zeros, outputs)
         scores = s.scores[: n * m].reshape(n, m)
-        score(x, outputs, s.data.identity, s.offset, scores)
+        score(x, outputs, identity, s.offset, scores)
         loss = softmax(s, scores)
         moved[:] = 0
+        errors[:] = 0
         for j in range(m):
             for i in range(n):
                 error = alpha * scores[i, j]
                 for d in range(x.shape[1]):
                     change[i, d] += error * outputs[j, d]
                     moved[j, d] += error * x[i, d]
+        update(features, errors, projection, identity, moved)
         for j in range(m):
             move_word(s, s.rows[j], j)
         return loss
@@ -146,55 +152,61 @@ def choose(s: Worker, centre: int, x: Array) -> int:
 
 def read_spans(s: Worker, word: int) -> int:
     """Lays out the spans of a word; returns how many."""
-    first = s.data.starts[word]
-    count, length = s.data.starts[word + 1] - first - (SPAN - 1), s.parameters.characters.shape[1]
+    first, characters, length = s.data.starts[word], s.parameters.characters, s.parameters.characters.shape[1]
+    count = s.data.starts[word + 1] - first - (SPAN - 1)
     for p in range(count):
-        for d in range(SPAN * length):
-            s.scratch.spans[p, d] = s.parameters.characters[s.data.spelt[first + p + d // length], d % length]
+        for k in range(SPAN):
+            for d in range(length):
+                s.scratch.spans[p, k * length + d] = characters[s.data.spelt[first + p + k], d]
     return count
 
 
 def read_word(s: Worker, word: int, j: int) -> None:
-    """Computes the output vector of a word, number j of those of the prediction."""
-    learnt, spans, outputs = s.parameters, s.scratch.spans, s.scratch.outputs
-    outputs[j] = 0
+    """Computes the features of a word, number j of those of the prediction."""
+    filters, spans, corrections = s.parameters.filters, s.scratch.spans, s.parameters.corrections
+    feature, place, size = s.scratch.features[j], s.scratch.places[j], len(filters)
     count = read_spans(s, word)
-    for f in range(len(learnt.filters)):
-        best, place = -np.inf, 0
-        for p in range(count):
-            value = spans.dtype.type(0)
-            for d in range(spans.shape[1]):
-                value += learnt.filters[f, d] * spans[p, d]
-            if value > best:
-                best, place = value, p
-        feature = spans.dtype.type(math.tanh(best))
-        s.scratch.features[j, f], s.scratch.places[j, f] = feature, place
-        for d in range(outputs.shape[1]):
-            outputs[j, d] += feature * learnt.projection[f, d]
-    for r in range(len(learnt.mixing)):
-        value = learnt.corrections[word, r]
-        for d in range(outputs.shape[1]):
-            outputs[j, d] += value * learnt.mixing[r, d]
+    values = s.scratch.values[:count]
+    score(spans[:count], filters, s.data.identity, s.data.zeros, values)
+    for f in range(size):
+        feature[f] = values[0, f]
+        place[f] = 0
+    for p in range(1, count):
+        for f in range(size):
+            place[f] = p if values[p, f] > feature[f] else place[f]
+            feature[f] = max(feature[f], values[p, f])
+    hyperbolic_tangents(feature[:size], values[0])
+    for r in range(corrections.shape[1]):
+        feature[size + r] = corrections[word, r]
 
 
 def move_word(s: Worker, word: int, j: int) -> None:
-    """Moves what the output vector of a word is made of, by s.scratch.moved[j]."""
-    learnt, moved, spans = s.parameters, s.scratch.moved, s.scratch.spans
-    first, length = s.data.starts[word], learnt.characters.shape[1]
-    read_spans(s, word)
-    for r in range(len(learnt.mixing)):
-        value, total = learnt.corrections[word, r], spans.dtype.type(0)
-        for d in range(moved.shape[1]):
-            total += moved[j, d] * learnt.mixing[r, d]
-            learnt.mixing[r, d] += value * moved[j, d]
-        learnt.corrections[word, r] += total
-    for f in range(len(learnt.filters)):
-        feature, place, total = s.scratch.features[j, f], s.scratch.places[j, f], spans.dtype.type(0)
-        for d in range(moved.shape[1]):
-            total += moved[j, d] * learnt.projection[f, d]
-            learnt.projection[f, d] += feature * moved[j, d]
-        total *= 1 - feature * feature
-        for d in range(spans.shape[1]):
-            character = s.data.spelt[first + place + d // length]
-            learnt.characters[character, d % length] += total * learnt.filters[f, d]
-            learnt.filters[f, d] += total * spans[place, d]
+    """Moves what the features of a word are made of, by s.scratch.errors[j]."""
+    filters, corrections, characters = s.parameters.filters, s.parameters.corrections, s.parameters.characters
+    feature, place, error = s.scratch.features[j], s.scratch.places[j], s.scratch.errors[j]
+    spans, moved, rows, errors = s.scratch.spans, s.scratch.moved_spans, s.scratch.rows, s.scratch.values[0]
+    first, size, length = s.data.starts[word], len(filters), characters.shape[1]
+    count = read_spans(s, word)
+    moved[:count] = 0
+    for p in range(count):
+        m = 0  # filters that found most in this span
+        for f in range(size):
+            rows[m] = f
+            errors[m] = error[f] * (1 - feature[f] * feature[f])
+            m += place[f] == p
+        update(spans[p : p + 1], moved[p : p + 1], filters, rows, errors[:m].reshape(1, m))
+        for k in range(SPAN):
+            for d in range(length):
+                characters[s.data.spelt[first + p + k], d] += moved[p, k * length + d]
+    for r in range(corrections.shape[1]):
+        corrections[word, r] += error[size + r]
+
+
+def hyperbolic_tangents(values: Array, room: Array) -> None:
+    """values ← tanh(values), from exponentials of what is below zero."""
+    for k in range(len(values)):
+        room[k] = -2 * abs(values[k])
+    exponentials(room)
+    for k in range(len(values)):
+        size = (1 - room[k]) / (1 + room[k])
+        values[k] = size if values[k] > 0 else -size
