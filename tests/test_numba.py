@@ -13,6 +13,7 @@ import pytest
 import w2v
 from data import make
 from w2v import objectives
+from w2v._numba import compiled
 from w2v.objectives import Objective, below, draw, place_of
 from w2v.outputs import output_layer
 from w2v.probabilities import log_probabilities
@@ -196,8 +197,25 @@ class NoNumber(Hinge):
 
 class NoCode(Hinge):
     @staticmethod
-    def link(s: Any, scores: Any) -> float:
-        return float(len({str(k): k for k in scores.tolist()[0]}))
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        return float(len({str(k): k for k in x.tolist()[0]}))
+
+
+class NoImport(Hinge):
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        import math
+
+        return math.pi
+
+
+class NotStatic(Hinge):
+    def choose(s: Any, centre: int, x: Any) -> int:  # type: ignore[override]
+        return 1
+
+
+class NoStep(Objective):
+    pass
 
 
 class WrongParameter(Hinge):
@@ -205,26 +223,97 @@ class WrongParameter(Hinge):
         return {"outputs": np.zeros(3)}
 
 
-class NoStep(Objective):
-    pass
+class NotPadded(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return super().parameters(random) | {"outputs": np.zeros((len(self.vocabulary), 20), np.float32)}
+
+
+class NoParameters(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return None  # type: ignore[return-value]
+
+
+class WrongName(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return {"my-bias": np.zeros((3, 3), np.float32)}
+
+
+class WrongScratch(Hinge):
+    def scratch(self, inputs: int) -> dict[str, Any]:
+        return {"room": "large"}
+
+
+class WrongSize(Hinge):
+    most_rows = 0
+
+
+class Unprepared(Hinge):
+    def prepare(self) -> None:
+        self.data = {"margins": 1 / np.zeros(0)[0]}
 
 
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [
-        (WrongRow, r"WrongRow: choose, test_numba.py, line \d+: chose row 1000000: there are \d+$"),
+        (WrongRow, r"WrongRow: choose, test_numba.py, line \d+: chose row 1000000: outputs has \d+$"),
         (WrongIndex, r"WrongIndex: choose, test_numba.py, line \d+: IndexError: index 99 is out of bounds"),
         (NoNumber, r"NoNumber: link, test_numba.py, line \d+: a loss of nan and values"),
+        (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba.py \(\d+\)$"),
+        (NotStatic, r"NotStatic: choose, test_numba.py, line \d+: it takes no self: write @staticmethod above it$"),
+        (NotPadded, r"NotPadded: parameters, test_numba.py, line \d+: rows of outputs have 20 values: .* to 32$"),
+        (NoParameters, r"NoParameters: parameters gave NoneType: it must be a dict of arrays$"),
+        (WrongName, r"WrongName: parameters have the name 'my-bias': write a word"),
+        (WrongScratch, r"WrongScratch: scratch 'room' is str: it must be an array$"),
+        (WrongSize, r"WrongSize: most_rows is 0: it must be a whole number above 0$"),
+        (Unprepared, r"Unprepared: prepare, test_numba.py, line \d+: IndexError: index 0 is out of bounds"),
         (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba.py\", line \d+\)$"),
         (WrongParameter, r"parameter 'outputs' is float64 \(3,\): it must be a C-contiguous float32 matrix$"),
-        (NoStep, r"NoStep: choose, base.py, line \d+: NotImplementedError"),
+        (NoStep, r"NoStep has no choose: write choose and link, or step$"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_mistakes_in_an_objective_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
     with pytest.raises(w2v.W2VError, match=expected) as raised:
         w2v.train(text, objective=objective(), **SMALL)
     assert "\n" not in str(raised.value)
+
+
+def placeholder() -> float:
+    raise NotImplementedError
+
+
+def score() -> float:
+    """Called as a function of the kernel is."""
+    return 0.5
+
+
+def scaled(factor: float, values: Any) -> Any:
+    def value() -> float:
+        return float(values[1])
+
+    def product() -> float:
+        return factor * placeholder() + score()
+
+    return product, {placeholder: value}
+
+
+def test_what_machine_code_rests_on() -> None:
+    """Code on disk is found by its name, which tells all that decides what it does."""
+    one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
+    assert [function() for function in functions] == [4.5, 6.5, 6.5]
+    product, others = scaled(2.0, one)
+    product.__module__ = "elsewhere"  # which is imported where the code is read
+    functions.append(compiled(product, others))
+    assert len({function.py_func.__qualname__ for function in functions}) == 4
+    product, others = scaled(2.0, one)
+    assert compiled(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
+
+
+def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = w2v.train(text, objective=Hinge(), **SMALL)
+    monkeypatch.setattr(Hinge, "log_probabilities", lambda self, parameters, rows: rows, raising=False)
+    with pytest.raises(w2v.W2VError, match=r"Hinge: log_probabilities, test_numba.py, line \d+: returned \(\d+, 20\)"):
+        w2v.perplexity(model, text)
 
 
 @pytest.mark.parametrize("name", ["hinge", "nothing_there:Hinge", "math:pi", "math:sqrt", "w2v:Settings"])

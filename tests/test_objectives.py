@@ -149,6 +149,7 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     """The compiled loop in float32 against the same code in plain Python and float64."""
     objective, random = objective_for(case, small=False), np.random.default_rng(8)
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
+    ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
     arguments: dict[str, Any] = {
         "ids": ids, "words": np.arange(-1, 7, dtype=np.int32), "tokens_before": np.array([0, 40]),
         "keep": np.full(7, 2**32 - 1, np.uint32), "cbow": False, "corrected": True, "window": 2,

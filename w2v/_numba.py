@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,15 @@ from w2v.errors import SettingsError, W2VError
 
 try:
     import numba
-    from numba.core.errors import NumbaError
 except ImportError as error:
     raise SettingsError("the Numba kernel needs Numba: pip install 'w2v[numba]'") from error
 
-from w2v._lanes import fetch, gather, scatter, score, update
+from w2v import _lanes
+from w2v._lanes import gather, scatter
+from w2v.objectives import rows
 from w2v.objectives.base import Array, Objective, Worker
 from w2v.objectives.check import rehearse
-from w2v.objectives.rows import GOLDEN, WHOLE, below, draw, rows_step, scramble
+from w2v.objectives.rows import GOLDEN, WHOLE, below, draw, fetch, rows_step, scramble
 
 SENTENCE_END = -1
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
@@ -38,16 +39,15 @@ SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-Functions = tuple[tuple[str, Callable[..., Any]], ...]
-FAST: dict[str, Callable[..., Any]] = {"score": score, "update": update, "fetch": fetch}
+Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
 
 
 # -- compiling ------------------------------------------------------------------------------
 
 
-def compiled(function: Callable[..., Any], **others: Callable[..., Any]) -> Any:
-    """`function`, compiled, with `others` in place of the functions of these names wherever it leads."""
-    return _compiled(function, tuple(sorted(others.items(), key=lambda item: item[0])))
+def compiled(function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
+    """`function`, compiled, with functions in place of others wherever it leads."""
+    return _compiled(function, tuple(others.items()))
 
 
 @cache
@@ -63,17 +63,25 @@ def _inlined(function: FunctionType, others: Functions) -> tuple[Any, bytes]:
 
 
 def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, bytes]:
-    """A copy that calls compiled functions, and a hash of all the code in it, which its name tells, too."""
+    """A copy that calls compiled functions, and a hash of all that its machine code rests on, which its name tells."""
     code, names = function.__code__, dict(function.__globals__)
-    digest = hashlib.sha256(code.co_code + repr((code.co_consts, code.co_names)).encode())
-    for name in sorted(set(code.co_names) & names.keys()):
-        value = dict(others).get(name, names[name])
+    held = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+    names |= held
+    # The module too: machine code on disk refers to it.
+    about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
+    digest = hashlib.sha256(repr(about).encode())
+    for name in sorted({*code.co_names, *code.co_freevars} & names.keys()):
+        value = getattr(names[name], "py_func", names[name])  # what is compiled already is compiled with the rest
         if isinstance(value, FunctionType):
-            names[name], part = _inlined(value, others)
-            digest.update(part)
-        elif isinstance(value, int | float | str | tuple | np.generic):
-            digest.update(repr(value).encode())
-    copied = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+            value = dict(others).get(value, value)
+            names[name], part = _inlined(getattr(value, "py_func", value), others)
+        elif isinstance(value, np.ndarray):
+            part = repr((value.dtype, value.shape)).encode() + value.tobytes()
+        else:
+            part = repr(value).encode() if isinstance(value, int | float | str | tuple | np.generic) else b""
+        digest.update(name.encode() + part)
+    cells = tuple(CellType(names[name]) for name in code.co_freevars)
+    copied = FunctionType(code, names, function.__name__, function.__defaults__, cells)
     copied.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     copied.__module__ = function.__module__
     return copied, digest.digest()
@@ -248,14 +256,15 @@ class Kernel:
         if objective.loss == "objective":
             worker = new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype)
             rehearse(objective, worker, len(inputs))
-        own: dict[str, Any] = {"step": objective.step or rows_step, "choose": objective.choose, "link": objective.link}
-        self._train_chunk = compiled(train_chunk, **FAST, **own)
+        fast: dict[Any, Any] = {rows.score: _lanes.score, rows.update: _lanes.update, rows.fetch: _lanes.fetch}
+        own = {step: objective.step or rows_step, rows.choose: objective.choose, rows.link: objective.link}
         self._tokens_before = tokens_before
         self._chunks = len(tokens_before) - 1
         self._end = epochs * self._chunks
         try:
+            self._train_chunk = compiled(train_chunk, fast | own)
             self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty one: compiles
-        except NumbaError as error:
+        except Exception as error:  # not all of Numba's are NumbaError
             raise W2VError(f"objective {objective.name} cannot be compiled: {reason(error)}") from error
         self._lock = threading.Lock()
         self.restore(0, np.zeros(epochs), np.zeros(epochs, np.int64))
@@ -315,7 +324,7 @@ def new_worker(
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
         "data": named("data", objective.data),
-        "scratch": named("scratch", objective.scratch(n)),
+        "scratch": named("scratch", objective.new_scratch(n)),
         "random": np.zeros(objective.ahead + 1, np.uint64),
         "place": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
@@ -344,4 +353,7 @@ def reason(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))]
     place = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
-    return f"{said[0] if said else error} ({place})" if place else str(said[0] if said else error)
+    what = said[0] if said else str(error)
+    if not type(error).__module__.startswith("numba"):
+        what = f"{type(error).__name__}: {what}"
+    return f"{what} ({place})" if place else what

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v import _outputs
 from w2v.model import Model
-from w2v.objectives.base import Objective, log_softmax
+from w2v.objectives.base import Objective, log_softmax, tried, wrong
 from w2v.outputs import ClassSoftmax
 from w2v.settings import LossName
 from w2v.tree import HierarchicalSoftmax
@@ -31,7 +31,11 @@ def log_probabilities(model: Model, rows: Matrix) -> Matrix:
     while they are few beside the vocabulary.)
     """
     if isinstance(model.layer, Objective):
-        return model.layer.log_probabilities({"outputs": model.outputs} | model.parameters, rows)
+        found: Matrix = tried(model.layer, "log_probabilities", {"outputs": model.outputs} | model.parameters, rows)
+        expected = len(rows), len(model.vocabulary)
+        if not isinstance(found, np.ndarray) or found.shape != expected:
+            wrong(model.layer, "log_probabilities", f"returned {np.shape(found)}: it must be an array {expected}")
+        return found
     return DISTRIBUTIONS[model.layer.loss](model, rows)
 
 

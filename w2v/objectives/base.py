@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -119,12 +121,16 @@ class Objective:
         """A copy of this objective for a run."""
         made = copy.copy(self)
         made.vocabulary, made.settings = vocabulary, settings
-        made.prepare()
+        tried(made, "prepare")
+        made._check_arrays("data", made.data)
+        if not isinstance(made.most_rows, int) or made.most_rows < 1:
+            raise W2VError(f"objective {self.name}: most_rows is {made.most_rows!r}: it must be a whole number above 0")
         return made
 
     def new_parameters(self) -> dict[str, NDArray[np.float32]]:
         """Those of `parameters`. Raises W2VError for what they cannot be."""
-        found = self.parameters(np.random.default_rng(self.settings.seed))
+        found: dict[str, NDArray[np.float32]] = tried(self, "parameters", np.random.default_rng(self.settings.seed))
+        self._check_arrays("parameters", found)
         for name, array in found.items():
             what = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
             if what != f"float32 {getattr(array, 'shape', 0)}" or array.ndim != 2 or not array.flags.c_contiguous:
@@ -132,6 +138,45 @@ class Objective:
                     f"objective {self.name}: parameter {name!r} is {what}: it must be a C-contiguous float32 matrix"
                 )
         return found
+
+    def new_scratch(self, inputs: int) -> dict[str, Array]:
+        """That of `scratch`. Raises W2VError for what it cannot be."""
+        found: dict[str, Array] = tried(self, "scratch", inputs)
+        self._check_arrays("scratch", found)
+        return found
+
+    def _check_arrays(self, what: str, found: Any) -> None:
+        if not isinstance(found, Mapping):
+            raise W2VError(f"objective {self.name}: {what} gave {type(found).__name__}: it must be a dict of arrays")
+        for name, array in found.items():
+            if not isinstance(name, str) or not name.isidentifier() or name[0] == "_" or "__" in name:
+                raise W2VError(f"objective {self.name}: {what} have the name {name!r}: write a word, as s.{what}.word")
+            if not isinstance(array, np.ndarray | int | float | np.generic):
+                raise W2VError(f"objective {self.name}: {what} {name!r} is {type(array).__name__}: it must be an array")
+
+
+def tried(objective: Objective, what: str, *arguments: Any) -> Any:
+    """What a method returns. Raises W2VError for any exception, with its place."""
+    function = getattr(objective, what)
+    function = getattr(function, "py_func", function)  # plain, if it is compiled already
+    try:
+        with np.errstate(all="ignore"):  # numbers are looked at afterwards
+            return function(*arguments)
+    except W2VError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        frame = next(
+            (frame for frame in reversed(frames) if frame.filename == function.__code__.co_filename), frames[-1]
+        )
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise W2VError(f"objective {objective.name}: {what}, {place}: {type(error).__name__}: {error}") from error
+
+
+def wrong(objective: Objective, what: str, said: str) -> None:
+    code = getattr(objective, what).__code__
+    place = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+    raise W2VError(f"objective {objective.name}: {what}, {place}: {said}")
 
 
 def file_names(learnt: Mapping[str, Array]) -> dict[str, Array]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.objectives.base import Array, Objective, Worker, log_softmax
-from w2v.objectives.rows import draw_words, exponentials, score, set_importance, softmax, start_words, update
+from w2v.objectives.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
 from w2v.outputs import NegativeSampling
 from w2v.settings import LossName
 
@@ -144,10 +144,6 @@ class CharacterCNN(Objective):
         for j in range(m):
             move_word(s, s.rows[j], j)
         return loss
-
-
-def choose(s: Worker, centre: int, x: Array) -> int:
-    raise NotImplementedError
 
 
 def read_spans(s: Worker, word: int) -> int:

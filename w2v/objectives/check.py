@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
-import traceback
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.objectives.base import Objective, Worker
+from w2v.objectives.base import Objective, Worker, tried, wrong
+from w2v.objectives.rows import score
 
 INPUTS = 2  # rows
 
 
 def rehearse(objective: Objective, s: Worker, words: int) -> None:
-    """Predict one word from two rows, on copies. Raises W2VError, with the place, for what is wrong."""
+    """Predict the first word, one between and the last from two rows, on copies.
+
+    Raises W2VError, with the place, for what is wrong.
+    """
+    for name in ("choose", "link") if objective.step is None else ("step",):
+        if getattr(objective, name) is getattr(Objective, name):
+            raise W2VError(f"objective {objective.name} has no {name}: write choose and link, or step")
+        if hasattr(getattr(objective, name), "__self__"):
+            wrong(objective, name, "it takes no self: write @staticmethod above it")
     s = s._replace(parameters=type(s.parameters)(*(array.copy() for array in s.parameters)))
-    n, centre = min(INPUTS, len(s.x)), words - 1
+    for centre in (0, words // 2, words - 1):
+        predict(objective, s, centre)
+
+
+def predict(objective: Objective, s: Worker, centre: int) -> None:
+    n = min(INPUTS, len(s.x))
     x = s.x[:n].copy()
     x[:, : objective.settings.vector_size] = 0.1
     if objective.step is not None:
@@ -29,40 +41,25 @@ def rehearse(objective: Objective, s: Worker, words: int) -> None:
     m = tried(objective, "choose", s, centre, x)
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 0 < m <= objective.most_rows:
         wrong(objective, "choose", f"returned {m!r}: it must be the number of rows, from 1 to {objective.most_rows}")
-    rows = len(s.parameters.outputs)
-    if s.rows[:m].min() < 0 or s.rows[:m].max() >= rows:
-        wrong(objective, "choose", f"chose row {s.rows[:m].max()}: there are {rows}")
+    outputs = s.parameters.outputs
+    if outputs.shape[1] != x.shape[1]:
+        wrong(
+            objective,
+            "parameters",
+            f"rows of outputs have {outputs.shape[1]} values: memory.aligned_rows pads them to {x.shape[1]}",
+        )
+    if s.rows[:m].min() < 0 or s.rows[:m].max() >= len(outputs):
+        wrong(objective, "choose", f"chose row {s.rows[:m].max()}: outputs has {len(outputs)}")
     if len(set(s.rows[:m].tolist())) < m:
         wrong(objective, "choose", "chose a row twice: let its weight say so")
     scores = s.scores[: n * m].reshape(n, m)
-    scores[:] = 0
+    score(x, outputs, s.rows, s.offset, scores)
     loss = tried(objective, "link", s, scores)
     checked(objective, "link", loss, scores)
 
 
-def tried(objective: Objective, what: str, *arguments: Any) -> Any:
-    function = getattr(objective, what)
-    try:
-        with np.errstate(over="ignore"):
-            return function(*arguments)
-    except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        for candidate in traceback.extract_tb(error.__traceback__):
-            if candidate.filename == function.__code__.co_filename:
-                frame = candidate
-        place = f"{Path(frame.filename).name}, line {frame.lineno}"
-        said = str(error) or "it is not written"
-        raise W2VError(f"objective {objective.name}: {what}, {place}: {type(error).__name__}: {said}") from error
-
-
 def checked(objective: Objective, what: str, loss: Any, moved: Any) -> None:
     if not isinstance(loss, float | np.floating):
-        wrong(objective, what, f"returned {loss!r}: it must be the loss")
+        wrong(objective, what, f"returned {loss!r}: it must be the loss, a float")
     if not math.isfinite(loss) or not np.isfinite(moved).all():
         wrong(objective, what, f"a loss of {loss} and values that are not numbers, from the first words on")
-
-
-def wrong(objective: Objective, what: str, said: str) -> None:
-    code = getattr(objective, what).__code__
-    place = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
-    raise W2VError(f"objective {objective.name}: {what}, {place}: {said}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.objectives.base import Array, Objective, Worker, log_softmax
-from w2v.objectives.rows import SampledSoftmax, Softmax, exponentials, score, update
+from w2v.objectives.rows import SampledSoftmax, Softmax, choose, exponentials, score, update
 from w2v.outputs import LARGE_SOFTMAX, NegativeSampling, too_large
 from w2v.settings import LossName
 
@@ -101,10 +101,6 @@ class MixtureOfSoftmaxes(Objective):
         update(x, change, learnt.projections, s.data.identity, before)
         update(x, change, learnt.gates, s.data.identity, gates)
         return loss
-
-
-def choose(s: Worker, centre: int, x: Array) -> int:
-    raise NotImplementedError
 
 
 def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
