@@ -1,6 +1,7 @@
 """w2v rank: what the rank of a model's predictions is, and the softmax bottleneck."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,14 @@ def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     assert "6" in shown
 
 
-def test_picture(models: dict[str, w2v.Model], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    picture(rank(models["softmax"]), tmp_path / "rank.png", "softmax")
-    assert (tmp_path / "rank.png").read_bytes()[1:4] == b"PNG"
+def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, drawn = tmp_path / "m.safetensors", tmp_path / "rank.png"
+    models["softmax"].save(path)
+    result = CliRunner().invoke(cli.main, ["rank", str(path), "--words", "60", "-o", str(drawn)])
+    assert result.exit_code == 0, result.output
+    assert drawn.read_bytes()[1:4] == b"PNG"
     with pytest.raises(w2v.W2VError, match="cannot write"):
-        picture(rank(models["softmax"]), tmp_path / "rank.nothing", "softmax")
+        picture(rank(models["softmax"], 10, 10), tmp_path / "rank.nothing", "softmax")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(w2v.W2VError, match=r"needs matplotlib: pip install 'w2v\[plot\]'$"):
+        picture(rank(models["softmax"], 10, 10), drawn, "softmax")
