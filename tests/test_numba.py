@@ -169,10 +169,13 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
 
 
 def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
-    w2v.train(text, objective=Hinge(), **SMALL).save(tmp_path / "m.safetensors")
-    code = "import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')"
-    done = run(code, tmp_path)
-    assert f"the model's objective is {__name__}:Hinge, and files run no code" in done.stderr
+    w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
+    said = f"the model's objective is {__name__}:Hinge, and files run no code: name it by --objective"
+    done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
+    assert f"ObjectiveMissing: {said}" in done.stderr
+    done = run("from w2v.cli import main; main(['train', '--resume', 'states'])", tmp_path)
+    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {said}")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
 class WrongRow(Hinge):
@@ -322,6 +325,8 @@ def test_objectives_that_are_not_there(text: Path, name: str) -> None:
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be an Objective"):
         objectives.use("hinge:Hinge")  # type: ignore[arg-type]
+    with pytest.raises(w2v.SettingsError, match=r"^objective a:B stands in place of loss hs: give one of them$"):
+        w2v.train(text, objective="a:B", loss="hs")
 
 
 def test_page_on_objectives_does_what_it_says(sample: Path, tmp_path: Path) -> None:

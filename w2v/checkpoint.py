@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import _formats, native
-from w2v.errors import SettingsError, W2VError, said_by
+from w2v.errors import ObjectiveMissing, SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.objectives.base import shapes
 from w2v.outputs import Layer, kept_layer
@@ -282,6 +282,8 @@ def latest(folder: PathLike) -> Checkpoint:
     for path in reversed(found):
         try:
             return read(path)
+        except ObjectiveMissing:
+            raise
         except W2VError as error:
             if path == found[0]:
                 raise
@@ -298,6 +300,8 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is damaged: its checksum is wrong")
     try:
         return _checkpoint(path, arrays, metadata["settings"])
+    except ObjectiveMissing as error:
+        raise ObjectiveMissing(f"{path}: {error}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
         raise W2VError(f"{path} is damaged: {said_by(error)}") from error
 

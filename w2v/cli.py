@@ -142,7 +142,8 @@ def train(
             targets.save(lambda path: model.vocabulary.save(path, sentences, replace=job.force), job.save_vocab)
     except Stopped as stopped:
         if job.states and job.resumable():
-            stopped.add_note(f"go on with: w2v train --resume {shlex.quote(str(job.states))}")
+            own = f" --objective {given['objective']}" if given["objective"] else ""
+            stopped.add_note(f"go on with: w2v train --resume {shlex.quote(str(job.states))}{own}")
         raise
     now = time.perf_counter()
     figures = {

@@ -13,3 +13,7 @@ def said_by(error: Exception) -> str:
 
 class SettingsError(W2VError):
     """An option or argument has an impossible value, or contradicts another."""
+
+
+class ObjectiveMissing(W2VError):
+    """A file names an objective of a user's own that has not been imported."""

@@ -117,6 +117,8 @@ class Settings:
         if self.objective is not None:
             if not isinstance(self.objective, str) or ":" not in self.objective or not self.objective.isprintable():
                 raise SettingsError(f"objective {self.objective!r}: write module:Name")
+            if self.loss not in ("ns", "objective"):  # ns is also what stands where none is given
+                raise SettingsError(f"objective {self.objective} stands in place of loss {self.loss}: give one of them")
             object.__setattr__(self, "loss", "objective")
         elif self.loss == "objective":
             raise SettingsError("loss objective: name it by objective, module:Name")

@@ -6,7 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import ObjectiveMissing, SettingsError
 from w2v.objectives.base import Objective
 from w2v.objectives.charcnn import CharacterCNN
 from w2v.objectives.dsoftmax import DifferentiatedSoftmax
@@ -47,13 +47,13 @@ def use(objective: Objective) -> str:
 def of(settings: Settings) -> Objective:
     """The objective of settings that may come from a file.
 
-    No code of a user's is imported for a file: raises W2VError unless it is at hand.
+    No code of a user's is imported for a file: raises ObjectiveMissing unless it is at hand.
     """
     if settings.loss in SHIPPED:
         return SHIPPED[settings.loss]()
     name = str(settings.objective)
     if name not in _known:
-        raise W2VError(
+        raise ObjectiveMissing(
             f"the model's objective is {name}, and files run no code: name it by --objective {name}, or in Python, "
             "w2v.objectives.find"
         )

@@ -32,6 +32,7 @@ class Objective:
         s.parameters    what `parameters` returned, shared by all threads     s.data      what `data` holds
         s.random        for draw(s.random), 64 random bits                    s.scratch   what `scratch` returned
         s.rows, s.target, s.offset, s.weight                                  (most_rows,), which `choose` fills
+        s.scores, s.room    room for n · most_rows numbers, n being the input rows of a step
         s.place         the number of the window in its chunk of text, and of the step in the window
 
     The other methods run in Python, before training and after it.
