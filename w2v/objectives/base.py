@@ -77,7 +77,10 @@ class Objective:
         return {"outputs": memory.aligned_rows(len(self.vocabulary), self.settings.vector_size)}
 
     def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
-        """Views of the parameters without padding, for the model and its file."""
+        """Views of the parameters without padding, for the model and its file.
+
+        By default, those whose rows are as long as those of x are taken to be padded as these are.
+        """
         size, width = self.settings.vector_size, memory.row_bytes(self.settings.vector_size) // 4
         return {name: array[:, :size] if array.shape[1] == width else array for name, array in parameters.items()}
 
