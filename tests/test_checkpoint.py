@@ -410,7 +410,7 @@ def test_resuming_needs_nothing_else(
     monkeypatch.chdir(sample.parent)
     arguments = [sample.name, "-o", os.path.relpath(tmp_path / "out.bin"), "--save-vocab", tmp_path / "words.txt"]
     with monkeypatch.context() as patch:
-        patch.setattr(w2v.Model, "save", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         said = run("train", *arguments, *quick(sample, tmp_path)[4:], code=130)
     assert said == f"w2v: stopped by Ctrl-C; go on with: w2v train --resume {tmp_path / 'states'}\n"
     monkeypatch.chdir(tmp_path)
