@@ -515,6 +515,26 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 
 
+IN_A_DESTRUCTOR = """
+import os, signal, w2v.console
+class Something:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        "here it is raised".split()
+def show(self, phase, done, total):
+    if phase == "train":
+        Something()
+w2v.console.Reporter.__call__ = show
+"""
+
+
+def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
+    with start(IN_A_DESTRUCTOR, *quick(sample, tmp_path, "--epochs", 100_000)) as process:
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert stderr == f"w2v: stopped by SIGTERM; go on with: w2v train --resume {tmp_path / 'states'}\n"
+
+
 DURING_IMPORTS = """
 import os, signal, sys
 class Finder:

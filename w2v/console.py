@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 UNITS = {"read": "bytes", "train": "words", "predict": "words"}
+LATER = 0.001  # seconds
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -99,15 +100,27 @@ def _signals_raise() -> Iterator[None]:
             sys.stderr.write(SHOW_CURSOR)  # which a bar has hidden
         raise Stopped(number)
 
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]  # as under nohup
+    def swallowed(ignored: Any) -> None:
+        """What is raised in a destructor goes no further: raise it again, a little later."""
+        if isinstance(ignored.exc_value, Stopped):
+            number = ignored.exc_value.args[0]
+            signal.signal(signal.SIGALRM, lambda _, frame: stop(number, frame))
+            signal.setitimer(signal.ITIMER_REAL, LATER)
+        else:
+            hook(ignored)
+
+    hook, sys.unraisablehook = sys.unraisablehook, swallowed
+    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # as under nohup
     for number in handled:
         signal.signal(number, stop)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
 
 
 class Reporter:

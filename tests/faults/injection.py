@@ -114,7 +114,6 @@ class Runs:
         from w2v.cli import main
 
         code = 70
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
         try:
             out = os.open(self.errors, os.O_WRONLY | os.O_APPEND)
             os.dup2(out, 2)
@@ -231,7 +230,7 @@ class Runs:
                     ends += 1
                     now = self.place()
                     assert now >= place, "a checkpoint is lost"
-                    if command == TRAIN and outcome.code > 0:
+                    if command == TRAIN and outcome.code > 0 and (self.folder / "model.txt").read_bytes() == OLD:
                         assert ("--resume" in outcome.said[0]) == bool(now)
                     command, place = (RESUME if now else TRAIN), now
                     yield verdict
@@ -317,6 +316,7 @@ def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
     """Prints how often what came of it."""
     import w2v.cli  # noqa: F401 (imported once, before all runs)
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
     found: dict[str, int] = {}
     for verdict in scenario(Runs(Path(folder, "run").resolve(), Path(library)), name, int(amount), int(seed)):
         found[verdict] = found.get(verdict, 0) + 1
