@@ -301,7 +301,7 @@ def read(path: Path) -> Checkpoint:
     try:
         return _checkpoint(path, arrays, metadata["settings"])
     except ObjectiveMissing as error:
-        raise ObjectiveMissing(f"{path}: {error}") from error
+        raise ObjectiveMissing(f"{path}: {said_by(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
         raise W2VError(f"{path} is damaged: {said_by(error)}") from error
 
