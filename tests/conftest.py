@@ -1,5 +1,6 @@
 """What the whole-program tests share: a small sample corpus, and a model trained on it."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from data import make
 # No test measures time: on a busy machine or with a sanitizer, all takes long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# What a shell runs in the background ignores Ctrl-C, and so would the programs that tests start and stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
