@@ -1,32 +1,38 @@
 """Do the objectives of the literature hold here what their papers say?
 
-    python bench/objectives.py TEXT --questions FILE [--share 0.01] [--held-out 0.002] [--epochs 3] [--size 96]
-                               [--only softmax dsoftmax mos charcnn] [--json FILE]
+    python bench/objectives.py TEXT --questions FILE --pairs FILE [--share 0.01] [--held-out 0.002] [--epochs 3]
+                               [--size 96] [--max-vocab 10000] [--models cbow] [--alphas 0.05 …]
+                               [--only softmax dsoftmax mos charcnn] --json FILE
 
 The full softmax, differentiated softmax with about as many parameters, a mixture of softmaxes, and output vectors from
-characters, all CBOW on the first --share of a text with the --max-vocab most frequent words of it, without
-subsampling. Perplexity is that of the text that follows, all of it and where the word predicted is one of the rarer
-half; rank is of 2000 contexts and words.
+characters, on the first --share of a text with the --max-vocab most frequent words of it, without subsampling, by one
+thread; each with its default alpha or with --alphas. Seconds are those that the processor gave to training. Perplexity
+is that of the text that follows, all of it and where the word predicted is one of the rarer half; rank is of 2000
+contexts and words. Runs are added to the JSON file; one that is there already is not made again.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
+import itertools
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, command_line, machine, table
+from common import Runs, commands_markdown, table
 
 import w2v
 from w2v.model import Model
 from w2v.perplexity import Text
 from w2v.probabilities import log_probabilities
 from w2v.rank import rank
+from w2v.settings import ALPHA
 
-HEADER = ["objective", "parameters", "of outputs", "seconds", "perplexity", "rarer half", "analogies", "rank"]
+KEYS = ["model", "objective", "alpha"]
+FIGURES = ["parameters", "of outputs", "seconds", "perplexity", "rarer half", "analogies", "pairs", "rank"]
 
 
 def slices(corpus: Path, share: float, held_out: float, folder: Path) -> tuple[Path, Path]:
@@ -67,52 +73,78 @@ def equal_blocks(size: int, words: int) -> tuple[str, int]:
     return f"{4 * unit}:{words // 10},{2 * unit}:{3 * words // 10},{unit}", 7 * unit
 
 
+def trained(text: Path, settings: dict[str, Any]) -> tuple[Model, float]:
+    """A model, and the processor's seconds from where its matrices are there."""
+    started = 0.0
+
+    def tell(phase: str, *_: Any) -> None:
+        nonlocal started
+        if phase == "memory":
+            started = time.process_time()
+
+    model = w2v.train(text, progress=tell, **settings)
+    return model, time.process_time() - started
+
+
+def measure(text: Path, held_out: Path, questions: Path, pairs: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    model, seconds = trained(text, settings)
+    outputs = sum(array.size for array in model.learnt.values())
+    figures = [
+        model.inputs.size + outputs,
+        outputs,
+        seconds,
+        w2v.perplexity(model, held_out).perplexity,
+        rare_perplexity(model, held_out),
+        100 * (w2v.analogies(model.wv, questions).accuracy or 0.0),
+        100 * (w2v.word_pairs(model.wv, pairs).spearman or 0.0),
+        rank(model).rank,
+    ]
+    return dict(zip(FIGURES, figures, strict=True))
+
+
+def shown(value: float) -> str:
+    return f"{value:,.0f}" if isinstance(value, int) or value >= 100 else f"{value:.1f}"
+
+
 def main() -> None:
-    parser = arguments(__doc__, 1, corpus=True)
-    parser.set_defaults(share=0.01)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, metavar="TEXT")
+    parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--held-out", type=float, default=0.002)
     parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--max-vocab", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--size", type=int, default=96)
     parser.add_argument("--mixtures", type=int, default=4)
+    parser.add_argument("--models", nargs="+", default=["cbow"])
+    parser.add_argument("--alphas", nargs="+", type=float, default=[None])
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--json", type=Path, metavar="FILE", required=True)
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    runs = Runs(options.json)
     with tempfile.TemporaryDirectory() as name:
         text, held_out = slices(options.corpus, options.share, options.held_out, Path(name))
         blocks, sum_of_lengths = equal_blocks(options.size, options.max_vocab)
         chosen: dict[str, dict[str, Any]] = {
-            "softmax": {"kernel": "numba"},
+            "softmax": {},
             "dsoftmax": {"blocks": blocks, "vector_size": sum_of_lengths},
             "mos": {"mixtures": options.mixtures},
             "charcnn": {"negative": 20},
         }
-        base = {"model": "cbow", "vector_size": options.size, "epochs": options.epochs, "sample": 0, "min_count": 1}
-        for loss in options.only or chosen:
-            settings = base | {"loss": loss, "max_vocab": options.max_vocab} | chosen[loss]
-            started = time.perf_counter()
-            model = w2v.train(text, **settings)
-            seconds = time.perf_counter() - started
-            outputs = sum(array.size for array in model.learnt.values())
-            result = w2v.analogies(model.wv, options.questions)
-            rows.append(
-                {
-                    "objective": loss,
-                    "parameters": model.inputs.size + outputs,
-                    "of outputs": outputs,
-                    "seconds": model.figures["seconds"]["train"],
-                    "perplexity": w2v.perplexity(model, held_out).perplexity,
-                    "rarer half": rare_perplexity(model, held_out),
-                    "analogies": result.accuracy,
-                    "rank": rank(model).rank,
-                }
-            )
-            print(rows[-1], f"{seconds:.0f} s in all", flush=True)
-    document = {"title": "Objectives", "command": command_line(), "machine": machine(), "rows": rows}
-    print(table(HEADER, [[str(row["objective"]), *(f"{row[name]:,.4g}" for name in HEADER[1:])] for row in rows]))
-    if options.json:
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+        base = {"vector_size": options.size, "epochs": options.epochs, "max_vocab": options.max_vocab}
+        base |= {"sample": 0, "min_count": 1, "workers": 1}
+        for model, loss, alpha in itertools.product(options.models, options.only or chosen, options.alphas):
+            alpha = alpha or ALPHA[model, loss]
+            settings = base | {"model": model, "loss": loss, "alpha": alpha} | chosen[loss]
+            key = {"model": model, "objective": loss, "alpha": alpha}
+            runs.make(key, partial(measure, text, held_out, options.questions, options.pairs, settings))
+    cells = [
+        [*(str(run[name]) for name in KEYS), *(shown(run["figures"][name]) for name in FIGURES)]
+        for run in sorted(runs.document["runs"], key=lambda run: [str(run[name]) for name in KEYS])
+    ]
+    print("### Objectives", "", commands_markdown(runs.document), table([*KEYS, *FIGURES], cells), "", sep="\n")
+    print(runs.document["machine"])
 
 
 if __name__ == "__main__":
