@@ -11,7 +11,7 @@ import pytest
 from w2v import memory, reference
 from w2v._kernels import MOST_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.outputs import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.outputs import TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 from w2v.run import INSTRUCTION_SETS, thresholds
 from w2v.tree import HierarchicalSoftmax
 
@@ -139,6 +139,13 @@ def test_kernel_equals_reference(loss: dict[str, Any], model: dict[str, Any], in
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
         assert_equals_reference(run_of(loss, size=300, dimensions=dimensions, window=window, shrink_windows=False))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_kernel_equals_reference_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
+    arguments = run_of(loss, size=300, window=TOGETHER + 3, alpha=0.05, **model)
+    assert_equals_reference(arguments | {"ids": arguments["ids"][arguments["ids"] != 0]})
 
 
 @pytest.mark.parametrize("negative", [1, 2, 11, 40])

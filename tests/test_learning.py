@@ -149,3 +149,12 @@ def test_hierarchical_softmax_is_the_conditional_distribution(model: str) -> Non
     assert (true * (np.log(true) - learnt)).sum(axis=1).max() < 0.01  # Kullback–Leibler divergence
     entropy = -(counts * np.log(true)).sum() / counts.sum()
     assert trained.figures["loss"][-1] == pytest.approx(entropy, rel=0.01)
+
+
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled"])
+def test_a_wide_window_does_not_diverge(loss: str) -> None:
+    """A few words, each in every window many times, push the same output rows again and again."""
+    shares = 1 / np.arange(1, 201)
+    words = np.random.default_rng(1).choice(200, 5000, p=shares / shares.sum())
+    trained = train([[str(word) for word in words]], loss=loss, window=100, vector_size=20)
+    assert 1 < np.abs(trained.outputs).max() < 10

@@ -15,7 +15,7 @@ from data import make
 from w2v import objectives
 from w2v._numba import compiled
 from w2v.objectives import Objective, below, draw, place_of
-from w2v.outputs import output_layer
+from w2v.outputs import TOGETHER, output_layer
 from w2v.probabilities import log_probabilities
 from w2v.run import threads_memory
 
@@ -53,6 +53,16 @@ def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
         np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
         np.testing.assert_allclose(other.figures["loss"], one.figures["loss"], rtol=1e-6)
         assert other.figures["tokens_trained"] == one.figures["tokens_trained"]
+
+
+@pytest.mark.parametrize("loss", ["ns", "hs", "class"])
+def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
+    sentence = text.read_text("utf-8").split()[:5000]
+    options = SMALL | {"epochs": 1, "window": TOGETHER + 3, "loss": loss}
+    one, other = (w2v.train([sentence], kernel=kernel, **options) for kernel in ("cython", "numba"))
+    assert np.abs(one.outputs).max() > 0.1
+    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+    np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
 
 
 def test_every_token_is_trained_with_several_workers(text: Path) -> None:

@@ -28,7 +28,9 @@ Chance.   All draws are hashes. Whether a token is subsampled depends on (seed, 
           chunks agree on it; windows and negatives on (seed, epoch, chunk), so the only state is how many chunks are
           done, and a run that is stopped between chunks goes on as if it never had been.
 Sharing.  The K negatives are drawn once for a window and shared by its context words (Ji et al. 2016), which turns
-          scattered dot products into a small matrix product; `per_pair` takes a step for each, as word2vec.c.
+          scattered dot products into a small matrix product; `per_pair` takes a step for each, as word2vec.c. A window
+          of more than TOGETHER words takes several, each with its own: the changes of too many words, all computed
+          from where an output row stood before, add up to more than any of them would have made.
           Hierarchical softmax bears no such shortcut, for the nodes near the root are in every prediction: there the
           words of a window take their turns. With G = X Xᵀ the step knows beforehand what the turns before have done
           to the scores of row i, Σ_k<i G_ik E_k. So the products are still of matrices, and the result is that of one
@@ -48,7 +50,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from w2v.outputs import ADAPTIVE_BLOCKS
+from w2v.outputs import ADAPTIVE_BLOCKS, TOGETHER
 
 cdef extern from "_step.h" nogil:
     enum: PANEL
@@ -110,7 +112,7 @@ cdef enum:
 
 MOST_CHUNK_IDS = MOST_IDS
 cdef int64_t CHUNK_WORK = 1 << 30  # multiply-adds of the scores of one context word a window, in a chunk at most
-cdef int64_t MOST_BLOCKS = ADAPTIVE_BLOCKS
+cdef int64_t MOST_BLOCKS = ADAPTIVE_BLOCKS, MOST_TOGETHER = TOGETHER
 
 
 def chunk_ids(double rows, int64_t width, int64_t window) -> int:
@@ -187,12 +189,13 @@ cdef struct Sizes:
     int64_t width          # floats in a row
     int64_t hot            # output rows that it has copies of
     int64_t n              # context words of a window, at most
-    int64_t x              # input rows of a step, at most
+    int64_t together       # context words of a step, at most
     int64_t m              # output rows of a group, at most
     int64_t columns        # of m output rows
     int64_t drawn          # groups that have output rows of their own, at most
     int64_t negative       # K, or 0 where nothing is drawn
     bint weighed           # whether draws are counted
+    bint pooled            # whether a step is of their mean
 
 
 cdef struct Worker:
@@ -258,7 +261,7 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef Loss loss
-    cdef int window, negative, shrink, pair, cbow, corrected, adaptive, distinct
+    cdef int window, negative, shrink, cbow, corrected, adaptive, distinct
     cdef int64_t epochs, chunk, chunks, count, most, columns, lookahead
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -298,7 +301,6 @@ cdef class Kernel:
         self.lookahead = 0 if self.adaptive else LOOKAHEAD
         self.cbow, self.corrected = cbow, corrected
         self.window, self.shrink = window, shrink_windows
-        self.pair = per_pair and not cbow
         self.distinct = self.loss == HS and not cbow  # the context words of a step
         self.alpha, self.min_alpha, self.epochs, self.seed = alpha, min_alpha, epochs, seed
         self.count = self.ids.shape[0]
@@ -536,7 +538,7 @@ cdef class Kernel:
             for j in range(first, k):
                 again |= kept[j] == kept[k] and j != centre
             # Steps of one input each are the definition of turns; one of many is the same if no word stands twice.
-            if w.n == 0 or self.pair or (again and self.distinct):
+            if w.n == 0 or w.n - w.firsts[w.groups - 1] == self.sizes.together or (again and self.distinct):
                 w.firsts[w.groups] = w.n
                 w.groups += 1
                 first = k
@@ -728,9 +730,9 @@ cdef Sizes sizes_of(
         s.m += whole_blocks(layer.classes) - layer.classes
     s.columns = step_columns(s.m)
     s.negative = layer.negative if loss in (NS, NCE, SAMPLED) else 0
-    s.x = 1 if cbow or per_pair else s.n
-    s.drawn = s.n if per_pair and not cbow and s.negative else 1
-    s.weighed = loss in (NCE, SAMPLED)
+    s.together = s.n if cbow else 1 if per_pair else min(s.n, MOST_TOGETHER)
+    s.drawn = (s.n + s.together - 1) // s.together if s.negative else 1
+    s.weighed, s.pooled = loss in (NCE, SAMPLED), cbow
     s.hot = min(layer.rows, HOT // workers) if workers > 1 and loss == HS else 0
     return s
 
@@ -754,7 +756,7 @@ cdef int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
     worker.blank = <float *>take(&at, s.width * sizeof(float))
     worker.copies = <float *>take(&at, s.hot * s.width * sizeof(float))
     worker.originals = <float *>take(&at, s.hot * s.width * sizeof(float))
-    worker.step.scratch = <float *>take(&at, step_scratch(s.x, s.m, s.width) * sizeof(float))
+    worker.step.scratch = <float *>take(&at, step_scratch(1 if s.pooled else s.together, s.m, s.width) * sizeof(float))
     for k in range(LOOKAHEAD + 1):
         w = &worker.windows[k]
         w.inputs = <float **>take(&at, s.n * sizeof(float *))

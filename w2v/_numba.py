@@ -32,6 +32,7 @@ from w2v.objectives import rows
 from w2v.objectives.base import Array, Objective, Worker
 from w2v.objectives.check import rehearse
 from w2v.objectives.rows import GOLDEN, WHOLE, below, draw, fetch, rows_step, scramble
+from w2v.outputs import TOGETHER
 
 SENTENCE_END = -1
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
@@ -198,12 +199,12 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
         for k in range(n):
             s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
         s.place[0] += 1
-        size = 1 if c.single else n
-        rows = 1 if c.cbow else size
+        size = n if c.cbow else c.together
         spread = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
         for group in range(0, n, size):
             s.place[1] = group // size
-            words = s.context[group : group + size]
+            words = s.context[group : min(group + size, n)]
+            rows = 1 if c.cbow else len(words)
             x, change = s.x[:rows], s.change[:rows]
             gather(c.inputs, words, c.cbow, x, change)
             loss += step(s, kept[centre], x, change, alpha)
@@ -247,7 +248,7 @@ class Kernel:
     ) -> None:
         corpus = {"ids": ids, "words": words, "tokens_before": tokens_before, "keep": keep, "inputs": inputs}
         corpus |= {"cbow": cbow, "corrected": corrected, "window": window, "shrink": shrink_windows}
-        corpus |= {"single": (per_pair or objective.turns) and not cbow, "epochs": epochs, "chunk": chunk}
+        corpus |= {"together": 1 if per_pair or objective.turns else TOGETHER, "epochs": epochs, "chunk": chunk}
         corpus |= {"alpha": np.float32(alpha), "min_alpha": np.float32(min_alpha), "seed": np.uint64(seed)}
         self._corpus = named("corpus", corpus)
         self._workers = [

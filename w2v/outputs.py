@@ -27,6 +27,7 @@ from w2v.vocab import Vocabulary
 Tensors = dict[str, NDArray[Any]]
 
 LARGE_SOFTMAX = 30_000  # words
+TOGETHER = 16  # context words of a window at most that take a step together (bench/NOTES.md)
 ADAPTIVE_BLOCKS = 16  # times `negative` samples at most
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.outputs import ADAPTIVE_BLOCKS, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.outputs import ADAPTIVE_BLOCKS, TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
 Matrix = NDArray[Any]
 
@@ -209,8 +209,10 @@ def train(
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:
                 continue
-            by_turns, least = per_pair or layer.loss == "hs", np.inf
-            for group in [[word] for word in context] if by_turns and not cbow else [context]:
+            together = len(context) if cbow else 1 if per_pair or layer.loss == "hs" else TOGETHER
+            least = np.inf
+            for first in range(0, len(context), together):
+                group = context[first : first + together]
                 rows = inputs[group].mean(axis=0, keepdims=True) if cbow else inputs[group]
                 choice = choose(layer, random, centre, blocks)
                 if isinstance(layer, NegativeSampling) and layer.adaptive:
