@@ -680,7 +680,7 @@ cdef class Kernel:
         """
         if kept[centre + 1] >= 0:
             READ(&self.nodes[self.starts[kept[centre + 1]]])
-            PREFETCH(&self.nodes[self.starts[kept[centre + 1] + 1]])
+            PREFETCH(&self.nodes[self.starts[kept[centre + 1] + 1] - 1])
             PREFETCH(&self.codes[self.starts[kept[centre + 1]]])
         if self.window > 1 and kept[centre + 2] >= 0:
             PREFETCH(&self.starts[kept[centre + 2]])
