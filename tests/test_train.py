@@ -15,6 +15,7 @@ from w2v import memory
 from w2v._kernels import MOST_CHUNK_IDS
 from w2v.corpus import Corpus
 from w2v.idstore import read_corpus
+from w2v.outputs import TOGETHER
 from w2v.run import Progress, Run, instruction_set, threads_memory, thresholds
 from w2v.start import Start
 
@@ -118,10 +119,9 @@ def address_space() -> int:
 @pytest.mark.parametrize(
     ("options", "least"),
     [
-        ({"loss": "softmax", "window": 1000}, 2000 * 30_000),  # scores
+        ({"loss": "softmax", "window": 1000}, TOGETHER * 30_000),  # scores
         ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
-        ({"loss": "class", "window": 1000, "classes": 2}, 2000 * 15_000),
-        ({"loss": "hs", "window": 3000}, 6000 * 6000),  # products of context words
+        ({"loss": "class", "window": 1000, "classes": 2}, TOGETHER * 15_000),
         ({"loss": "ns", "window": 1000, "negative": 9999}, 2000 * 10_000),
         ({"loss": "ns", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
         ({"loss": "nce", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),
