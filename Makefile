@@ -49,7 +49,7 @@ test: $(VENV)/.checks
 build/%/.built: $(SOURCES) $(VENV)/.checks
 	@echo "building the variant $*: about a minute"
 	@mkdir -p build/$*/w2v
-	@ln -sfn $(addprefix $(CURDIR)/,tests data docs bench README.md pyproject.toml Makefile) build/$*
+	@ln -sfn $(addprefix $(CURDIR)/,tests data docs bench README.md LICENSE pyproject.toml Makefile) build/$*
 	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/*.h $(CURDIR)/w2v/py.typed) build/$*/w2v
 	@ln -sfn $(CURDIR)/data build/$*/w2v/data
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
