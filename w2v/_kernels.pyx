@@ -38,9 +38,10 @@ Sharing.  The K negatives are drawn once for a window and shared by its context 
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and a matrix of them is larger than any cache.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
-          those: in the step, and in copy_hot and merge_hot, for of the nodes near the root, which all would write all
-          the time, each works on copies for a chunk. Who looks on for divergence reads some rows meanwhile. The
-          position, token count and stop flag are atomic; all else belongs to one thread.
+          those: in the step, and in copy_hot and merge_hot, for of the output rows that all would write all the
+          time, the nodes near the root or the most frequent words, each works on copies for a chunk. Who looks on for
+          divergence reads some rows meanwhile. The position, token count and stop flag are atomic; all else belongs
+          to one thread.
 """
 
 from libc.math cimport INFINITY, log
@@ -105,7 +106,8 @@ cdef enum:
     LOOKAHEAD = 2     # windows
     SENTENCE_END = -1
     CACHED = 256      # inner nodes next to the root that need not be fetched
-    HOT = 512         # inner nodes next to the root, over the number of workers, that each worker has copies of
+    HOT_NODES = 512   # inner nodes next to the root, over the number of workers, that each worker has copies of
+    HOT_WORDS = 128   # most frequent words, over the number of workers, of whose output rows it has copies
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
     LINE = 64         # bytes in a cache line
     FETCHED = 64      # output rows at most that are fetched ahead: of more, the first would be gone before they move
@@ -210,7 +212,7 @@ cdef struct Worker:
     StepLoss *loss
     int64_t blocks         # times K words drawn for a prediction
     float *blank           # a row of zeros, for columns without an output row amid others
-    float *copies          # of the output rows from first_hot on
+    float *copies          # of the hot output rows
     float *originals       # what they were when they were copied
     void *memory
 
@@ -268,7 +270,7 @@ cdef class Kernel:
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef StepFunction step
-    cdef int64_t first_hot            # output rows from here on are copied by each worker; none with one worker
+    cdef int64_t first_hot            # output rows from here on, sizes.hot of them, are copied by each worker
     cdef Counters *counters
     cdef Worker **workers
     cdef int64_t worker_count
@@ -308,7 +310,7 @@ cdef class Kernel:
         self.chunks = (self.count + chunk - 1) // chunk
         self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
-        self.first_hot = self.outputs.shape[0] - self.sizes.hot
+        self.first_hot = self.outputs.shape[0] - self.sizes.hot if self.loss == HS else 0  # the root is the last row
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
@@ -450,19 +452,20 @@ cdef class Kernel:
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Takes copies of the rows that every thread writes all the time, lest their lines travel between caches."""
-        cdef int64_t size = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1]
+        cdef int64_t size = self.sizes.hot * self.sizes.width
         if size:
             memcpy(worker.copies, &self.outputs[self.first_hot, 0], size * sizeof(float))
             memcpy(worker.originals, worker.copies, size * sizeof(float))
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
-        """Adds this worker's share of what it has changed in them: the mean of the workers' changes, not their sum.
+        """Adds this worker's share of what it has changed in them.
 
         In a chunk the copies come near to what they tend to; as many times as there are workers would be far beyond
-        it. So it must be the more often visited nodes only, the more workers there are.
+        it. So nodes get the mean of the workers' changes, words one and a half times that, for they come less near
+        (bench/NOTES.md); and it must be the more often visited rows only, the more workers there are.
         """
-        cdef int64_t size = (self.outputs.shape[0] - self.first_hot) * self.outputs.shape[1], k
-        cdef float share = 1.0 / self.worker_count
+        cdef int64_t size = self.sizes.hot * self.sizes.width, k
+        cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
         cdef float *hot
         if size:
             hot = &self.outputs[self.first_hot, 0]
@@ -582,14 +585,14 @@ cdef class Kernel:
 
         Negative sampling draws again what it has; the other losses count it, for each draw has its part in them.
         """
-        cdef int64_t size = self.cells.shape[0], width = self.outputs.shape[1], j, k, tries
+        cdef int64_t size = self.cells.shape[0], j, k, tries
         cdef int32_t word
         cdef float **outputs = w.outputs + group * self.most
         cdef int32_t *words = w.words + group * self.most
         cdef int32_t *counts = w.counts + group * self.most
         cdef bint taken
         words[0] = w.centre
-        outputs[0] = &self.outputs[0, 0] + w.centre * width
+        outputs[0] = self.output_row(worker, w.centre)
         if first == 0:
             counts[0] = 0
         for j in range(first + 1, first + self.negative + 1):
@@ -610,7 +613,7 @@ cdef class Kernel:
                 word = alias_of(&self.cells[0, 0], draw(worker), size) if tries < REDRAWS else (word + 1) % size
             words[j] = word
             counts[j] = 1
-            outputs[j] = &self.outputs[0, 0] + word * width if word >= 0 else worker.blank
+            outputs[j] = self.output_row(worker, word) if word >= 0 else worker.blank
         self.draw_negatives(worker)
 
     cdef void set_offsets(self, Window *w, int64_t group, int64_t blocks) noexcept nogil:
@@ -632,16 +635,19 @@ cdef class Kernel:
         for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
             offset[step_column(j)] = NO_SCORE
 
+    cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
+        """Where this worker finds an output row: among its copies or in the matrix."""
+        cdef int64_t hot = row - self.first_hot
+        return (worker.copies + hot * self.sizes.width if 0 <= hot < self.sizes.hot
+                else &self.outputs[0, 0] + row * self.sizes.width)
+
     cdef void choose_path(self, Worker *worker, Window *w) noexcept nogil:
         """The inner nodes from the root to the centre word; target 1 - code."""
-        cdef int64_t start = self.starts[w.centre], width = self.outputs.shape[1], j, node
+        cdef int64_t start = self.starts[w.centre], j, node
         self.set_columns(w, 0, self.starts[w.centre + 1] - start)
         for j in range(w.m):
             node = self.nodes[start + j]
-            if node >= self.first_hot:
-                w.outputs[j] = worker.copies + (node - self.first_hot) * width
-            else:
-                w.outputs[j] = &self.outputs[0, 0] + node * width
+            w.outputs[j] = self.output_row(worker, node)
             w.cached += node >= self.outputs.shape[0] - CACHED
             w.target[step_column(j)] = 1 - self.codes[start + j]
 
@@ -733,7 +739,8 @@ cdef Sizes sizes_of(
     s.together = s.n if cbow else 1 if per_pair else min(s.n, MOST_TOGETHER)
     s.drawn = (s.n + s.together - 1) // s.together if s.negative else 1
     s.weighed, s.pooled = loss in (NCE, SAMPLED), cbow
-    s.hot = min(layer.rows, HOT // workers) if workers > 1 and loss == HS else 0
+    s.hot = HOT_NODES if loss == HS else HOT_WORDS if s.negative else 0
+    s.hot = min(layer.rows, s.hot // workers) if workers > 1 else 0
     return s
 
 
