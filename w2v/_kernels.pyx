@@ -37,6 +37,8 @@ Sharing.  The K negatives are drawn once for a window and shared by its context 
           step for each word.
 Looking   Rows are chosen LOOKAHEAD windows before they move, and their cache lines fetched meanwhile: the output rows
 ahead.    of a window are nearly random, and a matrix of them is larger than any cache.
+Storage.  Rows of bfloat16, the high halves of floats, take half the memory: a step widens its rows to floats and rounds
+          them, by chance, when they have moved.
 Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose, and only
           those: in the step, and in copy_hot and merge_hot, for of the output rows that all would write all the
           time, the nodes near the root or the most frequent words, each works on copies for a chunk. Who looks on for
@@ -45,7 +47,7 @@ Races.    Hogwild (Recht et al. 2011): threads read and write the two matrices w
 """
 
 from libc.math cimport INFINITY, log
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -76,11 +78,15 @@ cdef extern from "_step.h" nogil:
         float **ahead
         int64_t ahead_count
         float *scratch
+        int bfloat16
+        uint64_t random
         StepLoss *loss
     ctypedef void (*StepFunction)(const Step *step)
     int64_t step_column(int64_t j)
     int64_t step_columns(int64_t m)
-    int64_t step_scratch(int64_t n, int64_t m, int64_t width)
+    int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16)
+    float step_widened(uint16_t half)
+    uint16_t step_rounded(float value, uint16_t chance)
     void step_loss_start(StepLoss *loss)
     double step_loss_total(StepLoss *loss)
     StepFunction step_choose(const char *name)
@@ -188,7 +194,9 @@ cdef struct Window:
 cdef struct Sizes:
     # What decides how much memory a worker takes.
     int64_t kept           # words of a chunk, and those around it
-    int64_t width          # floats in a row
+    int64_t width          # values in a row
+    int64_t row_bytes
+    bint bfloat16          # what they are, or float32
     int64_t hot            # output rows that it has copies of
     int64_t n              # context words of a window, at most
     int64_t together       # context words of a step, at most
@@ -212,8 +220,8 @@ cdef struct Worker:
     StepLoss *loss
     int64_t blocks         # times K words drawn for a prediction
     float *blank           # a row of zeros, for columns without an output row amid others
-    float *copies          # of the hot output rows
-    float *originals       # what they were when they were copied
+    char *copies           # of the hot output rows
+    char *originals        # what they were when they were copied
     void *memory
 
 
@@ -234,10 +242,11 @@ def step_for(name: str) -> bool:
 
 
 def worker_bytes(
-    layer, *, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers
+    layer, *, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers,
+    bint bfloat16=False,
 ) -> int:
     """The memory that each of a Kernel's threads takes for itself."""
-    return size_of(sizes_of(layer, width, window, cbow, per_pair, chunk, workers))
+    return size_of(sizes_of(layer, width, window, cbow, per_pair, chunk, workers, bfloat16))
 
 
 cdef class Kernel:
@@ -247,15 +256,16 @@ cdef class Kernel:
         ids: uint32 (N,), the corpus, 0 for a sentence end; words: int32 (types,), each id's word or -1.
         tokens_before: int64 (chunks + 1,), the known tokens of an epoch before each chunk, and all of them.
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
-        inputs, outputs: float32 (V, width) and (R, width), aligned to 64 bytes, width a multiple of 16; moved.
+        inputs, outputs: float32, or uint16 that are bfloat16, (V, width) and (R, width); each row aligned to 64 bytes;
+            moved.
         layer: which output rows predict a word. chunk: ids of a chunk.
     """
 
     cdef const uint32_t[::1] ids
     cdef const int32_t[::1] words
     cdef const uint32_t[::1] keep
-    cdef float[:, ::1] inputs
-    cdef float[:, ::1] outputs
+    cdef char[:, ::1] inputs                 # rows, in bytes
+    cdef char[:, ::1] outputs
     cdef const uint32_t[:, ::1] cells
     cdef const int64_t[::1] starts
     cdef const int32_t[::1] nodes
@@ -289,9 +299,11 @@ cdef class Kernel:
     ):
         cdef int64_t k
         self.ids, self.words, self.keep = ids, words, keep
-        self.inputs, self.outputs = inputs, outputs
+        self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
         self.loss = LOSSES.index(layer.loss)
-        self.sizes = sizes_of(layer, self.inputs.shape[1], window, cbow, per_pair, chunk, workers)
+        self.sizes = sizes_of(
+            layer, inputs.shape[1], window, cbow, per_pair, chunk, workers, inputs.dtype == np.uint16
+        )
         self.most, self.columns, self.negative = self.sizes.m, self.sizes.columns, self.sizes.negative
         self.adaptive = self.negative and layer.adaptive
         if self.loss == HS:
@@ -343,7 +355,8 @@ cdef class Kernel:
         worker.memory = memory
         step_loss_start(worker.loss)
         worker.step.loss = worker.loss
-        worker.step.width = self.inputs.shape[1]
+        worker.step.width = self.sizes.width
+        worker.step.bfloat16 = self.sizes.bfloat16
         worker.step.pooled = self.cbow
         worker.step.turns = self.loss == HS
         if self.loss == CLASS:
@@ -363,11 +376,11 @@ cdef class Kernel:
             elif self.loss == SOFTMAX:
                 w.m = m
                 for j in range(m):
-                    w.outputs[j] = &self.outputs[j, 0]
+                    w.outputs[j] = self.output_row(worker, j)
                     w.offset[step_column(j)] = 0
             elif self.loss == CLASS:
                 for j in range(self.starts.shape[0] - 1):
-                    w.outputs[j] = &self.outputs[self.class_of.shape[0] + j, 0]
+                    w.outputs[j] = self.output_row(worker, self.class_of.shape[0] + j)
                     w.offset[step_column(j)] = 0
                 for j in range(self.starts.shape[0] - 1, m):
                     w.outputs[j] = worker.blank
@@ -452,10 +465,10 @@ cdef class Kernel:
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Takes copies of the rows that every thread writes all the time, lest their lines travel between caches."""
-        cdef int64_t size = self.sizes.hot * self.sizes.width
+        cdef int64_t size = self.sizes.hot * self.sizes.row_bytes
         if size:
-            memcpy(worker.copies, &self.outputs[self.first_hot, 0], size * sizeof(float))
-            memcpy(worker.originals, worker.copies, size * sizeof(float))
+            memcpy(worker.copies, &self.outputs[self.first_hot, 0], size)
+            memcpy(worker.originals, worker.copies, size)
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
         """Adds this worker's share of what it has changed in them.
@@ -466,11 +479,19 @@ cdef class Kernel:
         """
         cdef int64_t size = self.sizes.hot * self.sizes.width, k
         cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
-        cdef float *hot
-        if size:
-            hot = &self.outputs[self.first_hot, 0]
+        cdef void *hot = &self.outputs[self.first_hot, 0] if size else NULL
+        cdef void *now = worker.copies
+        cdef void *then = worker.originals
+        if self.sizes.bfloat16:
             for k in range(size):
-                hot[k] += share * (worker.copies[k] - worker.originals[k])
+                (<uint16_t *>hot)[k] = step_rounded(
+                    step_widened((<uint16_t *>hot)[k])
+                    + share * (step_widened((<uint16_t *>now)[k]) - step_widened((<uint16_t *>then)[k])),
+                    draw(worker) >> 48,
+                )
+        else:
+            for k in range(size):
+                (<float *>hot)[k] += share * ((<float *>now)[k] - (<float *>then)[k])
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
         """Fills `kept` with the chunk's words from index window + 1 on; returns where they end.
@@ -519,7 +540,6 @@ cdef class Kernel:
         """Chooses the rows of the window around kept[centre]; returns how many predictions it makes."""
         cdef int32_t *kept = worker.kept
         cdef int64_t reach = self.window, left = centre, right = centre, first, k, j, group
-        cdef int64_t width = self.inputs.shape[1]
         cdef bint again
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = (before + worker.ordinal[centre]) / total
@@ -547,7 +567,7 @@ cdef class Kernel:
                 first = k
             else:
                 w.repeats |= again
-            w.inputs[w.n] = &self.inputs[0, 0] + kept[k] * width
+            w.inputs[w.n] = self.input_row(kept[k])
             w.n += 1
         w.firsts[w.groups] = w.n
         w.drawn = w.groups if self.negative else 1
@@ -564,13 +584,13 @@ cdef class Kernel:
             self.choose_path(worker, w)
             self.fetch_path(kept, centre)
         elif self.loss == CLASS:
-            self.choose_class(w)
+            self.choose_class(worker, w)
         else:
             self.aim(w, w.centre)
             w.cached = w.m
         # The row that may enter a window here first; past a sentence's end it is at least a row that comes soon.
         k = kept[centre + self.window]
-        w.outputs[(w.drawn - 1) * self.most + w.m] = &self.inputs[0, 0] + k * width if k >= 0 else w.inputs[0]
+        w.outputs[(w.drawn - 1) * self.most + w.m] = self.input_row(k) if k >= 0 else w.inputs[0]
         return 1 if self.cbow else w.n
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
@@ -635,11 +655,14 @@ cdef class Kernel:
         for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
             offset[step_column(j)] = NO_SCORE
 
+    cdef inline float *input_row(self, int64_t row) noexcept nogil:
+        return <float *>(&self.inputs[0, 0] + row * self.sizes.row_bytes)
+
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """Where this worker finds an output row: among its copies or in the matrix."""
         cdef int64_t hot = row - self.first_hot
-        return (worker.copies + hot * self.sizes.width if 0 <= hot < self.sizes.hot
-                else &self.outputs[0, 0] + row * self.sizes.width)
+        return <float *>(worker.copies + hot * self.sizes.row_bytes if 0 <= hot < self.sizes.hot
+                         else &self.outputs[0, 0] + row * self.sizes.row_bytes)
 
     cdef void choose_path(self, Worker *worker, Window *w) noexcept nogil:
         """The inner nodes from the root to the centre word; target 1 - code."""
@@ -651,14 +674,14 @@ cdef class Kernel:
             w.cached += node >= self.outputs.shape[0] - CACHED
             w.target[step_column(j)] = 1 - self.codes[start + j]
 
-    cdef void choose_class(self, Window *w) noexcept nogil:
+    cdef void choose_class(self, Worker *worker, Window *w) noexcept nogil:
         """The words of the centre word's class; the rows of the classes stand before them always."""
-        cdef int64_t group = self.class_of[w.centre], width = self.outputs.shape[1], j
+        cdef int64_t group = self.class_of[w.centre], j
         cdef int64_t first = whole_blocks(self.starts.shape[0] - 1), words = self.starts[group + 1] - self.starts[group]
         self.aim(w, group)
         self.set_columns(w, first, first + words)
         for j in range(words):
-            w.outputs[first + j] = &self.outputs[0, 0] + (self.starts[group] + j) * width
+            w.outputs[first + j] = self.output_row(worker, self.starts[group] + j)
         w.target[step_column(first + w.centre - self.starts[group])] = 1
         w.cached = first if words <= FETCHED else w.m
 
@@ -705,6 +728,8 @@ cdef class Kernel:
             step.outputs = w.outputs + drawn * self.most
             step.offset = w.offset + drawn * self.columns
             step.weight = w.weight + drawn * self.columns if self.sizes.weighed else NULL
+            if self.sizes.bfloat16:
+                step.random = draw(worker)
             step.ahead_count = 0
             if ahead != NULL and ahead.groups and group < ahead.drawn:
                 step.ahead = ahead.outputs + group * self.most + ahead.cached
@@ -726,12 +751,13 @@ cdef class Kernel:
 
 
 cdef Sizes sizes_of(
-    layer, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers
+    layer, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers, bint bfloat16
 ) except *:
     """Those of a worker for the largest windows of a run."""
     cdef Loss loss = LOSSES.index(layer.loss)
     cdef Sizes s
     s.kept, s.width, s.n, s.m = chunk + 2 * (window + 1), width, 2 * window, layer.most_rows
+    s.bfloat16, s.row_bytes = bfloat16, width * (sizeof(uint16_t) if bfloat16 else sizeof(float))
     if loss == CLASS:
         s.m += whole_blocks(layer.classes) - layer.classes
     s.columns = step_columns(s.m)
@@ -760,10 +786,12 @@ cdef int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
     worker.kept = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.ordinal = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.drawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
-    worker.blank = <float *>take(&at, s.width * sizeof(float))
-    worker.copies = <float *>take(&at, s.hot * s.width * sizeof(float))
-    worker.originals = <float *>take(&at, s.hot * s.width * sizeof(float))
-    worker.step.scratch = <float *>take(&at, step_scratch(1 if s.pooled else s.together, s.m, s.width) * sizeof(float))
+    worker.blank = <float *>take(&at, s.row_bytes)
+    worker.copies = <char *>take(&at, s.hot * s.row_bytes)
+    worker.originals = <char *>take(&at, s.hot * s.row_bytes)
+    worker.step.scratch = <float *>take(
+        &at, step_scratch(s.together, s.m, s.width, s.pooled, s.bfloat16) * sizeof(float)
+    )
     for k in range(LOOKAHEAD + 1):
         w = &worker.windows[k]
         w.inputs = <float **>take(&at, s.n * sizeof(float *))

@@ -34,6 +34,11 @@
 #define LOSS_FACTORS 120
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 
+/* What the lanes' streams of random bits differ by. */
+static const uint32_t STREAMS[16] __attribute__((aligned(64))) = {
+    0x3c6ef372, 0xdaa66d2b, 0x78dde6e4, 0x1715609d, 0xb54cda56, 0x5384540f, 0xf1bbcdc8, 0x8ff34781,
+    0x2e2ac13a, 0xcc623af3, 0x6a99b4ac, 0x08d12e65, 0xa708a81e, 0x454021d7, 0xe3779b90, 0x81af1549};
+
 /* Floats in a panel of n rows: whole cache lines. */
 static int64_t step_panel(int64_t n) { return (n * PANEL + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
 
@@ -53,9 +58,13 @@ static void place(const Step *s, int64_t block, int64_t columns, float *target, 
     }
 }
 
-int64_t step_scratch(int64_t n, int64_t m, int64_t width) {
-    const int64_t columns = step_columns(m), panels = (columns + step_columns(n)) / PANEL, pointers = 2 * n;
-    return 2 * width + step_panel(n) * panels + 2 * columns + n * width + pointers;
+/* Floats that so many pointers take: whole cache lines. */
+static int64_t step_pointers(int64_t count) { return (2 * count + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT; }
+
+int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16) {
+    const int64_t widened = bfloat16 ? step_pointers(n + m) + (n + m) * width : 0, rows = pooled ? 1 : n;
+    const int64_t columns = step_columns(m), panels = (columns + step_columns(rows)) / PANEL;
+    return widened + 2 * width + step_panel(rows) * panels + 2 * columns + rows * width + step_pointers(rows);
 }
 
 void step_loss_start(StepLoss *loss) {

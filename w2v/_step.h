@@ -31,6 +31,25 @@ typedef struct {
     float effective; /* least (Σr)² / Σr² of a row, r = e^score of all but the first column, by a softmax with weights */
 } StepLoss;
 
+/* A bfloat16, the high half of a float, as that float. */
+static inline float step_widened(uint16_t half) {
+    const union {
+        uint32_t bits;
+        float value;
+    } x = {(uint32_t)half << 16};
+    return x.value;
+}
+
+/* A float as a bfloat16: the next one towards zero, or beyond if `chance` reaches as far as the rest; a chance drawn
+ * evenly keeps the mean (stochastic rounding, Gupta et al. 2015). */
+static inline uint16_t step_rounded(float value, uint16_t chance) {
+    const union {
+        float value;
+        uint32_t bits;
+    } x = {value};
+    return (uint16_t)((x.bits + chance) >> 16);
+}
+
 typedef struct {
     int64_t width;        /* floats in a row, a multiple of ROW_ALIGNMENT */
     int64_t n, m;         /* input rows, output rows */
@@ -47,11 +66,14 @@ typedef struct {
     float alpha;          /* learning rate */
     float **ahead;        /* rows that the next steps need, fetched into cache while this one computes */
     int64_t ahead_count;
-    float *scratch;       /* step_scratch(n, m, width) floats, aligned to a cache line */
+    float *scratch;       /* step_scratch(...) floats, aligned to a cache line */
+    int bfloat16;         /* whether rows are of bfloat16, width a multiple of 2 · ROW_ALIGNMENT: they are widened to
+                           * floats in scratch, and rounded when they have moved ... */
+    uint64_t random;      /* ... by these bits */
     StepLoss *loss;       /* grows by Σ −log p(target) */
 } Step;
 
-int64_t step_scratch(int64_t n, int64_t m, int64_t width);
+int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16);
 void step_loss_start(StepLoss *loss);
 double step_loss_total(StepLoss *loss); /* settles the pending logarithms */
 

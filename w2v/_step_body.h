@@ -22,17 +22,20 @@
 #define ROW_LANES LEAST(LANES, PANEL) /* scores are worked on a panel's row at a time */
 #define vec NAME(vec)
 #define lanes NAME(lanes)
+#define words NAME(words)
 #define row NAME(row)
 #define bits NAME(bits)
 
 typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t lanes __attribute__((vector_size(4 * LANES), may_alias));
+typedef uint32_t words __attribute__((vector_size(4 * LANES), may_alias));
 typedef float row __attribute__((vector_size(4 * ROW_LANES), may_alias));
 typedef int32_t bits __attribute__((vector_size(4 * ROW_LANES), may_alias));
 
 #define EACH(index, count) _Pragma("GCC unroll 24") for (int index = 0; index < (count); index++)
 #define AT(pointer) (*(vec *)(pointer))
 #define ROW(pointer) (*(row *)(pointer))
+#define WORDS(pointer) (*(words *)(pointer))
 
 static INLINE vec NAME(splat)(float x) { return x - (vec){0}; }
 
@@ -155,7 +158,13 @@ static INLINE void NAME(update_block)(const int turns, const int J, const int U,
     EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = now[j * U + u];
 }
 
-/* The same over the whole rows, while the first `ahead` rows that are needed soon are fetched. */
+/* Fetches the lines of the first `ahead` rows that are needed soon, as far as floats begin to end of rows like ours. */
+static INLINE void NAME(fetch)(const Step *s, int64_t begin, int64_t end, int64_t ahead) {
+    for (int64_t line = begin >> s->bfloat16 & -ROW_ALIGNMENT; line < end >> s->bfloat16; line += ROW_ALIGNMENT)
+        for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
+}
+
+/* The same over the whole rows, while those that are needed soon are fetched. */
 static INLINE void NAME(update)(const int turns, const int J, const Step *s, int64_t n, float *const *x,
                                 float *const *from, float *const *to, float *const *y, const float *error,
                                 int64_t ahead) {
@@ -164,12 +173,11 @@ static INLINE void NAME(update)(const int turns, const int J, const Step *s, int
     int64_t d = 0;
     for (; d + UNROLL * LANES <= s->width; d += UNROLL * LANES) {
         NAME(update_block)(turns, J, UNROLL, n, d, x, from, to, outputs, error);
-        for (int64_t line = d & -ROW_ALIGNMENT; line < d + UNROLL * LANES; line += ROW_ALIGNMENT)
-            for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
+        NAME(fetch)(s, d, d + UNROLL * LANES, ahead);
     }
     for (; d < s->width; d += LANES) {
         NAME(update_block)(turns, J, 1, n, d, x, from, to, outputs, error);
-        for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + d, 0, 2);
+        NAME(fetch)(s, d, d + LANES, ahead);
     }
 }
 
@@ -305,7 +313,7 @@ static INLINE int64_t NAME(spread)(const int U, int64_t d, int64_t n, float *con
     case (turns) * 16 + (J): \
         NAME(update)(turns, J, s, n, x, from, to, s->outputs + j, error, j ? 0 : s->ahead_count); break;
 
-void NAME(step)(const Step *s) {
+static NOINLINE void NAME(move)(const Step *s) {
     const int64_t m = s->m, width = s->width, n = s->pooled ? 1 : s->n, panel = step_panel(n);
     float *room = s->scratch, **inputs = s->inputs, **sums = inputs, *pooled_row, *pooled_change;
     if (s->pooled) {
@@ -372,12 +380,60 @@ void NAME(step)(const Step *s) {
     if (s->pooled) ALONG(width, spread, s->n, s->inputs, s->spread, pooled_change)
 }
 
+/* A row of bfloat16, the high halves of floats, as floats: of every 2 · LANES those of even place before those of odd
+ * place, for a step asks no more of the order than that it is the same in all rows. */
+static INLINE void NAME(widen)(int64_t width, const float *from, float *to) {
+    for (int64_t d = 0; d < width; d += 2 * LANES) {
+        const words pair = WORDS(from + d / 2);
+        WORDS(to + d) = pair << 16;
+        WORDS(to + d + LANES) = pair & 0xffff0000u;
+    }
+}
+
+/* The way back, each value rounded by chance like step_rounded's: late in a run nearly all changes are smaller than half
+ * the distance between two bfloat16, and rounding to the nearest would lose them. */
+static INLINE void NAME(narrow)(int64_t width, const float *from, float *to, uint32_t random) {
+    words noise = (WORDS(STREAMS) ^ random) * 0x85ebca6bu;
+    noise = (noise ^ noise >> 15) * 0xc2b2ae35u;
+    for (int64_t d = 0; d < width; d += 2 * LANES, noise += 0x9e3779b9u) {
+        const words even = WORDS(from + d) + (noise & 0xffffu), odd = WORDS(from + d + LANES) + (noise >> 16);
+        WORDS(to + d / 2) = even >> 16 | (odd & 0xffff0000u);
+    }
+}
+
+void NAME(step)(const Step *s) {
+    if (!s->bfloat16) {
+        NAME(move)(s);
+        return;
+    }
+    Step floats = *s;
+    float *room = s->scratch + step_pointers(s->n + s->m);
+    floats.inputs = (float **)s->scratch;
+    floats.outputs = floats.inputs + s->n;
+    for (int64_t k = 0; k < s->n + s->m; k++) {
+        float *const row = k < s->n ? s->inputs[k] : s->outputs[k - s->n];
+        int64_t same = k; /* an input that stands twice is one row */
+        if (s->repeats && k < s->n)
+            for (same = 0; s->inputs[same] != row;) same++;
+        floats.inputs[k] = same < k ? floats.inputs[same] : room;
+        if (same < k) continue;
+        NAME(widen)(s->width, row, room);
+        room += s->width;
+    }
+    floats.scratch = room;
+    NAME(move)(&floats);
+    for (int64_t k = 0; k < s->n + s->m; k++)
+        NAME(narrow)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
+                     (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));
+}
+
 #undef REGISTERS
 #undef TURN_OUTPUTS
 #undef ROW_LANES
 #undef STRETCH
 #undef vec
 #undef lanes
+#undef words
 #undef row
 #undef bits
 #undef NAME
@@ -387,6 +443,7 @@ void NAME(step)(const Step *s) {
 #undef EACH
 #undef AT
 #undef ROW
+#undef WORDS
 #undef FOLD_1
 #undef FOLD_2
 #undef FOLD_4
