@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
-SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.h) w2v/_step.c
+SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.pxd w2v/*.h) w2v/_step.c
 DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
@@ -50,7 +50,7 @@ build/%/.built: $(SOURCES) $(VENV)/.checks
 	@echo "building the variant $*: about a minute"
 	@mkdir -p build/$*/w2v
 	@ln -sfn $(addprefix $(CURDIR)/,tests data docs bench README.md LICENSE pyproject.toml Makefile) build/$*
-	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/*.h $(CURDIR)/w2v/py.typed) build/$*/w2v
+	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/*.pxd $(CURDIR)/w2v/*.h $(CURDIR)/w2v/py.typed) build/$*/w2v
 	@ln -sfn $(CURDIR)/data build/$*/w2v/data
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
