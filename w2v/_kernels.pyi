@@ -8,7 +8,15 @@ MOST_CHUNK_IDS: int
 def chunk_ids(rows: float, width: int, window: int) -> int: ...
 def step_for(name: str) -> bool: ...
 def worker_bytes(
-    layer: OutputLayer, *, width: int, window: int, cbow: bool, per_pair: bool, chunk: int, workers: int
+    layer: OutputLayer,
+    *,
+    width: int,
+    window: int,
+    cbow: bool,
+    per_pair: bool,
+    chunk: int,
+    workers: int,
+    bfloat16: bool,
 ) -> int: ...
 
 class Kernel:
@@ -19,8 +27,8 @@ class Kernel:
         words: NDArray[np.int32],
         tokens_before: NDArray[np.int64],
         keep: NDArray[np.uint32],
-        inputs: NDArray[np.float32],
-        outputs: NDArray[np.float32],
+        inputs: NDArray[np.float32] | NDArray[np.uint16],
+        outputs: NDArray[np.float32] | NDArray[np.uint16],
         layer: OutputLayer,
         cbow: bool,
         corrected: bool,
