@@ -737,7 +737,7 @@ def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
         "import sys; from w2v.cli import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
         "except SystemExit as end: assert end.code == 0\n"
-        "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.progress'} & set(sys.modules)"
+        "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.progress', 'ml_dtypes'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
 

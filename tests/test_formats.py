@@ -20,6 +20,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.files import atomic_write
 from w2v.formats import Stored, read, write
 from w2v.native import read_native, write_native
+from w2v.storage import bfloat16
 from w2v.words import Words
 
 EXTENSIONS = ["bin", "bin.gz", "txt", "vec", "txt.gz", "safetensors"]
@@ -435,11 +436,15 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
     assert len(set(content.words)) == len(content.vectors)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16()], ids=["float32", "bfloat16"])
 @given(place=st.integers(0, 10_000), value=st.integers(0, 255))
 @settings(max_examples=300)
-def test_a_native_file_with_a_byte_changed(tmp_path_factory: pytest.TempPathFactory, place: int, value: int) -> None:
+def test_a_native_file_with_a_byte_changed(
+    tmp_path_factory: pytest.TempPathFactory, dtype: np.dtype, place: int, value: int
+) -> None:
     path = tmp_path_factory.getbasetemp() / "changed.safetensors"
-    write(path, sample_content())
+    content = sample_content()
+    write(path, Stored(content.words, content.vectors.astype(dtype)))
     data = bytearray(path.read_bytes())
     data[place % len(data)] = value
     path.write_bytes(data)
@@ -476,7 +481,9 @@ MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
         (native_bytes(MINE, b"more"), "after its end"),
         (native_bytes({**MINE, "a": 5}), "header is damaged"),
         (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
-        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}), "type 'BF16'"),
+        (native_bytes({**MINE, "a": {"dtype": "F8_E8M0", "shape": [1], "data_offsets": [0, 1]}}), "type 'F8_E8M0'"),
+        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 4]}}), "fill"),
+        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, b"12"), "cut"),
         (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}), "not a count"),
         (
             native_bytes({**MINE, "a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}),

@@ -11,7 +11,7 @@ from w2v.settings import ALPHA, Settings, processors
 
 WHOLE = ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"]
 REAL = ["ns_exponent", "sample", "alpha", "min_alpha"]
-CHOICES = {"model": "glove", "loss": "hinge", "sample_formula": "c", "cbow_gradient": "wrong"}
+CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import _formats, native
+from w2v import native, storage
 from w2v.errors import ObjectiveMissing, SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.objectives.base import shapes
@@ -75,7 +75,7 @@ class State:
     settings: Settings
     vocabulary: Vocabulary
     layer: Layer
-    parameters: Mapping[str, NDArray[np.float32]]
+    parameters: Mapping[str, NDArray[Any]]
     position: int
     end: int
     losses: NDArray[np.float64]  # (epochs,), summed
@@ -96,9 +96,9 @@ class Checkpoint:
     version: str  # of the package that has written it
 
 
-def finite(parameters: Iterable[NDArray[np.float32]]) -> bool:
+def finite(parameters: Iterable[NDArray[Any]]) -> bool:
     """Whether all values of these matrices are numbers."""
-    return all(_formats.first_not_finite(array) < 0 for array in parameters)
+    return all(storage.first_not_finite(array) < 0 for array in parameters)
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Checkpoints:
         self.diverged = False
         self._seconds, self._epochs = interval(every)
         self._mine = [after] if after else []
-        self._copies: dict[str, NDArray[np.float32]] = {}
+        self._copies: Arrays = {}
         self._writer: Thread | None = None
         self._taken: State | None = None
         self._last = time.monotonic()
@@ -193,7 +193,7 @@ class Checkpoints:
         if self._writer:
             self._writer.wait()
 
-    def _start(self, state: State, parameters: Mapping[str, NDArray[np.float32]]) -> None:
+    def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
         self._last = time.monotonic()
         self._last_epoch = state.position * state.settings.epochs // state.end
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
@@ -282,7 +282,7 @@ def latest(folder: PathLike) -> Checkpoint:
     for path in reversed(found):
         try:
             return read(path)
-        except ObjectiveMissing:
+        except (ObjectiveMissing, SettingsError):  # as it would be with each of them
             raise
         except W2VError as error:
             if path == found[0]:
@@ -315,7 +315,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **shapes(layer, settings.vector_size)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
-    expected = {name: (shape, np.dtype(np.float32)) for name, shape in wanted.items()}
+    expected = {name: (shape, storage.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices {found} that do not fit, or are not finite")
     epochs = ((settings.epochs,), (settings.epochs,))
@@ -337,7 +337,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
     """CRC-32 of the arrays by name, and of the settings."""
     code = zlib.crc32(settings.encode())
     for name in sorted(arrays):
-        array = np.atleast_1d(arrays[name])
+        array = storage.bits(np.atleast_1d(arrays[name]))
         code = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), code)
         rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), rows):

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import _formats, memory
+from w2v import _formats, memory, storage
 from w2v.blocks import BLOCK, Blocks, is_cut, opened
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
@@ -33,7 +33,7 @@ class Stored:
     """What a vector file holds."""
 
     words: Words
-    vectors: NDArray[np.float32]  # (V, D)
+    vectors: Array  # (V, D), float32 or bfloat16
     counts: NDArray[np.int64] | None = None  # (V,)
     tensors: dict[str, Array] = field(default_factory=dict)  # the other arrays of a native file
     metadata: dict[str, str] = field(default_factory=dict)
@@ -75,9 +75,7 @@ def write(path: PathLike, stored: Stored, replace: bool = True) -> None:
     write_native(path, tensors, stored.metadata, replace)
 
 
-def write_word2vec(
-    path: PathLike, words: Words, vectors: NDArray[np.float32], binary: bool, replace: bool = True
-) -> None:
+def write_word2vec(path: PathLike, words: Words, vectors: Array, binary: bool, replace: bool = True) -> None:
     """Write the format of word2vec, gzip-compressed where the name ends in .gz.
 
     Text has the fewest digits that read back as the same float32.
@@ -91,7 +89,7 @@ def write_word2vec(
     with atomic_write(path, replace) as plain, _packed(path, plain) as file:
         file.write(b"%d %d\n" % (rows, columns))
         for start in range(0, rows, step):
-            block = np.ascontiguousarray(vectors[start : start + step])
+            block = np.ascontiguousarray(vectors[start : start + step], np.float32)
             offsets = words.offsets[start : start + len(block) + 1]
             out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
             file.write(out[: fill(block, words.blob, offsets, out)].data)
@@ -237,7 +235,7 @@ def _read_native(path: PathLike, mmap: bool, errors: Errors) -> Stored:
     counts = tensors.pop("counts", None)
     rows = len(vectors) if vectors.ndim == 2 else 0
     if (
-        vectors.dtype != np.float32 or not vectors.size
+        not storage.is_kept(vectors) or not vectors.size
         or blob.dtype != np.uint8 or blob.ndim != 1
         or offsets.dtype != np.int64 or offsets.shape != (rows + 1,)
         or offsets[0] != 0 or offsets[-1] != len(blob)
@@ -256,7 +254,7 @@ def _read_native(path: PathLike, mmap: bool, errors: Errors) -> Stored:
 # -- checks ---------------------------------------------------------------------------------
 
 
-def _check_content(path: PathLike, words: Words, vectors: NDArray[np.float32]) -> None:
+def _check_content(path: PathLike, words: Words, vectors: Array) -> None:
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise W2VError(f"{path}: not written: {len(words)} words, vectors of shape {vectors.shape}")
     if not words.fit():
@@ -265,10 +263,8 @@ def _check_content(path: PathLike, words: Words, vectors: NDArray[np.float32]) -
     _check_no_repeats(path, words)
 
 
-def _check_finite(path: PathLike, words: Words, vectors: NDArray[np.float32]) -> None:
-    if vectors.strides[1] != vectors.itemsize:
-        vectors = np.ascontiguousarray(vectors)
-    row = _formats.first_not_finite(vectors)
+def _check_finite(path: PathLike, words: Words, vectors: Array) -> None:
+    row = storage.first_not_finite(vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
 

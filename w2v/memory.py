@@ -29,17 +29,18 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
     return _aligned(np.zeros, shape, np.dtype(dtype))
 
 
-def row_bytes(columns: int) -> int:
-    """The bytes that a row of `columns` float32 takes: whole cache lines."""
-    return -(-4 * columns // LINE) * LINE
+def row_width(columns: int, dtype: DTypeLike = np.float32) -> int:
+    """The values in a row of `columns` that is padded to whole cache lines."""
+    line = LINE // np.dtype(dtype).itemsize
+    return -(-columns // line) * line
 
 
-def aligned_rows(rows: int, columns: int) -> NDArray[np.float32]:
-    """A zeroed (rows, stride) float32 matrix whose every row starts on a cache line.
+def aligned_rows(rows: int, columns: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """A zeroed (rows, stride) matrix whose every row starts on a cache line.
 
-    stride is `columns` rounded up to a multiple of 16 floats; the columns past `columns` are padding.
+    stride is `columns` rounded up to a multiple of 16 floats, or 32 bfloat16; the columns past `columns` are padding.
     """
-    return zeros((rows, row_bytes(columns) // 4))
+    return zeros((rows, row_width(columns, dtype)), dtype)
 
 
 def _aligned(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import formats
+from w2v import formats, storage
 from w2v.errors import SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.objectives.base import PARAMETER, file_names, shapes
@@ -29,7 +29,8 @@ class Model:
 
     Attributes:
         settings, vocabulary: what the model was made with.
-        inputs: float32 (V, D), the word vectors. outputs: float32 (R, D), the output layer's rows.
+        inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
+            training with storage "bf16".
         layer: which of them predict a word; or the objective.
         parameters: float32 matrices by name, what an objective has learnt beside these.
         figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
@@ -39,15 +40,15 @@ class Model:
 
     settings: Settings
     vocabulary: Vocabulary
-    inputs: NDArray[np.float32]
-    outputs: NDArray[np.float32]
+    inputs: NDArray[Any]
+    outputs: NDArray[Any]
     layer: Layer
     figures: dict[str, Any] = field(default_factory=dict)
-    parameters: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     @cached_property
     def wv(self) -> KeyedVectors:
-        """The word vectors by word."""
+        """The word vectors by word, float32: a copy of those that are bfloat16."""
         return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
 
     @property
@@ -55,6 +56,12 @@ class Model:
         """Outputs and parameters, by the names that they have in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
         return file_names(outputs | self.parameters)
+
+    def widened(self) -> Self:
+        """The same model with float32 matrices in place of bfloat16 ones."""
+        parameters = {name: storage.widened(array) for name, array in self.parameters.items()}
+        inputs, outputs = storage.widened(self.inputs), storage.widened(self.outputs)
+        return replace(self, inputs=inputs, outputs=outputs, parameters=parameters)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -86,7 +93,7 @@ class Model:
             raise W2VError(f"{path}: {said_by(error)}") from error
         for name, shape in shapes(layer, stored.vectors.shape[1]).items():
             array = learnt.get(name, np.empty(0))
-            if array.dtype != np.float32 or array.shape != shape:
+            if not storage.is_kept(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
         return cls(settings, vocabulary, layer=layer, figures=figures, **split({"inputs": stored.vectors} | learnt))
@@ -110,7 +117,7 @@ class Model:
         )
 
 
-def split(learnt: Mapping[str, NDArray[np.float32]]) -> dict[str, Any]:
+def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Matrices by their names in a file, as arguments of Model: an objective may have no "outputs"."""
     inputs = learnt["inputs"]
     outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))

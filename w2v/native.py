@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
-from w2v.errors import W2VError, said_by
+from w2v import memory, storage
+from w2v.errors import SettingsError, W2VError, said_by
 from w2v.files import PathLike, atomic_write
 
 VERSION = 1
@@ -46,7 +46,7 @@ def write_native(
     for name in names:
         array = tensors[name]
         header[name] = {
-            "dtype": _NAMES[array.dtype],
+            "dtype": "BF16" if storage.is_bfloat16(array) else _NAMES[array.dtype],
             "shape": list(array.shape),
             "data_offsets": [position, position + array.nbytes],
         }
@@ -58,7 +58,7 @@ def write_native(
     with atomic_write(path, replace) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in names:
-            array = np.atleast_1d(tensors[name])
+            array = storage.bits(np.atleast_1d(tensors[name]))
             rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
             for start in range(0, len(array), rows):
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
@@ -111,6 +111,8 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
         if not all(isinstance(value, str) for value in metadata.values()):
             raise ValueError("metadata that is not text")
         layout, end = _layout(header)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise W2VError(f"{path}: its header is damaged: {said_by(error)}") from error
     if metadata.get("format") != "w2v":
@@ -128,15 +130,16 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
 def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
     """The arrays of a header, and the end of the last.
 
-    Raises ValueError, KeyError, TypeError or AttributeError where it is wrong.
+    Raises ValueError, KeyError, TypeError or AttributeError where it is wrong, SettingsError for bfloat16 where
+    ml_dtypes is missing.
     """
     layout: _Layout = {}
     position = 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         shape, (begin, end) = entry["shape"], entry["data_offsets"]
-        if entry["dtype"] not in _DTYPES:
+        if entry["dtype"] not in (*_DTYPES, "BF16"):
             raise ValueError(f"tensor {name!r} has the unknown type {entry['dtype']!r}")
-        dtype = np.dtype(_DTYPES[entry["dtype"]])
+        dtype = storage.bfloat16() if entry["dtype"] == "BF16" else np.dtype(_DTYPES[entry["dtype"]])
         if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
             raise ValueError(f"tensor {name!r} has a shape or offset that is not a count")
         if len(shape) > 8 or math.prod(filter(None, shape)) >= 1 << 60:

@@ -60,6 +60,7 @@ def perplexity(
     """
     if not isinstance(model, Model):
         model = Model.load(model)
+    model = model.widened()  # once, not for every block
     tell = progress or (lambda phase, done, total: None)
     with read_corpus(
         Corpus(corpus),

@@ -70,7 +70,8 @@ def _of_ratios(model: Model, rows: Matrix) -> Matrix:
 def _of_classes(model: Model, rows: Matrix) -> Matrix:
     layer = model.layer
     assert isinstance(layer, ClassSoftmax)
-    scores, firsts, class_of = rows @ model.outputs.T, layer.starts[:-1], layer.class_of
+    scores: Matrix = rows @ model.outputs.T
+    firsts, class_of = layer.starts[:-1], layer.class_of
     words, classes = scores[:, : layer.words], log_softmax(scores[:, layer.words :])
     words -= np.maximum.reduceat(words, firsts, axis=1)[:, class_of]
     classes -= np.log(np.add.reduceat(np.exp(words), firsts, axis=1, dtype=np.float64)).astype(rows.dtype)

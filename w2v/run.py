@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from w2v import memory
+from w2v import memory, storage
 from w2v._kernels import Kernel, chunk_ids, step_for, worker_bytes
 from w2v.checkpoint import Checkpoints, State, finite
 from w2v.errors import SettingsError, W2VError
@@ -80,9 +80,11 @@ class Run:
         self.end = settings.epochs * self.chunks
         self.seconds = 0.0  # of training
         self.instruction_set = instructions or instruction_set()
-        matrices = memory.row_bytes(settings.vector_size) * (len(vocabulary) + layer.rows) * (2 if copies else 1)
+        dtype = storage.dtype_of(settings.storage)
+        row = memory.row_width(settings.vector_size, dtype) * dtype.itemsize
+        matrices = row * (len(vocabulary) + layer.rows) * (2 if copies else 1)
         self.peak, self.limit = peak_memory(matrices + threads_memory(layer, settings, chunk), ignore_memory)
-        self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed)
+        self.inputs = initial_inputs(len(vocabulary), settings.vector_size, settings.seed, dtype)
         learnt = new_parameters(layer, settings)
         keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
         arguments: dict[str, Any] = {
@@ -90,7 +92,7 @@ class Run:
             "words": words,
             "tokens_before": tokens_before,
             "keep": thresholds(keep),
-            "inputs": self.inputs,
+            "inputs": storage.bits(self.inputs),
             "cbow": settings.model == "cbow",
             "corrected": settings.cbow_gradient == "corrected",
             "window": settings.window,
@@ -111,9 +113,8 @@ class Run:
             self.kernel = _numba.Kernel(**arguments, parameters=learnt, objective=objective)
         else:
             assert not isinstance(layer, Objective)
-            self.kernel = Kernel(
-                **arguments, outputs=learnt["outputs"], layer=layer, instruction_set=self.instruction_set
-            )
+            outputs = storage.bits(learnt["outputs"])
+            self.kernel = Kernel(**arguments, outputs=outputs, layer=layer, instruction_set=self.instruction_set)
         # Without padding:
         self.parameters = {"inputs": self.inputs[:, : settings.vector_size]}
         if isinstance(layer, Objective):
@@ -194,7 +195,7 @@ class Run:
             self.seconds += time.perf_counter() - started
         tell("train", self.kernel.tokens_trained, total)
 
-    def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[np.float32]) -> None:
+    def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
         """Raise W2VError where the losses or one of the arrays are no longer numbers."""
         if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
             return
@@ -212,16 +213,16 @@ class Run:
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
-def new_parameters(layer: Layer, settings: Settings) -> dict[str, NDArray[np.float32]]:
+def new_parameters(layer: Layer, settings: Settings) -> dict[str, NDArray[Any]]:
     """What a layer learns, as it begins, with rows padded."""
     if isinstance(layer, Objective):
         return layer.new_parameters()
-    return {"outputs": memory.aligned_rows(layer.rows, settings.vector_size)}
+    return {"outputs": memory.aligned_rows(layer.rows, settings.vector_size, storage.dtype_of(settings.storage))}
 
 
 def threads_memory(layer: Layer, settings: Settings, chunk: int) -> int:
     """The bytes that the threads of a run take beside the matrices."""
-    width = memory.row_bytes(settings.vector_size) // 4
+    width = memory.row_width(settings.vector_size, storage.dtype_of(settings.storage))
     if settings.kernel == "numba":
         from w2v import _numba
 
@@ -237,6 +238,7 @@ def threads_memory(layer: Layer, settings: Settings, chunk: int) -> int:
             per_pair=settings.per_pair,
             chunk=chunk,
             workers=settings.threads,
+            bfloat16=settings.storage == "bf16",
         )
     return settings.threads * each
 
@@ -256,9 +258,9 @@ def peak_memory(needed: int, ignore: bool = False) -> tuple[int, int]:
     return held + needed, held + available
 
 
-def initial_inputs(rows: int, size: int, seed: int) -> NDArray[np.float32]:
-    """Input rows drawn evenly from ±0.5 / size, as word2vec.c does: float32 (rows, size padded with zeros)."""
-    inputs = memory.aligned_rows(rows, size)
+def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Input rows drawn evenly from ±0.5 / size, as word2vec.c does: (rows, size padded with zeros)."""
+    inputs = memory.aligned_rows(rows, size, dtype)
     generator = np.random.Generator(np.random.PCG64(seed))
     at_once = -(-BLOCK // size)
     for start in range(0, rows, at_once):

@@ -13,6 +13,7 @@ from w2v.errors import SettingsError
 ModelName = Literal["skipgram", "cbow"]
 LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax", "dsoftmax", "mos", "charcnn", "objective"]
 KernelName = Literal["cython", "numba"]
+Storage = Literal["float32", "bf16"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
@@ -56,6 +57,8 @@ class Settings:
             made from characters; "objective": that of `objective`.
         objective: in place of a loss, module:Name of an Objective: see docs/objectives.md.
         kernel: "cython", or "numba", which gives the same and takes objectives.
+        storage: how the matrices are kept, in training and in a .safetensors file: "float32", or "bf16", as bfloat16
+            in half the memory; all arithmetic stays float32. Only with kernel "cython"; needs ml_dtypes.
         vector_size: dimensions of a vector.
         window: context words on either side, at most.
         shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
@@ -88,6 +91,7 @@ class Settings:
     loss: LossName = "ns"
     objective: str | None = None
     kernel: KernelName = "cython"
+    storage: Storage = "float32"
     vector_size: int = 100
     window: int = 5
     shrink_windows: bool = True
@@ -128,11 +132,15 @@ class Settings:
             ("model", ModelName),
             ("loss", LossName),
             ("kernel", KernelName),
+            ("storage", Storage),
             ("sample_formula", Formula),
             ("cbow_gradient", Gradient),
         ):
             if getattr(self, name) not in get_args(choices):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
+        if self.storage == "bf16" and self.kernel == "numba":
+            what = f"loss {self.loss}" if self.loss in COMPILED else "kernel numba"
+            raise SettingsError(f"storage bf16: {what} keeps float32 alone: choose storage float32")
         for name in ("shrink_windows", "per_pair", "adaptive_samples", "sampled_mixtures", "large_softmax"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")

@@ -39,7 +39,7 @@ class Start:
 
     vocabulary: Vocabulary
     layer: Layer | None = None
-    parameters: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
 
 

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from w2v import objectives
+from w2v import objectives, storage
 from w2v._kernels import step_for
 from w2v.checkpoint import EVERY, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.corpus import Corpus, Source
@@ -87,6 +87,7 @@ def train(
         begin = partial(carry, model, vocab, chosen)
     if chosen.objective is not None:
         objectives.find(chosen.objective)
+    storage.dtype_of(chosen.storage)  # what it needs must be there
     text = Corpus(corpus)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, checkpoint_every)

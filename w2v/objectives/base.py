@@ -81,7 +81,7 @@ class Objective:
 
         By default, those whose rows are as long as those of x are taken to be padded as these are.
         """
-        size, width = self.settings.vector_size, memory.row_bytes(self.settings.vector_size) // 4
+        size, width = self.settings.vector_size, memory.row_width(self.settings.vector_size)
         return {name: array[:, :size] if array.shape[1] == width else array for name, array in parameters.items()}
 
     def scratch(self, inputs: int) -> dict[str, Array]:

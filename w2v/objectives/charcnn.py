@@ -45,7 +45,7 @@ class CharacterCNN(Objective):
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         self.data = {"cells": layer.cells, "offsets": layer.offsets, "starts": starts}
         self.data |= {"spelt": np.concatenate(spelt).astype(np.int64)}
-        most = max(self.most_rows, self.filters, memory.row_bytes(settings.vector_size) // 4)
+        most = max(self.most_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
 
     @property
@@ -68,7 +68,7 @@ class CharacterCNN(Objective):
         found = {
             "characters": memory.zeros((self._characters, self.length)),
             "filters": memory.zeros((self.filters, span)),
-            "projection": memory.zeros((memory.row_bytes(size) // 4, self.filters + self.correction)),
+            "projection": memory.zeros((memory.row_width(size), self.filters + self.correction)),
             "corrections": memory.zeros((words, self.correction)),
         }
         found["characters"][:] = random.normal(0, 1, (self._characters, self.length))

@@ -27,7 +27,7 @@ class DifferentiatedSoftmax(Objective):
 
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
-        widths = [memory.row_bytes(length) // 4 for length in self.lengths]
+        widths = [memory.row_width(length) for length in self.lengths]
         starts, places = np.cumsum([0, *self.sizes]), np.cumsum([0, *np.multiply(self.sizes, widths)])
         columns = np.cumsum([0, *self.lengths])
         self.data = {"starts": starts, "places": places, "columns": columns, "widths": np.array(widths)}
