@@ -40,7 +40,7 @@ Arrays = dict[str, NDArray[Any]]
 EVERY = "10m"
 KEPT = 2
 NAME = "checkpoint-{:06}.safetensors"
-BLOCK = 1 << 24  # bytes
+BLOCK = 1 << 20  # bytes of a copy
 UNITS = {"s": 1, "m": 60, "h": 3600}
 INPUTS = "vectors"  # what the native format calls the input rows
 

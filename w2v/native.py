@@ -22,7 +22,7 @@ from w2v.files import PathLike, atomic_write
 
 VERSION = 1
 LONGEST_HEADER = 1 << 20  # bytes; parsed JSON takes some twenty times its length
-BLOCK = 4 << 20  # bytes written at a time
+BLOCK = 1 << 20  # bytes written at a time
 
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1",
