@@ -56,16 +56,19 @@ estimates = []
 def progress(phase, done, total):
     if phase == "memory":
         estimates.append(done)
-options = {"checkpoint": sys.argv[1], "checkpoint_every": "0.05s"} if len(sys.argv) > 1 else {}
+options = {"storage": sys.argv[1]}
+if len(sys.argv) > 2:
+    options |= {"checkpoint": sys.argv[2], "checkpoint_every": "0.05s"}
 w2v.train(lists, vector_size=2000, negative=2, min_count=1, epochs=2, progress=progress, **options)
 print(*estimates, memory.peak())
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
+@pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("kept", [False, True], ids=["", "with checkpoints"])
-def test_the_estimate_is_what_training_takes(tmp_path: Path, kept: bool) -> None:
-    command = [sys.executable, "-c", NEEDED, *([str(tmp_path)] if kept else [])]
+def test_the_estimate_is_what_training_takes(tmp_path: Path, storage: str, kept: bool) -> None:
+    command = [sys.executable, "-c", NEEDED, storage, *([str(tmp_path)] if kept else [])]
     estimate, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
     assert 0.6 * estimate < peak < 1.1 * estimate
 
