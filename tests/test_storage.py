@@ -292,7 +292,6 @@ def test_one_worker_and_seed_give_the_same_bits_also_when_resumed(
     found = stopped(tmp_path, sample, 0.3, **BF16, **options)
     assert {array.dtype for array in found.state.parameters.values()} == {BFLOAT16}
     assert_same(w2v.resume(tmp_path), whole)
-    assert not np.array_equal(w2v.train(sample, **BF16 | {"seed": 2}, **options).inputs, whole.inputs)
 
 
 def test_several_workers_train_every_token(sample: Path) -> None:

@@ -45,9 +45,9 @@ def sound() -> dict[str, dict[str, bytes]]:
         model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
         model.save(Path(folder, "model.safetensors"))
         saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
-        w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", sample=0, epochs=1).save(
-            Path(folder, "hs.safetensors")
-        )
+        w2v.train(
+            [["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", storage="bf16", sample=0, epochs=1
+        ).save(Path(folder, "hs.safetensors"))
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
         Path(folder, "text").write_bytes(text)
         from w2v import checkpoint
@@ -55,10 +55,10 @@ def sound() -> dict[str, dict[str, bytes]]:
         from w2v.idstore import read_corpus
 
         checkpoint.checksum = unchecked
-        for loss in ("ns", "class"):
+        for loss, storage in (("ns", "float32"), ("class", "bf16")):
             w2v.train(
                 Path(folder, "text"), min_count=1, vector_size=2, loss=loss, negative=1, sample=0, epochs=1,
-                checkpoint=Path(folder, loss),
+                storage=storage, checkpoint=Path(folder, loss),
             )  # fmt: skip
             saved[loss] = checkpoint.latest(Path(folder, loss)).path.read_bytes()
         read_corpus(Corpus(Path(folder, "text")), cache=folder).close()
