@@ -5,9 +5,10 @@
     python bench/quality.py --table FILE
 
 300 dimensions, window 5, negative 5, sample 1e-4, min_count 5, two threads. Every run is a process of its own, so time
-and memory are those of the whole of it. The tools: `w2v`; `per-pair`, ours where every context word takes a step by
-itself as in word2vec.c (CBOW takes one step a window anyway, so there is none for it); `gensim`, from the text in lines
-of 1000 words, with the same alpha. Runs are added to the JSON file; one that is there already is not made again.
+and memory are those of the whole of it. The tools: `w2v`; `bf16`, ours with `--storage bf16`; `per-pair`, ours where
+every context word takes a step by itself as in word2vec.c (CBOW takes one step a window anyway, so there is none for
+it); `gensim`, from the text in lines of 1000 words, with the same alpha. Runs are added to the JSON file; one that is
+there already is not made again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ CONFIGURATIONS = {
     "cbow-ns": replace(BASE, model="cbow"),
     "cbow-hs": replace(BASE, model="cbow", loss="hs"),
 }
-TOOLS = ("w2v", "per-pair", "gensim")
+TOOLS = ("w2v", "bf16", "per-pair", "gensim")
 GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs over several seeds have in common
 
 
@@ -109,6 +110,7 @@ def main() -> None:
             settings: Settings = replace(
                 CONFIGURATIONS[only],
                 per_pair=tool == "per-pair",
+                storage="bf16" if tool == "bf16" else "float32",
                 alpha=options.alpha,
                 epochs=options.epochs,
                 seed=seed,

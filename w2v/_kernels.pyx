@@ -155,7 +155,7 @@ def step_for(name: str) -> bool:
 
 def worker_bytes(
     layer, *, int64_t width, int64_t window, bint cbow, bint per_pair, int64_t chunk, int64_t workers,
-    bint bfloat16=False,
+    bint bfloat16,
 ) -> int:
     """The memory that each of a Kernel's threads takes for itself."""
     return size_of(sizes_of(layer, width, window, cbow, per_pair, chunk, workers, bfloat16))
