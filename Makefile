@@ -84,7 +84,7 @@ bench: build
 	python bench/train.py $(CORPUS) --share 0.25 --only sg-ns-300 sg-ns-100 sg-hs-300 cbow-ns-300 cbow-hs-300 --json build/bench/train.json
 	python bench/train.py $(CORPUS) --repeats 2 --only whole --json build/bench/whole.json
 	python bench/memory.py $(CORPUS) --json build/bench/memory.json
-	python bench/storage.py $(CORPUS) --json build/bench/storage.json
+	python bench/storage.py $(CORPUS) --share 0.25 --repeats 3 --json build/bench/storage.json
 	python bench/checkpoint.py $(CORPUS) --json build/bench/checkpoint.json
 	python bench/reader.py $(CORPUS) --json build/bench/reader.json
 	python bench/load.py --json build/bench/load.json
