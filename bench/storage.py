@@ -44,7 +44,7 @@ def main() -> None:
         "Storage",
         "Two threads. Memory: the most that a whole process held of its own; skip-gram, negative sampling, 300.",
         raw_words_a_second=speeds,
-        bf16_in_times_float32=ratios,
+        speed_of_bf16_in_times_that_of_float32=ratios,
         megabytes=memory,
     )
 

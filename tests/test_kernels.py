@@ -188,6 +188,18 @@ def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
     assert np.isfinite(kernel.losses / kernel.predictions).all()
 
 
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs"])
+@pytest.mark.parametrize(("workers", "chunk", "least"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
+def test_several_workers_learn_what_one_does(loss: str, workers: int, chunk: int, least: float) -> None:
+    """With many chunks each has copies of all output rows, so few are they, and a share of its changes counts."""
+    one = run_of(loss, size=60_000, chunk=chunk, alpha=0.02)
+    many, before = copied(one), one["outputs"].copy()
+    lone, kernel = train(one), train(many, workers)
+    np.testing.assert_allclose(kernel.losses / kernel.predictions, lone.losses / lone.predictions, rtol=0.05)
+    moved, together = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
+    assert least < together / moved < 1.1
+
+
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 def test_one_worker_gives_the_same_bits(loss: str) -> None:
     arguments = run_of(loss, size=1500, chunk=700)

@@ -82,6 +82,7 @@ cdef enum:
     CACHED = 256      # inner nodes next to the root that need not be fetched
     HOT_NODES = 512   # inner nodes next to the root, over the number of workers, that each worker has copies of
     HOT_WORDS = 128   # most frequent words, over the number of workers, of whose output rows it has copies
+    ENOUGH = 64       # chunks of each worker, with which averaging now and then is no loss
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
     FETCHED = 64      # output rows at most that are fetched ahead: of more, the first would be gone before they move
 
@@ -192,7 +193,7 @@ cdef class Kernel:
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef StepFunction step
-    cdef int64_t first_hot            # output rows from here on, sizes.hot of them, are copied by each worker
+    cdef int64_t hot, first_hot       # so many output rows, from that one on, are copied by each worker
     cdef Counters *counters
     cdef Worker **workers
     cdef int64_t worker_count
@@ -234,7 +235,8 @@ cdef class Kernel:
         self.chunks = (self.count + chunk - 1) // chunk
         self.tokens_before = tokens_before
         self.step = step_choose(instruction_set.encode())
-        self.first_hot = self.outputs.shape[0] - self.sizes.hot if self.loss == HS else 0  # the root is the last row
+        self.hot = self.sizes.hot if epochs * self.chunks >= ENOUGH * workers else 0
+        self.first_hot = self.outputs.shape[0] - self.hot if self.loss == HS else 0  # the root is the last row
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
@@ -377,7 +379,7 @@ cdef class Kernel:
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Takes copies of the rows that every thread writes all the time, lest their lines travel between caches."""
-        cdef int64_t size = self.sizes.hot * self.sizes.row_bytes
+        cdef int64_t size = self.hot * self.sizes.row_bytes
         if size:
             memcpy(worker.copies, &self.outputs[self.first_hot, 0], size)
             memcpy(worker.originals, worker.copies, size)
@@ -389,7 +391,7 @@ cdef class Kernel:
         it. So nodes get the mean of the workers' changes, words one and a half times that, for they come less near
         (bench/NOTES.md); and it must be the more often visited rows only, the more workers there are.
         """
-        cdef int64_t size = self.sizes.hot * self.sizes.width, k
+        cdef int64_t size = self.hot * self.sizes.width, k
         cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
         cdef void *hot = &self.outputs[self.first_hot, 0] if size else NULL
         cdef void *now = worker.copies
@@ -573,7 +575,7 @@ cdef class Kernel:
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """Where this worker finds an output row: among its copies or in the matrix."""
         cdef int64_t hot = row - self.first_hot
-        return <float *>(worker.copies + hot * self.sizes.row_bytes if 0 <= hot < self.sizes.hot
+        return <float *>(worker.copies + hot * self.sizes.row_bytes if 0 <= hot < self.hot
                          else &self.outputs[0, 0] + row * self.sizes.row_bytes)
 
     cdef void choose_path(self, Worker *worker, Window *w) noexcept nogil:

@@ -158,9 +158,10 @@ static INLINE void NAME(update_block)(const int turns, const int J, const int U,
     EACH(j, J) EACH(u, U) AT(y[j] + d + u * LANES) = now[j * U + u];
 }
 
-/* Fetches the lines of the first `ahead` rows that are needed soon, as far as floats begin to end of rows like ours. */
+/* Fetches the lines of the first `ahead` rows that are needed soon which start from value `begin` to `end`. */
 static INLINE void NAME(fetch)(const Step *s, int64_t begin, int64_t end, int64_t ahead) {
-    for (int64_t line = begin >> s->bfloat16 & -ROW_ALIGNMENT; line < end >> s->bfloat16; line += ROW_ALIGNMENT)
+    begin = (begin >> s->bfloat16) + ROW_ALIGNMENT - 1 & -ROW_ALIGNMENT;
+    for (int64_t line = begin; line < end >> s->bfloat16; line += ROW_ALIGNMENT)
         for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
 }
 

@@ -69,8 +69,8 @@ cdef struct Sizes:
     int64_t kept           # words of a chunk, and those around it
     int64_t width          # values in a row
     int64_t row_bytes
-    bint bfloat16          # what they are, or float32
-    int64_t hot            # output rows that it has copies of
+    bint bfloat16          # whether rows are of bfloat16, or of float32
+    int64_t hot            # output rows that it has copies of, at most
     int64_t n              # context words of a window, at most
     int64_t together       # context words of a step, at most
     int64_t m              # output rows of a group, at most

@@ -378,11 +378,11 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
     """
     targets.check(output, force)
     kind = formats.format_of(output)
-    vectors = load(model, errors=errors)
-    vectors.save(output, replace=force)
-    lost = [] if kind == "native" else info.beside_vectors(vectors)
-    facts = {"output": str(output), "format": kind, "vocabulary_size": len(vectors)}
-    facts |= {"vector_size": vectors.vector_size, "lost": lost}
+    stored = formats.read(model, errors=errors)
+    formats.write(output, stored, replace=force)
+    lost = [] if kind == "native" else info.beside_vectors(stored)
+    facts = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
+    facts |= {"vector_size": stored.vectors.shape[1], "lost": lost}
     if as_json:
         show.as_json(facts)
     else:

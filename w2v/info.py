@@ -14,6 +14,7 @@ from w2v import native, sniff
 from w2v._kernels import step_for
 from w2v.blocks import opened
 from w2v.errors import W2VError
+from w2v.formats import Stored
 from w2v.options import ONLY_WITH
 from w2v.run import INSTRUCTION_SETS, instruction_set
 from w2v.settings import processors
@@ -79,7 +80,7 @@ def file_format(path: Path) -> str:
     return "native" if native.is_native(sample) else f"word2vec {sniff.recognise(path, sample).kind}"
 
 
-def beside_vectors(vectors: KeyedVectors) -> list[str]:
+def beside_vectors(stored: Stored) -> list[str]:
     """The names of what was loaded beside words and vectors, which only the native format keeps."""
-    counts = [] if vectors.counts is None else ["counts"]
-    return [*counts, *vectors.tensors, *(name for name in vectors.metadata if name not in ("format", "version"))]
+    counts = [] if stored.counts is None else ["counts"]
+    return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

@@ -24,7 +24,7 @@ HELP = {
     "(charcnn).",
     "objective": "In place of a loss, module:Name of one's own: see docs/objectives.md.",
     "kernel": "The compiled kernel, or Numba's, which takes objectives.",
-    "storage": "Keep the matrices as float32, or as bfloat16 (bf16) in half the memory; arithmetic stays float32.",
+    "storage": "Keep the matrices as float32, or as bfloat16 (bf16), in half the memory and somewhat slower.",
     "vector_size": "Dimensions of a vector.",
     "window": "Context words on either side, at most.",
     "shrink_windows": "Draw each window's reach from 1 to --window, or always use all of it.",

@@ -58,7 +58,8 @@ class Settings:
         objective: in place of a loss, module:Name of an Objective: see docs/objectives.md.
         kernel: "cython", or "numba", which gives the same and takes objectives.
         storage: how the matrices are kept, in training and in a .safetensors file: "float32", or "bf16", as bfloat16
-            in half the memory; all arithmetic stays float32. Only with kernel "cython"; needs ml_dtypes.
+            in half the memory; all arithmetic stays float32. Only with kernel "cython", not with loss "softmax"; needs
+            ml_dtypes.
         vector_size: dimensions of a vector.
         window: context words on either side, at most.
         shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
@@ -141,6 +142,8 @@ class Settings:
         if self.storage == "bf16" and self.kernel == "numba":
             what = f"loss {self.loss}" if self.loss in COMPILED else "kernel numba"
             raise SettingsError(f"storage bf16: {what} keeps float32 alone: choose storage float32")
+        if self.storage == "bf16" and self.loss == "softmax":
+            raise SettingsError("storage bf16: with loss softmax each thread would widen all rows: choose float32")
         for name in ("shrink_windows", "per_pair", "adaptive_samples", "sampled_mixtures", "large_softmax"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
