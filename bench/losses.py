@@ -1,11 +1,13 @@
 """The losses side by side: the table of Mikolov et al. 2013, with the other losses, and with perplexity.
 
     python bench/losses.py TEXT --questions FILE --json FILE [--only hs nce-5 …] [--samples 0 1e-5] [--seeds 1 2 3]
+                           [--share 0.02] [--max-vocab 3000]
 
 Skip-gram, 300 dimensions, window 5, min_count 5, 3 epochs, two threads, the default alpha of each loss. The last
 hundredth of the text is held out for perplexity, per context word. Time is what the processors gave to the process that
 trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the
-JSON file; one that is there already is not made again.
+JSON file; one that is there already is not made again. --share takes the first part of the text and --max-vocab its
+most frequent words, few enough for the full softmax.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "hs, balanced": {"loss": "hs", "tree": "balanced"},
     "hs, clustered": {"loss": "hs", "tree": "clustered"},  # by the vectors of a run with ns-5
     "class": {"loss": "class"},
+    "softmax": {"loss": "softmax"},
 }
 MAIN = ["ns-5", "ns-15", "hs", "nce-5"]
 PAPER = {  # minutes, syntactic, semantic, total: Mikolov et al. 2013b (arXiv:1310.4546), table 1
@@ -48,6 +51,8 @@ PAPER = {  # minutes, syntactic, semantic, total: Mikolov et al. 2013b (arXiv:13
     ("hs", 1e-5): (21, 52, 59, 55),
 }
 COLUMNS = ("processor seconds", "syntactic", "semantic", "total", "perplexity")
+PAPER_COLUMNS = ["paper: minutes", "paper: syntactic", "paper: semantic", "paper: total"]
+WHOLE: dict[str, Any] = {"share": 1.0, "max_vocab": None}  # of the text, and of its words
 
 
 def measure(command: list[str], model: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
@@ -64,9 +69,10 @@ def measure(command: list[str], model: Path, questions: Path, held_out: Path) ->
     }
 
 
-def hold_out(source: Path, train: Path, held_out: Path) -> None:
-    """Cut a text at a blank before its last hundredth."""
+def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
+    """Cut the first part of a text at a blank before its last hundredth."""
     text = source.read_bytes()
+    text = text[: int(len(text) * share)]
     cut = text.index(b" ", len(text) * 99 // 100)
     train.write_bytes(text[:cut] + b"\n")
     held_out.write_bytes(text[cut + 1 :])
@@ -81,15 +87,19 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
             paper = [str(value) for value in PAPER.get((name, sample), ("",) * 4)]
             cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
             rows.append([name, f"{sample:g}", str(len(runs)), *cells, *paper])
-    header = ["loss", "sample", "seeds", *COLUMNS, *(f"paper: {name}" for name in ("minutes", *COLUMNS[1:4]))]
+    header = ["loss", "sample", "seeds", *COLUMNS, *PAPER_COLUMNS]
     unigram = document["runs"][0]["figures"]["unigram_perplexity"]
-    notes = (
-        f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.\n"
-        "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time\n"
-        "of the vectors that a tree is clustered by is not counted.\n"
-        "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
-    )
-    lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", notes, document["machine"]]
+    notes = [
+        f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.",
+        "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time",
+        "of the vectors that a tree is clustered by is not counted.",
+    ]
+    paper = "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
+    if document["part"] == WHOLE:
+        notes.append(paper)
+    else:
+        rows, header = [row[: -len(PAPER_COLUMNS)] for row in rows], header[: -len(PAPER_COLUMNS)]
+    lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", *notes, document["machine"]]
     return "\n".join(lines)
 
 
@@ -100,6 +110,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=MAIN)
     parser.add_argument("--samples", type=float, nargs="+", default=[0.0, 1e-5])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--share", type=float, default=WHOLE["share"])
+    parser.add_argument("--max-vocab", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
@@ -110,17 +122,21 @@ def main() -> None:
         parser.error("TEXT, --questions and --json are needed, or --table")
 
     runs = Runs(options.json)
+    part = {"share": options.share, "max_vocab": options.max_vocab}
+    if runs.document.setdefault("part", part) != part:
+        parser.error(f"{options.json} holds runs on another part of the text: name another file")
+    base = replace(BASE, max_vocab=options.max_vocab)
     with tempfile.TemporaryDirectory() as folder:
         text, held_out, model = (Path(folder) / name for name in ("train.txt", "held-out.txt", "model.safetensors"))
         vectors = Path(folder) / "clusters.safetensors"
-        hold_out(options.corpus, text, held_out)
+        hold_out(options.corpus, options.share, text, held_out)
         for seed, sample, name in itertools.product(options.seeds, options.samples, options.only):
             changed = LOSSES[name]
             if changed.get("tree") == "clustered":
                 changed = {**changed, "tree_vectors": str(vectors)}
                 if not vectors.exists():
-                    run(w2v_command(replace(BASE, vector_size=100), text, vectors))
-            command = w2v_command(replace(BASE, sample=sample, seed=seed, **changed), text, model)
+                    run(w2v_command(replace(base, vector_size=100), text, vectors))
+            command = w2v_command(replace(base, sample=sample, seed=seed, **changed), text, model)
             key = {"loss": name, "sample": sample, "seed": seed}
             runs.make(key, partial(measure, command, model, options.questions, held_out))
     print(losses_markdown(runs.document))
