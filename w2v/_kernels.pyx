@@ -81,7 +81,7 @@ cdef enum:
     SENTENCE_END = -1
     CACHED = 256      # inner nodes next to the root that need not be fetched
     HOT_NODES = 512   # inner nodes next to the root, over the number of workers, that each worker has copies of
-    HOT_WORDS = 128   # most frequent words, over the number of workers, of whose output rows it has copies
+    HOT_WORDS = 16    # most frequent words of whose output rows it has copies
     ENOUGH = 64       # chunks of each worker, with which averaging now and then is no loss
     REDRAWS = 64      # of a negative that is taken already, before the next free word is
     FETCHED = 64      # output rows at most that are fetched ahead: of more, the first would be gone before they move
@@ -389,7 +389,7 @@ cdef class Kernel:
 
         In a chunk the copies come near to what they tend to; as many times as there are workers would be far beyond
         it. So nodes get the mean of the workers' changes, words one and a half times that, for they come less near
-        (bench/NOTES.md); and it must be the more often visited rows only, the more workers there are.
+        (bench/NOTES.md); and it must be the most often visited rows only.
         """
         cdef int64_t size = self.hot * self.sizes.width, k
         cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
@@ -679,6 +679,6 @@ cdef Sizes sizes_of(
     s.together = s.n if cbow else 1 if per_pair else min(s.n, MOST_TOGETHER)
     s.drawn = (s.n + s.together - 1) // s.together if s.negative else 1
     s.weighed, s.pooled = loss in (NCE, SAMPLED), cbow
-    s.hot = HOT_NODES if loss == HS else HOT_WORDS if s.negative else 0
-    s.hot = min(layer.rows, s.hot // workers) if workers > 1 else 0
+    s.hot = HOT_NODES // workers if loss == HS else HOT_WORDS if s.negative else 0
+    s.hot = min(layer.rows, s.hot) if workers > 1 else 0
     return s
