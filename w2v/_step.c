@@ -34,6 +34,10 @@
 #define LOSS_FACTORS 120
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 
+/* Whether rows are fetched into the first level of cache or the second: on Intel's processors the first measured better,
+ * on AMD's the second (bench/NOTES.md). */
+static int into_first_level = 0;
+
 /* What the lanes' streams of random bits differ by. */
 static const uint32_t STREAMS[16] __attribute__((aligned(64))) = {
     0x3c6ef372, 0xdaa66d2b, 0x78dde6e4, 0x1715609d, 0xb54cda56, 0x5384540f, 0xf1bbcdc8, 0x8ff34781,
@@ -112,6 +116,7 @@ END_TARGET
 StepFunction step_choose(const char *name) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    into_first_level = __builtin_cpu_is("intel");
     if (!strcmp(name, "avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         return step_avx512;

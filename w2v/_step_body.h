@@ -159,26 +159,31 @@ static INLINE void NAME(update_block)(const int turns, const int J, const int U,
 }
 
 /* Fetches the lines of the first `ahead` rows that are needed soon which start from value `begin` to `end`. */
-static INLINE void NAME(fetch)(const Step *s, int64_t begin, int64_t end, int64_t ahead) {
+static INLINE void NAME(fetch)(const Step *s, int64_t begin, int64_t end, int64_t ahead, int first_level) {
     begin = (begin >> s->bfloat16) + ROW_ALIGNMENT - 1 & -ROW_ALIGNMENT;
     for (int64_t line = begin; line < end >> s->bfloat16; line += ROW_ALIGNMENT)
-        for (int64_t k = 0; k < ahead; k++) __builtin_prefetch(s->ahead[k] + line, 0, 2);
+        for (int64_t k = 0; k < ahead; k++)
+            if (first_level)
+                __builtin_prefetch(s->ahead[k] + line, 0, 3);
+            else
+                __builtin_prefetch(s->ahead[k] + line, 0, 2);
 }
 
 /* The same over the whole rows, while those that are needed soon are fetched. */
 static INLINE void NAME(update)(const int turns, const int J, const Step *s, int64_t n, float *const *x,
                                 float *const *from, float *const *to, float *const *y, const float *error,
                                 int64_t ahead) {
+    const int first_level = into_first_level;
     float *outputs[TURN_OUTPUTS];
     EACH(j, J) outputs[j] = y[j];
     int64_t d = 0;
     for (; d + UNROLL * LANES <= s->width; d += UNROLL * LANES) {
         NAME(update_block)(turns, J, UNROLL, n, d, x, from, to, outputs, error);
-        NAME(fetch)(s, d, d + UNROLL * LANES, ahead);
+        NAME(fetch)(s, d, d + UNROLL * LANES, ahead, first_level);
     }
     for (; d < s->width; d += LANES) {
         NAME(update_block)(turns, J, 1, n, d, x, from, to, outputs, error);
-        NAME(fetch)(s, d, d + LANES, ahead);
+        NAME(fetch)(s, d, d + LANES, ahead, first_level);
     }
 }
 
