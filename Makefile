@@ -80,7 +80,7 @@ bench: build
 	@mkdir -p build/bench
 	python bench/step.py --json build/bench/step.json
 	python bench/limit.py $(CORPUS) --share 0.25 --json build/bench/limit.json
-	python bench/scaling.py $(CORPUS) --share 0.5 --json build/bench/scaling.json
+	python bench/scaling.py $(CORPUS) --share 0.25 --json build/bench/scaling.json
 	python bench/train.py $(CORPUS) --share 0.25 --only sg-ns-300 sg-ns-100 sg-hs-300 cbow-ns-300 cbow-hs-300 --json build/bench/train.json
 	python bench/train.py $(CORPUS) --repeats 2 --only whole --json build/bench/whole.json
 	python bench/memory.py $(CORPUS) --json build/bench/memory.json
