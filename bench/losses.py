@@ -80,25 +80,25 @@ def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
 
 def losses_markdown(document: Mapping[str, Any]) -> str:
     groups = grouped(document["runs"], ("loss", "sample"))
+    whole = document["part"] == WHOLE  # as the paper's figures are
     rows = []
     for sample, name in itertools.product(sorted({key[1] for key in groups}), LOSSES):
         runs = groups.get((name, sample), [])
         if runs:
             paper = [str(value) for value in PAPER.get((name, sample), ("",) * 4)]
             cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
-            rows.append([name, f"{sample:g}", str(len(runs)), *cells, *paper])
-    header = ["loss", "sample", "seeds", *COLUMNS, *PAPER_COLUMNS]
+            rows.append([name, f"{sample:g}", str(len(runs)), *cells, *(paper if whole else [])])
+    header = ["loss", "sample", "seeds", *COLUMNS, *(PAPER_COLUMNS if whole else [])]
     unigram = document["runs"][0]["figures"]["unigram_perplexity"]
     notes = [
         f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.",
         "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time",
         "of the vectors that a tree is clustered by is not counted.",
     ]
-    paper = "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
-    if document["part"] == WHOLE:
-        notes.append(paper)
-    else:
-        rows, header = [row[: -len(PAPER_COLUMNS)] for row in rows], header[: -len(PAPER_COLUMNS)]
+    if whole:
+        notes.append(
+            "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
+        )
     lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", *notes, document["machine"]]
     return "\n".join(lines)
 

@@ -191,7 +191,7 @@ def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs"])
 @pytest.mark.parametrize(("workers", "chunk", "least"), [(2, 250, 0.6), (8, 100, 0.2), (8, 20_000, 0.9)])
 def test_several_workers_learn_what_one_does(loss: str, workers: int, chunk: int, least: float) -> None:
-    """With many chunks each has copies of all output rows, so few are they, and a share of its changes counts."""
+    """With many chunks each has copies of some output rows, and a share of what it changes in them counts."""
     one = run_of(loss, size=60_000, chunk=chunk, alpha=0.02)
     many, before = copied(one), one["outputs"].copy()
     lone, kernel = train(one), train(many, workers)

@@ -59,10 +59,9 @@ class Model:
 
     def widened(self) -> Self:
         """The same model with float32 matrices in place of bfloat16 ones."""
-        parameters = {name: storage.widened(array) for name, array in self.parameters.items()}
         inputs, outputs = storage.widened(self.inputs), storage.widened(self.outputs)
         settings = replace(self.settings, storage="float32")
-        return replace(self, settings=settings, inputs=inputs, outputs=outputs, parameters=parameters)
+        return replace(self, settings=settings, inputs=inputs, outputs=outputs)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
