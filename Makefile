@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
-SOURCES := setup.py pyproject.toml $(wildcard w2v/*.pyx w2v/*.pxd w2v/*.h) w2v/_step.c
+SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
@@ -94,4 +94,5 @@ bench: build
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
 clean:
-	rm -rf build *.egg-info w2v/*.so $(filter-out w2v/_step.c,$(wildcard w2v/*.c)) sample.txt sample.bin
+	rm -rf build *.egg-info sample.txt sample.bin
+	find w2v -name '*.so' -delete

@@ -21,29 +21,33 @@ SANITIZERS = {
 }[VARIANT]
 if VARIANT:
     FLAGS += ["-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
+else:
+    FLAGS.append("-g0")
+STRIP = [] if VARIANT else ["-Wl,-x" if os.uname().sysname == "Darwin" else "-s"]
 
 
 def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extension:
+    """`name` is dotted, below w2v; the paths are below w2v/ too."""
     return Extension(
         f"w2v.{name}",
-        [f"w2v/{name}.pyx", *sources],
-        depends=list(depends),
-        include_dirs=["w2v"],
+        [f"w2v/{path}" for path in (name.replace(".", "/") + ".pyx", *sources)],
+        depends=[f"w2v/{path}" for path in depends],
+        include_dirs=["w2v/simd", "w2v/text"],
         extra_compile_args=FLAGS,
-        extra_link_args=SANITIZERS,
+        extra_link_args=[*SANITIZERS, *STRIP],
     )
 
 
 setup(
     ext_modules=cythonize(
         [
-            extension("_text", depends=["w2v/_text.h"]),
-            extension("_formats", depends=["w2v/_text.h"]),
-            extension("_search"),
-            extension("_outputs"),
-            extension("_kernels", "w2v/_step.c", depends=["w2v/_step.h", "w2v/_step_body.h"]),
+            extension("text._text", depends=["text/_text.h"]),
+            extension("formats._formats", depends=["text/_text.h"]),
+            extension("vectors._search"),
+            extension("losses._trees"),
+            extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),
         ],
-        build_dir=str(Path("build", VARIANT, "c")) if VARIANT else None,
+        build_dir=str(Path("build", VARIANT or "release", "c")),  # never beside the sources
         compiler_directives={
             "language_level": 3,
             "boundscheck": VARIANT == "checked",

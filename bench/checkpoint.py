@@ -18,10 +18,10 @@ from pathlib import Path
 from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
-from w2v.checkpoint import EVERY, Checkpoints, State, interval
-from w2v.run import Run
-from w2v.settings import processors
-from w2v.start import Start
+from w2v.cpu import processors
+from w2v.training.checkpoint import EVERY, Checkpoints, State, interval
+from w2v.training.run import Run
+from w2v.training.start import Start
 
 
 class Timed(Checkpoints):

@@ -25,20 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.corpus import Corpus
-from w2v.idstore import IdStore, read_corpus
-from w2v.options import option_names
-from w2v.run import Run, instruction_set
-from w2v.settings import Settings, processors
-from w2v.start import Start
-from w2v.tree import HierarchicalSoftmax
-from w2v.vocab import Vocabulary
+from w2v.cli.options import option_names
+from w2v.cpu import processors
+from w2v.losses.tree import HierarchicalSoftmax
+from w2v.settings import Settings
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import IdStore, read_corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.run import Run, instruction_set
+from w2v.training.start import Start
 
 BENCH = Path(__file__).parent
 FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # those of setup.py
 LINE_WORDS = 1000
 BLOCK = 1 << 22  # bytes
-W2V = [sys.executable, "-c", "from w2v.cli import main; main()"]
+W2V = [sys.executable, "-c", "from w2v.cli.main import main; main()"]
 LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}
 ROUNDS = 3_000_000  # of 12 multiply-adds: some milliseconds
 

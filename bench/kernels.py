@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 from common import Spread, alternate, arguments, clock_of, finish, prepared, quotients, seconds, spread
 
-from w2v.idstore import IdStore
-from w2v.run import Run
 from w2v.settings import Settings
-from w2v.start import Start
-from w2v.vocab import Vocabulary
+from w2v.text.idstore import IdStore
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.run import Run
+from w2v.training.start import Start
 
 SIZES = 300, 100
 GOAL = 1 / 3

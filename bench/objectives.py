@@ -25,11 +25,11 @@ import numpy as np
 from common import Runs, commands_markdown, table
 
 import w2v
-from w2v.model import Model
-from w2v.perplexity import Text
-from w2v.probabilities import log_probabilities
-from w2v.rank import rank
+from w2v.evaluation.perplexity import Text
+from w2v.evaluation.probabilities import log_probabilities
+from w2v.evaluation.rank import rank
 from w2v.settings import ALPHA
+from w2v.training.model import Model
 
 KEYS = ["model", "objective", "alpha"]
 FIGURES = ["parameters", "of outputs", "seconds", "perplexity", "rarer half", "analogies", "pairs", "rank"]

@@ -21,7 +21,7 @@ from common import BENCH, seconds
 
 from w2v.memory import peak
 from w2v.settings import Settings
-from w2v.vocab import Vocabulary
+from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
 BASE = Settings(vector_size=300, window=5, negative=5, sample=1e-4, min_count=5, epochs=1, workers=2)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from common import alternate, arguments, finish, quotients, seconds, spread
 
-from w2v.corpus import Corpus
-from w2v.idstore import read_corpus
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
 
 HEAD = 1 << 20  # bytes
 

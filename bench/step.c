@@ -1,6 +1,6 @@
 /* Calls the step over and over, each time on other rows of a pool that stays in cache. */
 
-#include "_step.h"
+#include "step.h"
 
 enum { MOST = 32 }; /* rows of either side in one call */
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v._kernels import step_for
-from w2v.run import INSTRUCTION_SETS
+from w2v.training.run import INSTRUCTION_SETS
 
 OUTPUTS = 6
 MOST = 32  # rows of either side in one call

@@ -49,7 +49,7 @@ room.mkdir()
 if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(room)], capture_output=True).returncode:
     raise SystemExit(77)
 (room / "old.bin").write_bytes(b"2 1\\nold 1\\n")
-train = [sys.executable, "-c", "from w2v.cli import main; main()", "train", sys.argv[3], "-o", str(room / "old.bin")]
+train = [sys.executable, "-m", "w2v", "train", sys.argv[3], "-o", str(room / "old.bin")]
 train += ["--force", "--quiet", "--epochs", "1", *sys.argv[4:]]
 done = subprocess.run(train, capture_output=True, text=True, env={"TMPDIR": str(room), "HOME": str(room)})
 print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir())), done.stderr, end="")
@@ -167,7 +167,9 @@ def test_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
 def test_races_that_are_meant_are_named() -> None:
     """The functions whose races the sanitizer passes over are there."""
     package = Path(w2v.__file__).parent
-    sources = "".join((package / name).read_text("utf-8") for name in ("_kernels.pyx", "_formats.pyx", "_step_body.h"))
+    sources = "".join(
+        (package / name).read_text("utf-8") for name in ("_kernels.pyx", "formats/_formats.pyx", "simd/step_body.h")
+    )
     lines = Path(injection.__file__).with_name("tsan.txt").read_text("utf-8").splitlines()
     names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]
     assert len(names) == 9

@@ -11,9 +11,9 @@ import pytest
 from w2v import memory, reference
 from w2v._kernels import MOST_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.outputs import TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
-from w2v.run import INSTRUCTION_SETS, thresholds
-from w2v.tree import HierarchicalSoftmax
+from w2v.losses.layers import TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.tree import HierarchicalSoftmax
+from w2v.training.run import INSTRUCTION_SETS, thresholds
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
 TYPES = 60

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from w2v import reference
-from w2v.outputs import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
-from w2v.tree import HierarchicalSoftmax
+from w2v.losses.layers import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.tree import HierarchicalSoftmax
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown

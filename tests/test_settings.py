@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.settings import ALPHA, Settings, processors
+from w2v.cpu import processors
+from w2v.settings import ALPHA, Settings
 
 WHOLE = ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"]
 REAL = ["ns_exponent", "sample", "alpha", "min_alpha"]

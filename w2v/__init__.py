@@ -3,13 +3,13 @@
 from importlib.metadata import version
 
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluate import analogies, word_pairs
-from w2v.model import Model
-from w2v.perplexity import Perplexity, perplexity
+from w2v.evaluation.perplexity import Perplexity, perplexity
 from w2v.settings import Settings
-from w2v.train import resume, train
-from w2v.vectors import KeyedVectors, UnknownWordError, load
-from w2v.vocab import Vocabulary
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.model import Model
+from w2v.training.train import resume, train
+from w2v.vectors.benchmarks import analogies, word_pairs
+from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
 
 __version__ = version("w2v")
 __all__ = [

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.outputs import OutputLayer
+from w2v.losses.layers import OutputLayer
 
 MOST_CHUNK_IDS: int
 

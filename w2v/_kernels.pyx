@@ -17,7 +17,7 @@ mean. So a window is a choice of rows, and one step moves them:
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
-That step is all the arithmetic there is; it lives in _step_body.h and knows nothing of words. This file chooses the
+That step is all the arithmetic there is; it lives in step_body.h and knows nothing of words. This file chooses the
 rows. Its design:
 
 Chunks.   The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
@@ -58,7 +58,7 @@ from w2v._worker cimport (
 
 import numpy as np
 
-from w2v.outputs import ADAPTIVE_BLOCKS, TOGETHER
+from w2v.losses.layers import ADAPTIVE_BLOCKS, TOGETHER
 
 cdef extern from * nogil:
     """

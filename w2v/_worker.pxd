@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t, uintptr_t
 
-cdef extern from "_step.h" nogil:
+cdef extern from "step.h" nogil:
     enum: PANEL
     enum: BLOCK_OUTPUTS
     const float NO_SCORE

@@ -3,6 +3,7 @@
 import errno
 import itertools
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -11,9 +12,20 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from w2v.errors import W2VError
-from w2v.sniff import text_start
 
 LONGEST_LINE = 1 << 24  # bytes
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+HEAD = 512  # bytes that tell what is not text
+_UTF_16 = "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance"
+_OTHERS = {  # how files begin that are plainly not text, and what they are
+    rb"\xff\xfe|\xfe\xff|\0\0\xfe\xff": _UTF_16,
+    rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}": _UTF_16,  # without a byte order mark
+    rb"PK\x03\x04": "a zip archive: give the text that is in it",
+    rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
+    rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: give the text that is in it",
+    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: give its text alone",
+    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0|\x93NUMPY": "binary, not text",
+}
 
 PathLike = str | os.PathLike[str]
 Errors = Literal["strict", "replace", "ignore"]  # what becomes of bytes that are not UTF-8
@@ -114,3 +126,14 @@ def _rename_unless_there(temporary: Path, target: Path) -> None:
         temporary.replace(target)
     else:
         temporary.unlink()
+
+
+def text_start(path: object, head: bytes) -> bytes:
+    """`head`, the first bytes of a text file (HEAD or more, or all of it), without a byte order mark.
+
+    Raises W2VError for what is plainly not UTF-8 text.
+    """
+    for pattern, kind in _OTHERS.items():
+        if re.match(pattern, head):
+            raise W2VError(f"{path} is {kind}")
+    return head.removeprefix(BYTE_ORDER_MARK)

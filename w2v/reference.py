@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.outputs import ADAPTIVE_BLOCKS, TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.layers import ADAPTIVE_BLOCKS, TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
 Matrix = NDArray[Any]
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
+from w2v.cpu import processors
 from w2v.errors import SettingsError
 
 ModelName = Literal["skipgram", "cbow"]
@@ -216,10 +217,3 @@ class Settings:
     @classmethod
     def names(cls) -> list[str]:
         return [field.name for field in fields(cls)]
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

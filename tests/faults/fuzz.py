@@ -33,7 +33,7 @@ LARGEST = 4096  # bytes of an input
 def sound() -> dict[str, dict[str, bytes]]:
     """Whole files, by loader and name: what mutation starts from."""
     import w2v
-    from w2v.vectors import KeyedVectors
+    from w2v.vectors.keyed import KeyedVectors
 
     vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
     text = "the köln the a\nb the a b\n".encode() * 3
@@ -50,9 +50,9 @@ def sound() -> dict[str, dict[str, bytes]]:
         ).save(Path(folder, "hs.safetensors"))
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
         Path(folder, "text").write_bytes(text)
-        from w2v import checkpoint
-        from w2v.corpus import Corpus
-        from w2v.idstore import read_corpus
+        from w2v.text.corpus import Corpus
+        from w2v.text.idstore import read_corpus
+        from w2v.training import checkpoint
 
         checkpoint.checksum = unchecked
         for loss, storage in (("ns", "float32"), ("class", "bf16")):
@@ -100,9 +100,15 @@ def _zstandard(text: bytes) -> bytes:
 
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
-    from w2v import checkpoint, corpus, evaluate, idstore, info, tree, vectors, vocab
+    from w2v.cli.main import info
     from w2v.errors import W2VError
-    from w2v.model import Model
+    from w2v.losses import tree
+    from w2v.text import corpus, idstore
+    from w2v.text import vocabulary as vocab
+    from w2v.training import checkpoint
+    from w2v.training.model import Model
+    from w2v.vectors import benchmarks
+    from w2v.vectors import keyed as vectors
 
     checkpoint.checksum = unchecked
 
@@ -144,8 +150,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "native": native,
         "checkpoint": checkpoint.read,
         "vocabulary": vocab.Vocabulary.load,
-        "questions": lambda path: evaluate.analogies(known, path),
-        "pairs": lambda path: evaluate.word_pairs(known, path),
+        "questions": lambda path: benchmarks.analogies(known, path),
+        "pairs": lambda path: benchmarks.word_pairs(known, path),
         "tree": lambda path: tree.HierarchicalSoftmax.build(vocabulary, str(path), None),
         "corpus": text,
         "ids": ids,
@@ -159,7 +165,7 @@ def part_by_part(data: bytes, most: int, seed: int) -> bytes:
     """
     import atheris
 
-    from w2v import native
+    from w2v.formats import native
 
     chance = random.Random(seed)
     start = 8 + int.from_bytes(data[:8], "little")

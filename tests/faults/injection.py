@@ -111,7 +111,7 @@ class Runs:
         return Outcome(os.waitstatus_to_exitcode(ended[1]), said, self.log.read_text().split())
 
     def _child(self, command: list[str], fault: Fault) -> None:
-        from w2v.cli import main
+        from w2v.cli.main import main
 
         code = 70
         try:
@@ -249,7 +249,7 @@ class Runs:
 
     def place(self) -> int:
         """How far the newest checkpoint is; every file of that name must be whole."""
-        from w2v import checkpoint
+        from w2v.training import checkpoint
 
         found = checkpoint.files(self.folder / "checkpoints")
         return max((checkpoint.read(path).state.position for path in found), default=0)
@@ -314,7 +314,7 @@ def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
 
 def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
     """Prints how often what came of it."""
-    import w2v.cli  # noqa: F401 (imported once, before all runs)
+    import w2v.cli.main  # noqa: F401 (imported once, before all runs)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
     found: dict[str, int] = {}

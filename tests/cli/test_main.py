@@ -1,0 +1,796 @@
+"""The commands, as they are used: what they print, write, refuse and leave alone."""
+
+import bz2
+import gzip
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import w2v
+from w2v.cli import console, outputs
+from w2v.cli import main as cli
+from w2v.cli import train as jobs
+
+COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "rank", "tree"]
+PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
+QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
+
+
+def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> Result:
+    """A command, its exit code checked; a failure says one line."""
+    result = CliRunner().invoke(cli.main, list(map(str, arguments)), input=stdin, prog_name="w2v")
+    assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
+    assert result.exit_code == code, result.output
+    if code:
+        assert_one_line(result.stderr)
+        assert result.stdout == ""
+    return result
+
+
+def assert_one_line(stderr: str) -> None:
+    assert stderr.startswith("w2v: ")
+    assert stderr.count("\n") == 1
+    assert stderr.endswith("\n")
+
+
+def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(run(*arguments, "--json", **options).stdout)
+    return result
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+# -- train ----------------------------------------------------------------------------------
+
+
+def test_train_with_nothing_else_writes_model_bin_here(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("train", sample)
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
+    assert len(w2v.load("model.bin")) > 3000
+    assert result.stderr == ""
+    for shown in ("model.bin", "loss by epoch", "peak memory", "vector_size 100", "alpha 0.05"):
+        assert shown in result.stdout
+
+
+def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.bin"
+    figures = run_json("train", sample, "-o", output, "--epochs", 3, "--vector-size", 20)
+    vectors = w2v.load(output)
+    assert figures["output"] == str(output)
+    assert (figures["vocabulary_size"], figures["vector_size"]) == vectors.vectors.shape
+    assert figures["tokens_trained"] == 3 * figures["tokens"]
+    assert 250_000 < figures["tokens"] < 300_100  # without the rare words
+    assert len(figures["loss"]) == 3
+    assert figures["loss"] == sorted(figures["loss"], reverse=True)
+    seconds = figures["seconds"]
+    assert list(seconds) == ["read", "train", "save", "total"]
+    assert 0 < seconds["read"] + seconds["train"] + seconds["save"] <= seconds["total"]
+    assert figures["words_per_second"] == pytest.approx(figures["tokens_trained"] / seconds["train"])
+    assert 20e6 < figures["peak_memory_bytes"] < 2e9
+    assert figures["settings"]["epochs"] == 3
+    assert figures["settings"]["alpha"] == 0.05
+
+
+@pytest.mark.parametrize("name", ["m.bin", "m.txt", "m.vec", "m.safetensors", "m.bin.gz", "m.vec.gz"])
+def test_extension_decides_the_format(sample: Path, tmp_path: Path, name: str) -> None:
+    run("train", sample, "-o", tmp_path / name, *QUICK)
+    expected = w2v.train(sample, epochs=1, vector_size=8, workers=1).wv
+    vectors = w2v.load(tmp_path / name)
+    assert vectors.index_to_key == expected.index_to_key
+    np.testing.assert_array_equal(vectors.vectors, expected.vectors)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("--vector-size 7 --epochs 2 --workers 1", "--size 7 --iter 2 --threads 1"),
+        ("--model cbow --loss hs", "--cbow --hs"),
+        ("--model skipgram", "--sg"),
+        ("", "--shared --shrink-windows --sample-formula word2vec --ns-exponent 0.75 --negative 5 --sg"),
+    ],
+)
+def test_both_names_mean_the_same(sample: Path, tmp_path: Path, one: str, other: str) -> None:
+    first, second = (
+        run_json("train", sample, "-o", tmp_path / f"{number}.bin", "--epochs", 1, *options.split())
+        for number, options in enumerate((one, other))
+    )
+    assert first["settings"] == second["settings"]
+    for option in one.split("--")[1:]:
+        name, value = option.split()
+        assert str(first["settings"][name.replace("-", "_")]) == value
+
+
+def test_switches_reach_the_settings(sample: Path, tmp_path: Path) -> None:
+    options = "--fixed-windows --cbow --cbow-gradient faithful --sample 0 --max-vocab 100 --seed 7"
+    settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
+    assert settings["shrink_windows"] is False
+    assert settings["cbow_gradient"] == "faithful"
+    assert (settings["sample"], settings["max_vocab"], settings["seed"]) == (0, 100, 7)
+    options = ["--force", "--per-pair", "--hs"]
+    assert run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options)["settings"]["per_pair"] is True
+
+
+def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -> None:
+    text = sample.read_bytes()
+    half = text.index(b"\n", len(text) // 2) + 1
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "1.txt").write_bytes(text[:half])
+    (folder / "2").write_bytes(bz2.compress(text[half:]))
+    (tmp_path / "all.gz").write_bytes(gzip.compress(text))
+    sources: list[list[object]] = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
+    sources.append([folder / "1.txt", folder / "2"])
+    written = set()
+    for number, source in enumerate(sources):
+        output = tmp_path / f"{number}.bin"
+        run("train", *source, "-o", output, *QUICK, stdin=text if source == ["-"] else None)
+        written.add(output.read_bytes())
+    assert len(written) == 1
+
+
+def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
+    counted, saved, again = (tmp_path / name for name in ("counted", "saved", "again"))
+    figures = run_json("vocab", sample, "-o", counted, "--min-count", 20, "--max-vocab", 500)
+    assert figures["vocabulary_size"] == 500
+    assert figures["tokens"] < figures["corpus_tokens"] == len(sample.read_text("utf-8").split())
+    assert figures["sentences"] == sample.read_text("utf-8").count("\n")
+    options = ["--min-count", 20, "--max-vocab", 500, *QUICK]
+    run("train", sample, "-o", tmp_path / "1.bin", "--save-vocab", saved, *options)
+    run("train", sample, "-o", tmp_path / "2.bin", "--read-vocab", saved, "--save-vocab", again, *QUICK)
+    assert counted.read_bytes() == saved.read_bytes() == again.read_bytes()
+    assert (tmp_path / "1.bin").read_bytes() == (tmp_path / "2.bin").read_bytes()
+    assert "sentences" in run("vocab", sample, "-o", counted, "--force").stdout
+
+
+def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
+    command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
+    assert run_json(*command)["cache_reused"] is False
+    assert run_json(*command)["cache_reused"] is True
+    assert "not read again" in run(*command).stdout
+    pruned = ["--max-types", 1000, "--min-count", 1]
+    figures = run_json(*command, *pruned)
+    assert figures["pruned"] > 1000 >= figures["vocabulary_size"]
+    assert "--max-types" in run(*command, *pruned).stdout
+
+
+def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> None:
+    text, output = tmp_path / "text", tmp_path / "m.bin"
+    text.write_bytes(b"caf\xe9 a b c d e f\n" * 10)
+    error = run("train", text, "-o", output, *QUICK, code=1).stderr
+    assert "caf\\xe9" in error
+    assert "--errors" in error
+    run("train", text, "-o", output, *QUICK, "--errors", "replace")
+    assert "caf\ufffd" in w2v.load(output)
+    run("train", text, "-o", output, *QUICK, "--errors", "ignore", "--force")
+    assert "caf" in w2v.load(output)
+
+
+def test_quiet_says_nothing(sample: Path, tmp_path: Path) -> None:
+    assert run("train", sample, "-o", tmp_path / "m.bin", *QUICK, "--quiet").output == ""
+    assert run("vocab", sample, "-o", tmp_path / "v", "--quiet").output == ""
+
+
+def test_failed_saving_does_not_lose_the_vectors(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder went away after it
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    error = run("train", sample, "-o", tmp_path / "gone" / "m.vec", *QUICK, code=1).stderr
+    (saved,) = tmp_path.iterdir()
+    assert f"saved as {saved} instead" in error
+    assert len(w2v.load(saved)) > 3000
+
+
+@pytest.mark.parametrize("option", ["-o", "--save-vocab"])
+def test_an_output_that_appears_meanwhile_stands(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file came after it
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "mine.txt").write_bytes(b"mine")
+    error = run("train", sample, option, "mine.txt", *QUICK, code=1).stderr
+    (saved,) = (tmp_path / "tmp").iterdir()
+    assert f"cannot write mine.txt: File exists; saved as {saved} instead" in error
+    assert (tmp_path / "mine.txt").read_bytes() == b"mine"
+    run("train", sample, "-o", "mine.txt", "--force", *QUICK)
+    assert len(w2v.load("mine.txt")) > 3000
+
+
+@pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
+@pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
+def test_an_output_that_is_one_of_the_corpus_files(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts").mkdir()
+    Path("texts/one.txt").write_bytes(sample.read_bytes())
+    Path("tiny.txt").hardlink_to("texts/one.txt")
+    Path("link.txt").symlink_to("texts/one.txt")
+    assert "two things" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
+    assert Path("tiny.txt").read_bytes() == sample.read_bytes()
+
+
+def test_failed_saving_everywhere_names_the_first_place(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs, "check", lambda *_: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(jobs, "train", lambda *_, **__: w2v.Model(*[None] * 5))  # type: ignore[arg-type]
+    monkeypatch.setattr(w2v.Model, "save", refuse)
+    assert "cannot write gone/m.bin" in run("train", sample, "-o", "gone/m.bin", code=1).stderr
+
+
+def refuse(model: w2v.Model, path: Path, **_: bool) -> None:
+    raise w2v.W2VError(f"cannot write {path}")
+
+
+# -- analogy, similarity --------------------------------------------------------------------
+
+
+def test_analogy(model: Path) -> None:
+    result = run_json("analogy", model)
+    assert result["accuracy"] > 0.6
+    assert 0 <= result["semantic"] <= 1
+    assert 0 <= result["syntactic"] <= 1
+    assert result["questions"] == result["answered"] == sum(part["total"] for part in result["sections"])
+    assert result["top"] == len(w2v.load(model))
+    assert result["malformed"] == 0
+    shown = run("analogy", model).stdout
+    for expected in ("country-capital", "semantic", f"{result['accuracy']:.1%}", "3CosAdd: cos(x, b)", "100.0%"):
+        assert expected in shown
+    assert run_json("analogy", model, "--method", "mul")["formula"].startswith("3CosMul")
+    assert run_json("analogy", model, "--top", 100)["top"] == 100
+
+
+def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "questions"
+    file.write_text(": a\nfrance paris spain madrid\nfrance paris\nking queen boy girl\nA x q z\n", "utf-8")
+    result = run_json("analogy", model, file)
+    assert (result["questions"], result["answered"], result["malformed"]) == (3, 2, 1)
+    assert (result["semantic"], result["syntactic"]) == (result["accuracy"], None)
+    shown = run("analogy", model, file).stdout
+    assert "skipped 1 malformed lines" in shown
+    assert "answered 66.7%" in shown
+    file.write_text("a q x z\n", "utf-8")
+    assert run_json("analogy", model, file)["accuracy"] is None
+
+
+def test_similarity(model: Path, tmp_path: Path) -> None:
+    result = run_json("similarity", model)
+    assert 0.3 < result["spearman"] <= 1
+    assert 0.3 < result["pearson"] <= 1
+    assert result["found"] == result["pairs"] > 200
+    file = tmp_path / "pairs"
+    file.write_text("# words\nking queen 9\nking\tunheard\t3\nking paris 1\nking\n", "utf-8")
+    result = run_json("similarity", model, file)
+    assert (result["found"], result["pairs"], result["malformed"]) == (2, 3, 1)
+    assert result["unknown"] == ["unheard"]
+    shown = run("similarity", model, file).stdout
+    assert "unheard" in shown
+    assert "skipped 1 malformed lines" in shown
+
+
+# -- query, info, convert -------------------------------------------------------------------
+
+
+def test_query_one_word(model: Path) -> None:
+    result = run_json("query", model, "france", "--topn", 3)
+    assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
+    assert result["formula"] == "cos(x, france)"
+    shown = run("query", model, "france", "--topn", 3).stdout.splitlines()
+    assert shown[0] == "cos(x, france)"
+    assert [line.split()[0] for line in shown[1:]] == [one["word"] for one in result["found"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "positive", "negative", "formula"),
+    [
+        (["king - man + woman"], ["king", "woman"], ["man"], "3CosAdd: cos(x, king + woman - man)"),
+        (["king", "-", "man", "+", "woman"], ["king", "woman"], ["man"], "3CosAdd: cos(x, king + woman - man)"),
+        (["-", "man", "+", "king"], ["king"], ["man"], "3CosAdd: cos(x, king - man)"),
+        (["king", "queen"], ["king", "queen"], [], "cos(x, mean of king, queen)"),
+        (["king", "+", "queen"], ["king", "queen"], [], "cos(x, mean of king, queen)"),
+        (["--method", "mul", "king", "-", "man"], ["king"], ["man"], "3CosMul: cos(x, king) / (cos(x, man))"),
+        (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
+    ],
+)
+def test_query_several_words(
+    model: Path, words: list[str], positive: list[str], negative: list[str], formula: str
+) -> None:
+    result = run_json("query", model, *words)
+    assert (result["positive"], result["negative"]) == (positive, negative)
+    assert result["formula"].startswith(formula)
+    assert len(result["found"]) == 10
+    assert not {one["word"] for one in result["found"]} & {*positive, *negative}
+
+
+def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> None:
+    file = tmp_path / "m.safetensors"
+    words = ["-", "--", "+", "-x", "--json", "new york", "a"]
+    w2v.KeyedVectors(words, np.eye(7, dtype=np.float32) + 0.1).save(file)
+    assert run_json("query", file, "-")["positive"] == ["-"]
+    assert run_json("query", file, "-x")["positive"] == ["-x"]
+    assert run_json("query", file, "-x", "-", "-")["negative"] == ["-"]
+    assert run_json("query", file, "new york", "+", "a")["positive"] == ["new york", "a"]
+    assert "cos(x, --json)" in run("query", file, "--", "--json").stdout
+    assert "after the last +" in run("query", file, "a", "+", code=2).stderr
+    assert "no word" in run("query", file, "", code=2).stderr
+
+
+def test_unknown_words_are_named(model: Path) -> None:
+    error = run("query", model, "king", "-", "mann", "+", "womann", code=1).stderr
+    assert "'mann'" in error
+    assert "'womann'" in error
+    assert "'king'" not in error
+
+
+def test_query_reads_lines_until_they_end(model: Path) -> None:
+    lines = "france\n\nunheard\nking -\nking - man + woman"
+    result = run("query", model, "--topn", 2, stdin=lines)
+    assert result.stdout.count("cos(x, ") == 2
+    assert result.stderr.splitlines() == [
+        "w2v: not in the vocabulary: 'unheard'",
+        "w2v: a word is missing after the last -",
+    ]
+    result = run("query", model, "--json", stdin=lines)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["query"] for answer in answers] == ["france", "unheard", "king -", "king - man + woman"]
+    assert ["error" in answer for answer in answers] == [False, True, True, False]
+    assert result.stderr == ""
+    assert run("query", model, stdin="").output == ""
+    assert "not in the vocabulary" in run("query", model, stdin=b"caf\xe9\n").stderr
+
+
+def test_info(model: Path, tmp_path: Path) -> None:
+    here = run_json("info")
+    assert here["version"] == w2v.__version__
+    assert here["instruction_set"] in here["instruction_sets"]
+    assert here["processors"] >= 1
+    assert here["numpy"] in run("info").stdout
+    native = run_json("info", model)
+    assert native["format"] == "native"
+    assert native["settings"]["vector_size"] == native["vector_size"] == 50
+    assert native["most_frequent"][:2] == ["the", "and"]
+    assert native["norms"]["min"] < native["norms"]["mean"] < native["norms"]["max"]
+    assert native["tensors"] == {"outputs": [native["vocabulary_size"], 50]}
+    assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
+    assert "word2vec binary" not in run("info", model).stdout
+    for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
+        run("convert", model, tmp_path / name)
+        other = run_json("info", tmp_path / name)
+        assert other["format"] == kind
+        assert other["settings"] is None
+        assert other["output_layer"] == {}
+        assert other["vocabulary_size"] == native["vocabulary_size"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--hs --tree balanced", {"loss": "hs", "tree": "balanced"}),
+        ("--loss class --classes 3 --max-vocab 50", {"loss": "class", "classes": 3}),
+        ("--loss softmax --max-vocab 50", {"loss": "softmax", "large_softmax": False}),
+    ],
+)
+def test_info_of_output_layers(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
+    run("train", sample, "-o", tmp_path / "m.safetensors", *QUICK, *options.split())
+    assert run_json("info", tmp_path / "m.safetensors")["output_layer"] == expected
+    assert f"loss {expected['loss']}" in run("info", tmp_path / "m.safetensors").stdout
+
+
+def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
+    native = w2v.load(model)
+    names = ["1.safetensors", "2.bin", "3.txt", "4.vec.gz", "5.bin.gz", "6.safetensors"]
+    source = model
+    for name in names:
+        result = run_json("convert", source, tmp_path / name)
+        assert (result["vocabulary_size"], result["vector_size"]) == native.vectors.shape
+        assert result["lost"] == (["counts", "outputs", "settings", "figures"] if name == "2.bin" else [])
+        source = tmp_path / name
+        np.testing.assert_array_equal(w2v.load(source).vectors, native.vectors)
+    assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
+    assert w2v.load(source).index_to_key == native.index_to_key
+    assert "counts outputs" in run("convert", model, tmp_path / "7.bin").stdout
+
+
+def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "m.bin"
+    w2v.KeyedVectors(["a", "b"], [[1e30], [1.0]]).save(file)
+    assert run_json("info", file)["norms"] == {"min": 1, "mean": None, "max": None}
+
+
+# -- help, wrong use, failed work -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(command: str) -> None:
+    for flag in ("--help", "-h"):
+        assert f"\n  w2v {command} " in run(command, flag).stdout
+    assert f"\n  {command} " in run().stdout
+
+
+def test_help_shows_the_defaults_of_settings() -> None:
+    shown = " ".join(run("train", "--help").stdout.split())
+    for name in w2v.Settings.names():
+        assert f"--{name.replace('_', '-')}" in shown
+    assert f"Passes over the corpus. [default: {w2v.Settings.epochs}]" in shown
+    assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("unknown", "No such command 'unknown'"),
+        ("--unknown", "No such option"),
+        ("train", "CORPUS"),
+        ("train {corpus} --unknown 1", "--unknown"),
+        ("train {corpus} --epochs many", "'many'"),
+        ("train {corpus} --epochs", "--epochs"),
+        ("train {corpus} --loss hinge", "'hinge'"),
+        ("train {corpus} --errors pass", "'pass'"),
+        ("train {corpus} --alpha nan", "alpha nan"),
+        ("train {corpus} --alpha inf", "alpha inf"),
+        ("train {corpus} --alpha 0", "alpha 0"),
+        ("train {corpus} --alpha -1", "alpha -1"),
+        ("train {corpus} --min-alpha 1 --alpha 0.1", "min_alpha 1.0: it is above alpha, 0.1"),
+        ("train {corpus} --sample nan", "sample nan"),
+        ("train {corpus} --sample -1", "sample -1"),
+        ("train {corpus} --vector-size -1", "vector_size -1"),
+        ("train {corpus} --size 0", "vector_size 0"),
+        ("train {corpus} --window 0", "window 0"),
+        ("train {corpus} --negative 0", "negative 0"),
+        ("train {corpus} --epochs 0", "epochs 0"),
+        ("train {corpus} --workers 0", "workers 0"),
+        ("train {corpus} --min-count -1", "min_count -1"),
+        ("train {corpus} --max-vocab 0", "max_vocab 0"),
+        ("train {corpus} --max-types 0", "max_types"),
+        ("train {corpus} --seed -1", "seed -1"),
+        ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
+        ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
+        ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
+        ("train {corpus} --hs --negative 5", "--negative says nothing with --loss hs"),
+        ("train {corpus} --hs --ns-exponent 1", "--ns-exponent"),
+        ("train {corpus} --hs --loss nce", "--hs contradicts --loss nce"),
+        ("train {corpus} --hs --classes 3", "--classes says nothing with --loss hs"),
+        ("train {corpus} --hs --tree clustered", "give both"),
+        ("train {corpus} --hs --tree-vectors {model}", "give both"),
+        ("train {corpus} --tree balanced", "--tree says nothing with --loss ns"),
+        ("train {corpus} --loss class --tree huffman", "--tree says nothing with --loss class"),
+        ("train {corpus} --loss nce --tree clustered --tree-vectors {model}", "says nothing with --loss nce"),
+        ("train {corpus} --classes 3", "--classes says nothing with --loss ns"),
+        ("train {corpus} --loss class --classes 0", "classes 0"),
+        ("train {corpus} --loss class --classes 90 --max-vocab 80", "classes 90: the vocabulary has 80 words"),
+        ("train {corpus} --loss class --negative 5", "--negative says nothing with --loss class"),
+        ("train {corpus} --loss softmax --ns-exponent 1", "--ns-exponent says nothing with --loss softmax"),
+        ("train {corpus} --loss nce --adaptive-samples", "--adaptive-samples says nothing with --loss nce"),
+        ("train {corpus} --loss sampled --negative 2 --adaptive-samples", "negative 2: adaptive_samples draws more"),
+        ("train {corpus} --large-softmax", "--large-softmax says nothing with --loss ns"),
+        ("train {corpus} --loss nce --negative 9 --max-vocab 9", "negative 9: the vocabulary has 9 words"),
+        ("train {corpus} --loss sampled --negative 9 --max-vocab 9", "negative 9: the vocabulary has 9 words"),
+        ("train {corpus} --cbow-gradient faithful", "--cbow-gradient says nothing with --model skipgram"),
+        ("train {corpus} --cbow --per-pair", "--per-pair says nothing with --model cbow"),
+        ("train {corpus} --epochs 1000001", "epochs 1000001: it must be a whole number, from 1 to 1,000,000"),
+        ("train {corpus} -o model.zip", ".safetensors"),
+        ("train {corpus} -o {corpus} --force", "two things"),
+        ("train {corpus} -o new.bin --save-vocab new.bin", "two things"),
+        ("train {corpus} -o new.bin --save-vocab {corpus} --force", "two things"),
+        ("train {corpus} -o new.bin --max-vocab 3", "negative 5"),
+        ("train {corpus} -o -", "-: an output is a file"),
+        ("vocab {corpus} -o -", "-: an output is a file"),
+        ("convert {model} -", "-: an output is a file"),
+        ("vocab {corpus}", "--output"),
+        ("vocab {corpus} -o new --workers 0", "workers 0"),
+        ("vocab {corpus} -o {corpus} --force", "two things"),
+        ("tree", "CORPUS"),
+        ("tree {corpus} --max-vocab 0", "max_vocab 0"),
+        ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
+        ("tree {corpus} --tree clustered", "give both"),
+        ("tree {corpus} --tree-vectors {model}", "give both"),
+        ("analogy", "MODEL"),
+        ("analogy {model} --top 0", "top"),
+        ("analogy {model} --method sum", "'sum'"),
+        ("similarity {model} a b", "unexpected"),
+        ("perplexity {model}", "CORPUS"),
+        ("perplexity {model} {corpus} --max-types 0", "max_types"),
+        ("query {model} king --topn 0", "--topn"),
+        ("info {model} {model}", "unexpected"),
+        ("convert {model}", "OUT"),
+        ("convert {model} model.npy", "extension"),
+    ],
+)
+def test_wrong_use(
+    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sample.read_bytes()
+    error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=2).stderr
+    assert expected in error
+    assert list(tmp_path.iterdir()) == []
+    assert sample.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("train missing.txt", "'missing.txt' does not exist"),
+        ("train missing/*.txt", "no file matches missing/*.txt"),
+        ("train folder", "folder folder holds no files"),
+        ("train empty", "empty holds no words"),
+        ("train blank", "blank holds no words"),
+        ("train utf16", "UTF-16"),
+        ("train damaged.gz", "damaged.gz"),
+        ("train few", "no word occurs 5 times"),
+        ("train one --min-count 1", "one word, 'word'"),
+        ("train {corpus} --read-vocab missing", "missing"),
+        ("train {corpus} --read-vocab few", "few, line 1"),
+        ("train {corpus} --read-vocab foreign", "no word of the corpus"),
+        ("train {corpus} -o missing/model.bin", "does not exist"),
+        ("train {corpus} -o folder.bin", "is a folder"),
+        ("train {corpus} -o old.bin", "old.bin exists"),
+        ("train {corpus} --save-vocab old.bin", "old.bin exists"),
+        ("train {corpus} --save-vocab missing/words", "does not exist"),
+        ("train {corpus} --cache old.bin", "old.bin"),
+        ("vocab {corpus} -o old.bin", "old.bin exists"),
+        ("vocab missing -o words", "'missing' does not exist"),
+        ("vocab few -o words", "no word occurs 5 times"),
+        ("analogy missing.bin", "missing.bin"),
+        ("analogy folder", "folder"),
+        ("analogy few", "few"),
+        ("analogy empty", "empty"),
+        ("analogy {model} missing", "missing"),
+        ("analogy {model} few", "no questions"),
+        ("analogy {model} empty", "no questions"),
+        ("similarity {model} missing", "missing"),
+        ("similarity {model} few", "no pairs"),
+        ("tree missing", "'missing' does not exist"),
+        ("tree missing --vocabulary", "missing"),
+        ("tree {corpus} --vocabulary", "line 1"),
+        ("tree few", "no word occurs 5 times"),
+        ("tree foreign --text --min-count 1 --word unheard", "not in the vocabulary: 'unheard'"),
+        ("tree one --min-count 1", "one word, 'word'"),
+        ("tree {corpus} --tree missing", "cannot read missing"),
+        ("perplexity missing {corpus}", "missing"),
+        ("perplexity few {corpus}", "few"),
+        ("perplexity {model} missing", "'missing' does not exist"),
+        ("perplexity {model} empty", "empty holds no words"),
+        ("perplexity {model} foreign", "nothing to predict"),
+        ("query {model} unheard", "'unheard'"),
+        ("query missing king", "missing"),
+        ("info missing", "missing"),
+        ("convert {model} old.bin", "old.bin exists"),
+        ("convert {model} missing/new.bin", "does not exist"),
+        ("convert missing.bin new.bin", "missing.bin"),
+        ("convert old.bin new.bin", "old.bin"),
+    ],
+)
+def test_failed_work(
+    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("folder", "folder.bin"):
+        Path(folder).mkdir()
+    files = {"empty": b"", "blank": b" \n\t\n", "few": b"some words\n", "one": b"word word\n", "old.bin": b"old"}
+    files |= {
+        "utf16": "some words".encode("utf-16"),
+        "foreign": "".join(f"unheard{number} 5\n" for number in range(9)).encode(),
+    }
+    files |= {"damaged.gz": gzip.compress(b"some words")[:-12]}
+    for name, content in files.items():
+        Path(name).write_bytes(content)
+    error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=1).stderr
+    assert expected in error
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "folder.bin", *files}
+    assert {name: Path(name).read_bytes() for name in files} == files
+
+
+def rows(*rows: tuple[bytes, list[float]]) -> bytes:
+    return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5], "cut"),
+        (b"1 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4])), "wrong header"),
+        (b"9999999999999 300\n" + rows((b"a", [1, 2])), "cut, or its header is wrong"),
+        (b"2 2\n" + rows((b"a", [1, np.nan]), (b"b", [3, 4])), "NaN"),
+        (b"2 2\n" + rows((b"a", [1, 2]), (b"a", [3, 4])), "'a' appears twice"),
+        (b"2 2\n" + rows((b"a", [1, 2]), (b"\xff", [3, 4])), "not valid UTF-8"),
+        (b"2 2\na 1 2\nb 3\n", "row 2"),
+        (b"2 2\na 1 2\nb 3 nan\n", "NaN"),
+        (b"2 2\na 1 2\n", "cut"),
+        (b"0 0\n", "no vectors"),
+        (b"\x80\x04\x95pickle", "not a vector file"),
+        (b"\x10\0\0\0\0\0\0\0{" + b" " * 15, "header"),
+    ],
+)
+@pytest.mark.parametrize("command", ["analogy {}", "similarity {}", "query {} a", "info {}", "convert {} new.bin"])
+def test_damaged_models(
+    content: bytes, expected: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.bin").write_bytes(content)
+    assert expected in run(*command.format("model.bin").split(), code=1).stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
+
+
+def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "m.bin"
+    file.write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
+    assert run_json("query", file, "a", "--errors", "replace")["found"][0]["word"] == "caf\ufffd"
+    assert "caf\\ufffd" not in run("query", file, "a", "--errors", "replace").stdout
+
+
+def test_a_native_file_whose_settings_are_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "m.safetensors"
+    for settings in ("{", "[" * 100_000, '{"alpha": NaN}'):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(file)
+        assert "its settings are not JSON" in run("info", file, code=1).stderr
+
+
+def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "load", lambda *_, **__: 1 / 0)
+    error = run("query", model, "france", code=1).stderr
+    assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+def test_permissions(sample: Path, tmp_path: Path) -> None:
+    secret, locked = tmp_path / "secret", tmp_path / "locked"
+    secret.write_text("words", "utf-8")
+    secret.chmod(0)
+    locked.mkdir(mode=0o500)
+    for command in ("train", "info", "analogy"):
+        assert "permission denied" in run(command, secret, code=1).stderr.lower()
+    assert "cannot write" in run("train", sample, "-o", locked / "m.bin", code=1).stderr
+
+
+# -- the process ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("phase", ["read", "train"])
+def test_signals_end_it_cleanly(number: signal.Signals, code: int, phase: str, sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    source = "-" if phase == "read" else sample  # standard input that does not end
+    command = ["train", source, "-o", tmp_path / "model.bin", "--epochs", 100_000, "--cache", tmp_path / "cache"]
+    with start(*command, stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}) as process:
+        wait_for(lambda: (tmp_path / "cache").exists() and (phase == "read" or any((tmp_path / "cache").iterdir())))
+        time.sleep(0.3)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=10)
+    assert process.returncode == code
+    assert stdout == b""
+    assert_one_line(stderr.decode())
+    assert not (tmp_path / "model.bin").exists()
+    assert [path for path in tmp_path.rglob("*") if ".tmp" in path.name] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def wait_for(ready: Any) -> None:
+    end = time.monotonic() + 10
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_ignored_signals_stay_ignored(model: Path) -> None:
+    script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + PROGRAM[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "query", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"france\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"cos(x, france)\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(b"france\n", timeout=10)
+    assert process.returncode == 0
+
+
+def test_broken_pipe_is_quiet(model: Path) -> None:
+    with start("query", model, "the", "--topn", 3000) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(timeout=10)
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_disk_under_standard_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*PROGRAM, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert_one_line(done.stderr)
+
+
+def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
+    w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
+    command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u0436" in done.stdout
+
+
+def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
+    script = (
+        "import sys; from w2v.cli.main import main\n"
+        "try: main(['query', sys.argv[1], 'france'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.progress', 'ml_dtypes'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
+
+
+def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    command = [*PROGRAM, "train", str(sample), "-o", str(tmp_path / "m.bin"), "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, env=os.environ | {"TERM": "xterm"})
+    os.close(follower)
+    shown = os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["tokens"] > 0
+    for expected in ("read", "train", "100%", "M words/s"):
+        assert expected in shown
+
+
+def test_terminal_is_prompted(model: Path) -> None:
+    leader, follower = pty.openpty()
+    command = [*PROGRAM, "query", str(model), "--topn", "1"]
+    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower) as process:
+        os.close(follower)
+        read_until(leader, b"> ")
+        os.write(leader, b"france\n")
+        read_until(leader, b"cos(x, france)")
+        read_until(leader, b"> ")
+        os.write(leader, b"\x04")
+        assert process.wait(timeout=10) == 0
+    os.close(leader)
+
+
+def read_until(file: int, expected: bytes) -> None:
+    shown = b""
+    while expected not in shown:
+        assert select.select([file], [], [], 10)[0], shown
+        shown += os.read(file, 1)
+
+
+def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(console, "LOG_EVERY", 0)
+    with console.Reporter() as progress:
+        progress("read", 5_000_000, None)
+        progress("train", 250, 1000)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("w2v: read: 5 M, ")
+    assert second.startswith("w2v: train: 25%, ")
+    with console.Reporter() as progress:
+        progress("memory", 230_000_000, 2_000_000_000)
+        progress("train", 250, 1000)
+    assert capsys.readouterr().err.endswith("/s, needs about 230 MB\n")
+    with console.Reporter(quiet=True) as progress:
+        progress("memory", 5, 7)
+        progress("read", 5, None)
+    assert capsys.readouterr().err == ""

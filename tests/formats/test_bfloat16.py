@@ -1,0 +1,349 @@
+"""Matrices kept as bfloat16: exact in files and wherever they are read, and rounded where training writes them."""
+
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import w2v
+from tests.test_checkpoint import assert_same, stopped
+from tests.test_cli import QUICK, run, run_json
+from w2v import memory
+from w2v.evaluation.rank import rank
+from w2v.formats import bfloat16, word2vec
+from w2v.formats.native import read_native, write_native
+from w2v.losses.tree import HierarchicalSoftmax
+from w2v.settings import COMPILED, LossName, ModelName
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.words import Words
+from w2v.training import checkpoint
+from w2v.training import run as running
+from w2v.training.run import Run, initial_inputs
+from w2v.training.start import Start
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+LOSSES = [loss for loss in get_args(LossName) if loss not in (*COMPILED, "softmax")]
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300}
+BF16: dict[str, Any] = SMALL | {"storage": "bf16"}
+LINES = ["the king of france and the queen", "a man and a woman"]
+
+values = hnp.arrays(np.uint16, hnp.array_shapes(min_dims=2, max_dims=2)).map(lambda bits: bits.view(BFLOAT16))
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """bfloat16 as float32, by the definition: the upper half of the bits."""
+    assert array.dtype == BFLOAT16
+    return (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def rounded(array: np.ndarray) -> np.ndarray:
+    """float32 as the nearest bfloat16, of two as near the even one, by the definition."""
+    whole = np.ascontiguousarray(array).view(np.uint32)
+    return ((whole + 0x7FFF + (whole >> 16 & 1)) >> 16).astype(np.uint16).view(BFLOAT16)
+
+
+def halved(model: w2v.Model) -> w2v.Model:
+    settings = replace(model.settings, storage="bf16")
+    return replace(model, settings=settings, inputs=rounded(model.inputs), outputs=rounded(model.outputs))
+
+
+@pytest.fixture(scope="module", params=["ns", "hs", "class"])
+def pair(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.Model]:
+    """A model with bfloat16 matrices, and the same with float32 ones."""
+    half = halved(w2v.train(sample, loss=request.param, **SMALL))
+    settings = replace(half.settings, storage="float32")
+    return half, replace(half, settings=settings, inputs=wide(half.inputs), outputs=wide(half.outputs))
+
+
+# -- what is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"kernel": "numba"}, "^storage bf16: kernel numba keeps float32 alone: choose storage float32$"),
+        ({"loss": "mos"}, "^storage bf16: loss mos keeps float32 alone"),
+        ({"loss": "softmax"}, "^storage bf16: with loss softmax each thread would widen all rows"),
+        ({"objective": "module:Name"}, "^storage bf16: loss objective keeps float32 alone"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=expected):
+        w2v.Settings(storage="bf16", **options)
+    w2v.Settings(storage="float32", **options)
+
+
+def test_missing_library_is_named(model: Path, sample: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half.safetensors"
+    halved(w2v.Model.load(model)).save(half)
+    missing = "import sys; sys.modules['ml_dtypes'] = None; from w2v.cli.main import main; main(sys.argv[1:])"
+    train = ["train", sample, "-o", tmp_path / "m.safetensors", *QUICK]
+    for arguments, code, place in (
+        (train, 0, None),
+        ([*train, "--force", "--storage", "bf16"], 2, ""),
+        (["query", half, "the"], 2, f"{half}: "),
+        (["perplexity", half, sample], 2, f"{half}: "),
+    ):
+        command = [sys.executable, "-W", "error", "-c", missing, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        if place is not None:
+            assert done.stderr == f"w2v: {place}bfloat16 needs ml_dtypes: pip install 'w2v[bf16]'\n"
+
+
+def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    model = pair[0]
+    matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # of several blocks
+    assert checkpoint.finite([matrix])
+    for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
+        matrix[row, 69] = value
+        assert bfloat16.first_not_finite(matrix) == row
+        assert not checkpoint.finite([model.inputs, matrix])
+    broken = replace(model, inputs=model.inputs.copy())
+    broken.inputs[7, 3] = np.nan
+    for name in ("m.bin", "m.safetensors"):
+        with pytest.raises(w2v.W2VError, match=r"row 8 \('.*'\) holds NaN"):
+            broken.save(tmp_path / name)
+    with pytest.raises(w2v.W2VError, match="values that are not numbers"):
+        w2v.train([LINES[0].split()], continue_from=broken, storage="float32")
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+@given(values, st.integers(0, 3))
+def test_any_bits_come_back(tmp_path_factory: pytest.TempPathFactory, matrix: np.ndarray, padding: int) -> None:
+    path = tmp_path_factory.getbasetemp() / "half.safetensors"
+    padded = np.pad(matrix.view(np.uint16), ((0, 0), (0, padding))).view(BFLOAT16)
+    tensors = {"half": padded[:, : matrix.shape[1]], "bits": matrix.view(np.uint16), "bytes": np.ones(3, np.uint8)}
+    write_native(path, tensors, {})
+    for mmap in (False, True):
+        found, _ = read_native(path, mmap)
+        assert {name: array.dtype for name, array in found.items()} == {
+            name: array.dtype for name, array in tensors.items()
+        }
+        np.testing.assert_array_equal(found["half"].view(np.uint16), matrix.view(np.uint16))
+        np.testing.assert_array_equal(found["bits"], matrix.view(np.uint16))
+        assert found["half"].flags.aligned
+
+
+def test_safetensors_package_reads_it(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    half, _ = pair
+    half.save(tmp_path / "half.safetensors")
+    theirs = dict(safetensors.deserialize((tmp_path / "half.safetensors").read_bytes()))
+    for name, array in (("vectors", half.inputs), ("outputs", half.outputs)):
+        assert theirs[name]["dtype"] == "BF16"
+        assert theirs[name]["shape"] == list(array.shape)
+        assert bytes(theirs[name]["data"]) == array.tobytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path, mmap: bool) -> None:
+    half, whole = pair
+    for name, model in (("half", half), ("whole", whole)):
+        model.save(tmp_path / f"{name}.safetensors")
+    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "whole")]
+    saved = 2 * (half.inputs.size + half.outputs.size)
+    assert abs(sizes[1] - sizes[0] - saved) <= 2 * memory.LINE  # the header is padded
+    loaded = w2v.Model.load(tmp_path / "half.safetensors", mmap)
+    assert loaded.settings.storage == "bf16"
+    assert loaded.inputs.dtype == loaded.outputs.dtype == BFLOAT16
+    assert_same(loaded, half)
+    assert loaded.wv.vectors.dtype == np.float32
+    np.testing.assert_array_equal(loaded.wv.vectors, whole.inputs)
+    vectors = w2v.load(tmp_path / "half.safetensors", mmap)
+    assert vectors.vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors.vectors, whole.inputs)
+    vectors.save(tmp_path / "converted.safetensors")  # vectors of one type, outputs of the other
+    assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), whole)
+
+
+@pytest.mark.parametrize("name", ["m.bin", "m.txt", "m.vec.gz"])
+def test_word2vec_files_hold_the_same_values(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path, name: str) -> None:
+    half, whole = pair
+    half.save(tmp_path / name)
+    np.testing.assert_array_equal(w2v.load(tmp_path / name).vectors, whole.inputs)
+    whole.save(tmp_path / f"whole-{name}")
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+
+
+def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
+    monkeypatch.setattr(word2vec, "BLOCK", 1 << 18)
+    stored = word2vec.Stored(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
+    uses: list[Callable[[], object]] = [lambda: checkpoint.finite([matrix])]
+    uses += [lambda: initial_inputs(50_000, 100, 1, BFLOAT16)]
+    uses += [lambda: checkpoint.checksum({"vectors": matrix}, "")]
+    uses += [lambda: write_native(tmp_path / "m.safetensors", {"vectors": matrix}, {})]
+    uses += [lambda: word2vec.write_word2vec(tmp_path / "m.bin", stored.words, matrix, True)]
+    for use in uses:
+        tracemalloc.start()
+        try:
+            use()
+            assert tracemalloc.get_traced_memory()[1] < 18e6
+        finally:
+            tracemalloc.stop()
+
+
+# -- what reads models ----------------------------------------------------------------------
+
+
+def test_commands_answer_as_with_float32(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    first, second, third = pair[0].vocabulary.words[:3]
+    (tmp_path / "text").write_text("\n".join(LINES), "utf-8")
+    (tmp_path / "pairs").write_text(f"{first} {second} 5\n{second} {third} 9\n{first} {third} 2\n", "utf-8")
+    path, answers = tmp_path / "m.safetensors", []
+    for model in pair:
+        model.save(path)
+        run("convert", path, tmp_path / "m.txt", "--force")
+        told = run_json("info", path)
+        assert told["settings"]["storage"] == model.settings.storage
+        answers.append(
+            [
+                run_json("query", path, first, second),
+                run_json("query", path, first, "--method", "mul"),
+                run_json("analogy", path),
+                run_json("similarity", path, tmp_path / "pairs"),
+                run_json("perplexity", path, tmp_path / "text"),
+                [told[name] for name in ("norms", "tensors", "output_layer", "most_frequent")],
+                (tmp_path / "m.txt").read_bytes(),
+            ]
+        )
+    assert answers[0] == answers[1]
+
+
+def test_perplexity_and_rank_of_a_model(pair: tuple[w2v.Model, w2v.Model]) -> None:
+    half, whole = pair
+    lines = [line.split() for line in LINES]
+    assert w2v.perplexity(half, lines) == w2v.perplexity(whole, lines)
+    found, expected = rank(half, 20, 20), rank(whole, 20, 20)
+    assert found.rank == expected.rank
+    np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-6, atol=1e-6)
+    assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
+
+
+def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
+    layers = []
+    for model in pair:
+        model.save(tmp_path / "m.safetensors")
+        layers.append(HierarchicalSoftmax.build(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
+    np.testing.assert_array_equal(layers[0].parents, layers[1].parents)
+    np.testing.assert_array_equal(layers[0].bits, layers[1].bits)
+
+
+# -- training -------------------------------------------------------------------------------
+
+
+def test_rows_lie_in_whole_cache_lines() -> None:
+    for columns, width in (1, 32), (32, 32), (33, 64), (300, 320):
+        matrix = memory.aligned_rows(5, columns, BFLOAT16)
+        assert matrix.shape == (5, width)
+        assert matrix.dtype == BFLOAT16
+        assert matrix.ctypes.data % memory.LINE == matrix.strides[0] % memory.LINE == 0
+        assert not matrix.any()
+
+
+def test_inputs_begin_as_those_of_float32_rounded_to_the_nearest() -> None:
+    whole, half = initial_inputs(2000, 300, 7), initial_inputs(2000, 300, 7, BFLOAT16)
+    np.testing.assert_array_equal(half[:, :300].view(np.uint16), rounded(whole[:, :300]).view(np.uint16))
+    assert not half[:, 300:].any()
+
+
+def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "held", lambda: 0)
+    vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
+    needed = {}
+    with read_corpus(Corpus([["w1"]]), cache=tmp_path) as store:
+        for kind in ("float32", "bf16"):
+            settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind)
+            for copies in (False, True):
+                needed[kind, copies] = Run(settings, Start(vocabulary), store, copies=copies).peak
+    assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
+    assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000
+    assert needed["bf16", False] < 0.6 * needed["float32", False]
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_losses_are_those_of_float32(sample: Path, options: dict[str, Any]) -> None:
+    whole, half = w2v.train(sample, **SMALL, **options), w2v.train(sample, **BF16, **options)
+    assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
+    assert half.figures["tokens_trained"] == whole.figures["tokens_trained"]
+    np.testing.assert_allclose(half.figures["loss"], whole.figures["loss"], rtol=0.05)
+    assert half.figures["loss"][0] > half.figures["loss"][2]
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_one_worker_and_seed_give_the_same_bits_also_when_resumed(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(running, "POLL", 0.002)
+    whole = w2v.train(sample, **BF16, **options)
+    assert_same(w2v.train(sample, **BF16, **options), whole)
+    found = stopped(tmp_path, sample, 0.3, **BF16, **options)
+    assert {array.dtype for array in found.state.parameters.values()} == {BFLOAT16}
+    assert_same(w2v.resume(tmp_path), whole)
+
+
+def test_several_workers_train_every_token(sample: Path) -> None:
+    model = w2v.train(sample, **BF16 | {"workers": 3, "vector_size": 50})
+    assert model.figures["tokens_trained"] == 3 * model.figures["tokens"]
+    assert model.figures["loss"][0] > model.figures["loss"][2]
+
+
+def test_a_checkpoint_of_other_matrices_than_its_settings_say(sample: Path, tmp_path: Path) -> None:
+    w2v.train(sample, checkpoint=tmp_path, **BF16)
+    path = checkpoint.latest(tmp_path).path
+    arrays, metadata = read_native(path)
+    metadata["settings"] = metadata["settings"].replace('"bf16"', '"float32"')
+    metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+    write_native(path, arrays, metadata)
+    with pytest.raises(w2v.W2VError, match=r"is damaged: matrices .* that do not fit"):
+        checkpoint.read(path)
+
+
+@pytest.mark.parametrize("vocab", ["old", "union"])
+@pytest.mark.parametrize("of_file", [False, True])
+def test_a_model_goes_on_as_the_other(sample: Path, tmp_path: Path, vocab: str, of_file: bool) -> None:
+    """Changed so little that what it began with is seen: float32 keeps it, bfloat16 rounds it to one of its own."""
+    options: dict[str, Any] = {"vocab": vocab, "alpha": 1e-9, "epochs": 1, "sample": 0, "max_vocab": None}
+    for before, after in ("bf16", "float32"), ("float32", "bf16"), ("bf16", "bf16"):
+        first = w2v.train(sample, **SMALL | {"storage": before})
+        if of_file:
+            first.save(tmp_path / "first.safetensors")
+        going = tmp_path / "first.safetensors" if of_file else first
+        second = w2v.train([["the", "unheard", "king"] * 20], continue_from=going, storage=after, **options)
+        assert second.settings.storage == after
+        assert second.inputs.dtype == second.outputs.dtype == bfloat16.dtype_of(second.settings.storage)
+        rows = [second.vocabulary.words.index(word) for word in first.vocabulary.words]
+        assert (vocab == "union") == ("unheard" in second.vocabulary.words)
+        for name in ("inputs", "outputs"):
+            old, new = getattr(first.widened(), name), getattr(second.widened(), name)[rows]
+            np.testing.assert_allclose(new, old, rtol=2**-7 if after == "bf16" else 0, atol=1e-6)
+
+
+def test_command(sample: Path, tmp_path: Path) -> None:
+    options = [*QUICK, "--storage", "bf16"]
+    told = run_json("train", sample, "-o", tmp_path / "half.safetensors", *options)
+    assert told["settings"]["storage"] == "bf16"
+    model = w2v.Model.load(tmp_path / "half.safetensors")
+    assert model.inputs.dtype == BFLOAT16
+    run("train", sample, "-o", tmp_path / "half.bin", *options)
+    np.testing.assert_array_equal(w2v.load(tmp_path / "half.bin").vectors, wide(model.inputs))
+    more = tmp_path / "more.safetensors"
+    run("train", sample, "-o", more, "--continue", tmp_path / "half.safetensors", "--storage", "float32")
+    assert w2v.Model.load(more).inputs.dtype == np.float32
+    numba = ["--continue", tmp_path / "half.safetensors", "--kernel", "numba"]
+    assert "storage bf16: kernel numba keeps float32 alone" in run("train", sample, *numba, code=2).stderr

@@ -1,0 +1,278 @@
+"""Files made to do harm: however they are made, loading takes at most twice their size and 64 MB, and little time."""
+
+import bz2
+import gzip
+import itertools
+import json
+import lzma
+import re
+import string
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+import w2v
+from w2v.errors import W2VError
+from w2v.formats.native import read_native, write_native
+from w2v.losses.tree import HierarchicalSoftmax
+from w2v.text import corpus, decompress
+from w2v.text.corpus import Corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training import checkpoint
+from w2v.vectors import keyed as vectors
+from w2v.vectors.keyed import KeyedVectors, load
+
+SIZE = 24 << 20  # bytes of a file, about
+LOAD = """
+import sys
+from w2v import memory
+from w2v.errors import W2VError
+from w2v.vectors.benchmarks import analogies, word_pairs
+from w2v.vectors.keyed import KeyedVectors, load
+from w2v.text.vocabulary import Vocabulary
+some = KeyedVectors(["a", "b", "c", "d"], [[1, 0], [0, 1], [1, 1], [1, 2]])
+loaders = {"model": load, "vocabulary": Vocabulary.load}
+loaders |= {"questions": lambda path: analogies(some, path), "pairs": lambda path: word_pairs(some, path)}
+if sys.argv[1] == "pairs":
+    import scipy.stats
+try:
+    loaders[sys.argv[1]](sys.argv[3])  # a small one: what the loader itself takes
+except W2VError:
+    pass
+before = memory.peak()
+try:
+    loaders[sys.argv[1]](sys.argv[2])
+    print("loaded")
+except W2VError as error:
+    print(error)
+print(memory.peak() - before)
+"""
+
+
+def words(length: int, count: int) -> list[bytes]:
+    """So many different words."""
+    letters = string.ascii_letters + string.digits
+    return ["".join(word).encode() for word in itertools.islice(itertools.product(letters, repeat=length), count)]
+
+
+def lines(each: bytes, length: int = 4) -> bytes:
+    """Lines that begin with a different word each and go on alike, SIZE bytes in all."""
+    return b"".join(word + each for word in words(length, SIZE // (length + len(each))))
+
+
+def counted(rows: bytes, columns: int) -> bytes:
+    return b"%d %d\n" % (rows.count(b"\n"), columns) + rows
+
+
+FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "numbers of one digit": ("model", lambda: lines(b" 1\n"), "loaded"),
+    "two numbers of one digit": ("model", lambda: counted(lines(b" 1 2\n"), 2), "loaded"),
+    "a row of numbers of one digit": ("model", lambda: b"1 %d\nw" % (SIZE // 2) + b" 1" * (SIZE // 2), "loaded"),
+    "a row of numbers": ("model", lambda: b"1 %d\nw " % (SIZE // 4) + bytes(SIZE), "loaded"),
+    "a long word": ("model", lambda: b"1 1\n" + b"w" * SIZE + b" 1\n", "loaded"),
+    "a long word in binary": ("model", lambda: b"2 3\na " + bytes(12) + b"w" * SIZE + b" " + bytes(12), "loaded"),
+    "short rows": ("model", lambda: b"%d 1\n" % (SIZE // 9) + lines(b" \1\2\3\4"), "loaded"),
+    "empty words": ("model", lambda: b"%d 1\n" % (SIZE // 5) + b" \1\2\3\4" * (SIZE // 5), "too short for as many"),
+    "the same word": ("model", lambda: b"a 1\n" * (SIZE // 4), "too short for as many different words"),
+    "the same long word": ("model", lambda: b"aaaaaa 1\n" * (SIZE // 9), "appears twice"),
+    "a million columns": ("model", lambda: b"9 1000000\n" + bytes(SIZE), "cut"),
+    "a million million rows": ("model", lambda: b"1000000000000 9\n" + lines(b" 1 2 3 4 5 6 7 8 9\n"), "cut"),
+    "digits without end": ("model", lambda: b"1 1\na 0." + b"7" * SIZE + b"\n", "loaded"),
+    "packed zeros": ("model", lambda: gzip.compress(b"1 99999999\nw" + b" 0" * 99999999), "more than 100:1"),
+    "empty counts": ("vocabulary", lambda: lines(b"\n"), "line 1: b'aaaa' is not a word and its count"),
+    "empty lines": ("vocabulary", lambda: b"\n" * SIZE, "holds no words"),
+    "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
+    "one line": ("vocabulary", lambda: b"a " * (SIZE // 2), "longer than 16777216 bytes"),
+    "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "loaded"),
+    "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 64), "loaded"),
+    "unknown questions": ("questions", lambda: b"bb c d %s\n" * (SIZE // 64), "loaded"),
+    "malformed questions": ("questions", lambda: b"a\n" * (SIZE // 8) + b"a b c d\n", "loaded"),
+    "one question": ("questions", lambda: b"a b " * (SIZE // 4), "longer than 16777216 bytes"),
+    "long words in questions": ("questions", lambda: (b"w" * (3 << 20) + b" a b c\n") * 8, "loaded"),
+    "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
+    "unknown pairs": ("pairs", lambda: lines(b" no 1\n"), "more than 100000 pairs"),
+    "as many pairs as may be": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
+    "one pair": ("pairs", lambda: b"a\t" * (SIZE // 2), "longer than 16777216 bytes"),
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("name", FILES)
+def test_memory_is_bounded(tmp_path: Path, name: str) -> None:
+    loader, content, expected = FILES[name]
+    path = tmp_path / "file"
+    path.write_bytes(content())
+    (tmp_path / "small").write_bytes(b"a b c d\na b 1\n")
+    command = [sys.executable, "-c", LOAD, loader, str(path), str(tmp_path / "small")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    said, peak = done.stdout.splitlines()
+    assert expected in said
+    assert len(said) < 1000
+    assert int(peak) <= 2 * path.stat().st_size + (64 << 20)
+
+
+ZEROS = b"0 " * 20_000_000
+BOMBS = {
+    "gzip": gzip.compress(ZEROS),
+    "bzip2": bz2.compress(ZEROS),
+    "xz": lzma.compress(ZEROS),
+    "zstandard": zstandard.compress(ZEROS),
+}
+
+
+@pytest.mark.parametrize("compression", BOMBS)
+def test_compressed_text_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(BOMBS[compression])
+    assert sum(len(block.text) for block in Corpus(path).blocks()) > len(ZEROS)
+    monkeypatch.setattr(decompress, "MAX_UNPACKED", 10_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(W2VError, match=rf"text: refused: its {compression} data grows more than 500:1; if you "):
+            for _ in Corpus(path).blocks():
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_after_text_is_unpacked_in_pieces(tmp_path: Path) -> None:
+    """45 MB in each of many bzip2 streams of 50 bytes: what is taken at a time must not depend on what came before."""
+    path = tmp_path / "text"
+    noise = np.random.default_rng(1).bytes(400_000)
+    path.write_bytes(bz2.compress(noise) + bz2.compress(bytes(45_000_000)) * 8)
+    tracemalloc.start()
+    try:
+        longest = max(len(chunk) for chunk in corpus._decompressed("text", iter([path.read_bytes()])))
+        assert longest <= corpus.BLOCK
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def native(path: Path, offsets: list[int]) -> Path:
+    """A native file of three words in six bytes, with these word offsets."""
+    arrays = {"word_offsets": np.array(offsets), "vectors": np.eye(3, 4, dtype=np.float32), "words": b"aabbcc"}
+    header, data = {"__metadata__": {"format": "w2v", "version": "1"}}, b""
+    for name, array in arrays.items():
+        content = bytes(array) if isinstance(array, bytes) else array.tobytes()
+        kind, shape = {"word_offsets": ("I64", [4]), "vectors": ("F32", [3, 4]), "words": ("U8", [6])}[name]
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}  # type: ignore[dict-item]
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    codes = ["".join(map(str, code)) for code in random.integers(0, 2, (600, 1024))]
+    (tmp_path / "tree").write_text("".join(f"w{row} {code}\n" for row, code in enumerate(codes)))
+    vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
+    tracemalloc.start()
+    try:
+        with pytest.raises(W2VError, match="tree: the tree is not full: codes begin in more than 1200 ways"):
+            HierarchicalSoftmax.build(vocabulary, str(tmp_path / "tree"), None)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_tree_of_too_many_levels() -> None:
+    size = 1200
+    parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)  # each inner node: a word, the one before
+    parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
+    bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
+    with pytest.raises(W2VError, match="a tree of 1199 levels: at most 1024 are possible"):
+        HierarchicalSoftmax.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
+
+
+@pytest.mark.parametrize("offsets", [[0, 1 << 40, 4, 6], [0, -(1 << 40), 4, 6], [0, 4, 2, 6], [0, 2, 1 << 62, 6]])
+@pytest.mark.parametrize("extension", ["bin", "txt", "safetensors"])
+def test_damaged_word_offsets_are_not_followed(tmp_path: Path, offsets: list[int], extension: str) -> None:
+    assert load(native(tmp_path / "whole", [0, 2, 4, 6]), mmap=True).index_to_key == ["aa", "bb", "cc"]
+    damaged = load(native(tmp_path / "damaged", offsets), mmap=True)
+    with pytest.raises(W2VError, match="not written: the word offsets are damaged"):
+        damaged.save(tmp_path / f"out.{extension}")
+    with pytest.raises(W2VError, match="word offsets are damaged"):
+        damaged.index_to_key  # noqa: B018
+
+
+def test_columns_that_do_not_lie_end_to_end(tmp_path: Path) -> None:
+    values = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
+    np.testing.assert_array_equal(load(tmp_path / "m.bin").vectors, values)
+    values[2, 3] = np.nan
+    with pytest.raises(W2VError, match=r"row 3 \('c'\) holds NaN"):
+        KeyedVectors(["a", "b", "c"], values).save(tmp_path / "m.bin")
+
+
+LONG = b"w\xfe" * 50_000
+BROKEN = {
+    "a word in binary": b"1 1\n" + LONG + b" \1\2\3\4",
+    "a word in text": b"1 1\n" + LONG + b" 1\n",
+    "a word twice": b"2 1\n" + 2 * (LONG[::2] + b" 1\n"),
+    "not a number": b"1 1\n" + LONG[::2] + b" nan\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_said_of_long_words_is_short(tmp_path: Path, name: str) -> None:
+    (tmp_path / "m").write_bytes(BROKEN[name])
+    with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
+        load(tmp_path / "m")
+
+
+def test_what_is_said_of_long_words_of_lists_is_short() -> None:
+    for words in ([["w" * 100_000] * 9], [["w" * 100_000]], [["w\ud800 " * 100_000]]):
+        with pytest.raises(W2VError, match=r"^[^\n]{1,500}$"):
+            w2v.train(words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"\x1b[2J\n" * 50_000: 1}, ".*unexpected keyword argument"),
+        ({"model": "z\n" * 50_000}, "model 'z"),
+        ({"objective": "z" * 50_000 + ":z"}, "the model's objective is zzz"),
+        ({"objective": "z\n:z"}, "objective"),
+        ({"loss": "dsoftmax", "blocks": "z\n" * 50_000}, "blocks"),
+        ({"loss": "hs", "tree": "/dev/zero"}, "it lacks tree_parents"),
+        ({"loss": "class"}, "it lacks class_starts"),
+        ({"negative": 9}, "negative 9: needs at least 10 words"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    path = tmp_path / "m.safetensors"
+    w2v.train(
+        [["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1, checkpoint=tmp_path
+    ).save(path)
+    for file, reader in ((path, w2v.Model.load), (checkpoint.files(tmp_path)[0], checkpoint.read)):
+        arrays, metadata = read_native(file)
+        settings = json.dumps(json.loads(metadata["settings"]) | changes)
+        kept = {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)}
+        write_native(file, arrays, kept)
+        with pytest.raises(W2VError) as caught:
+            reader(file)
+        said = str(caught.value)
+        assert re.search(message, said)
+        assert said.isprintable()
+        assert said.startswith(str(file))
+        assert len(said) < 500
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "²", "١", "", "-1", "1 ", "2"])
+def test_versions_that_are_not_ours(tmp_path: Path, version: str) -> None:
+    text = json.dumps({"__metadata__": {"format": "w2v", "version": version}}).encode()
+    (tmp_path / "m").write_bytes(len(text).to_bytes(8, "little") + text)
+    with pytest.raises(W2VError, match="this w2v reads version 1: upgrade it") as caught:
+        vectors.load(tmp_path / "m")
+    assert len(str(caught.value)) < 300

@@ -1,0 +1,654 @@
+"""Vector files: what is written is read back to the bit, peers agree, damage is refused in one line."""
+
+import gzip
+import json
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors as GensimVectors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load_file, save_file
+
+from w2v import memory
+from w2v.errors import SettingsError, W2VError
+from w2v.files import atomic_write
+from w2v.formats import _formats, row_blocks, word2vec
+from w2v.formats.bfloat16 import bfloat16
+from w2v.formats.native import read_native, write_native
+from w2v.formats.word2vec import Stored, read, write
+from w2v.text.words import Words
+
+EXTENSIONS = ["bin", "bin.gz", "txt", "vec", "txt.gz", "safetensors"]
+
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+any_word = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+plain_word = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\r"), min_size=1, max_size=8)
+
+
+@st.composite
+def contents(draw: st.DrawFn, words: st.SearchStrategy[str]) -> Stored:
+    vocabulary = draw(st.lists(words, min_size=1, max_size=6, unique=True))
+    columns = draw(st.integers(3, 9))
+    return Stored(Words.of(vocabulary), draw(hnp.arrays(np.float32, (len(vocabulary), columns), elements=finite)))
+
+
+def sample_content(rows: int = 5, columns: int = 4) -> Stored:
+    vectors = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
+    return Stored(Words.of([f"wörd{row}" for row in range(rows)]), vectors)
+
+
+def assert_same(read_back: Stored, written: Stored) -> None:
+    assert list(read_back.words) == list(written.words)
+    assert read_back.vectors.dtype == np.float32
+    np.testing.assert_array_equal(read_back.vectors.view(np.uint32), written.vectors.view(np.uint32))
+
+
+def refused(path: Path, data: bytes, *parts: str) -> str:
+    """The one line with which `data` is refused; it names the path and holds all `parts`."""
+    path.write_bytes(data)
+    with pytest.raises(W2VError) as caught:
+        read(path)
+    line = str(caught.value)
+    assert "\n" not in line
+    for part in (str(path), *parts):
+        assert part in line
+    return line
+
+
+def read_or_line(path: Path, mmap: bool = False) -> Stored | str:
+    """What the file holds, or the line with which it is refused."""
+    try:
+        return read(path, mmap)
+    except W2VError as error:
+        return str(error)
+
+
+# -- what is written is read back ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@given(content=contents(plain_word))
+@settings(max_examples=40)
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, content: Stored) -> None:
+    path = tmp_path_factory.getbasetemp() / f"round.{extension}"
+    write(path, content)
+    assert_same(read(path), content)
+
+
+@given(content=contents(any_word))
+@settings(max_examples=40)
+def test_native_keeps_any_word(tmp_path_factory: pytest.TempPathFactory, content: Stored) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.safetensors"
+    write(path, content)
+    assert_same(read(path), content)
+    assert_same(read(path, mmap=True), content)
+
+
+@given(numbers=st.lists(finite | st.floats(-2, 2, width=32), min_size=1, max_size=50))
+@settings(max_examples=200)
+def test_text_numbers_are_short_and_exact(numbers: list[float]) -> None:
+    vectors = np.array([numbers], np.float32)
+    out = np.empty(17 * len(numbers) + 2, np.uint8)
+    words = Words.of(["w"])
+    text = out[: _formats.text_format(vectors, words.blob, words.offsets, out)].tobytes()
+    fields = text.split()[1:]
+    np.testing.assert_array_equal(np.array(fields, np.float64).astype(np.float32), vectors[0])
+    for field, value in zip(fields, vectors[0], strict=True):
+        assert len(field) <= 16
+        if 1e-4 <= abs(value) < 1e6:
+            assert len(field) <= len(np.format_float_positional(value, trim="-")) + 1
+
+
+numerals = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e38, max_value=1e38).flatmap(
+        lambda value: st.sampled_from(
+            [repr(value), f"{value:.6f}", f"{value:.5g}", f"{value:.9g}", f"{value:e}", f"{value:+.20f}"]
+        )
+    ),
+    st.from_regex(r"[+-]?([0-9]{1,25}\.?|[0-9]{0,20}\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?", fullmatch=True).filter(
+        lambda text: abs(float(text)) < 3e38
+    ),
+)
+
+
+@given(texts=st.lists(numerals, min_size=1, max_size=20))
+@settings(max_examples=300)
+def test_numbers_are_read_as_python_reads_them(texts: list[str]) -> None:
+    vectors = np.empty((1, len(texts)), np.float32)
+    line = f"w {' '.join(texts)}\n".encode()
+    words, lengths = np.empty(len(line), np.uint8), np.empty(1, np.int64)
+    used, wrong = _formats.text_parse(np.frombuffer(line, np.uint8), vectors, words, lengths)
+    assert (used, wrong) == (1, -1)
+    np.testing.assert_array_equal(vectors[0], np.array([float(text) for text in texts]).astype(np.float32))
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.2.3", "--1", "1e", "1e+", ".", "e5", "0x10", "1_0", "1,5", "½"])
+def test_what_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
+    refused(tmp_path / "v.txt", f"2 3\na 1 2 3\nb 1 {text} 3\n".encode(), "row 2", "3 numbers")
+
+
+@pytest.mark.parametrize("block", [64, 100, 1000])
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, block: int) -> None:
+    content = sample_content(rows=500, columns=7)
+    write(tmp_path / f"v.{extension}", content)
+    monkeypatch.setattr(row_blocks, "BLOCK", block)
+    monkeypatch.setattr(word2vec, "SAMPLE", 50)
+    assert_same(read(tmp_path / f"v.{extension}"), content)
+
+
+def test_a_row_longer_than_a_block(tmp_path: Path) -> None:
+    content = Stored(Words.of(["v", "w" * 5_000_000]), np.ones((2, 3), np.float32))
+    for extension in ("bin", "txt"):
+        write(tmp_path / f"v.{extension}", content)
+        assert_same(read(tmp_path / f"v.{extension}"), content)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_padded_rows_are_written_without_their_padding(tmp_path: Path, extension: str) -> None:
+    padded = memory.aligned_rows(5, 4)
+    padded[:] = 7
+    content = sample_content()
+    padded[:, :4] = content.vectors
+    write(tmp_path / f"v.{extension}", Stored(content.words, padded[:, :4]))
+    assert_same(read(tmp_path / f"v.{extension}"), content)
+
+
+def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
+    content = sample_content()
+    outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
+    counts = np.array([1 << 40, 4, 3, 2, 1])
+    path = tmp_path / "v.safetensors"
+    write(path, Stored(content.words, content.vectors, counts, {"outputs": outputs}, {"settings": '{"a": 1}'}))
+    for mmap in (False, True):
+        back = read(path, mmap)
+        assert back.counts is not None
+        np.testing.assert_array_equal(back.counts, counts)
+        np.testing.assert_array_equal(back.tensors["outputs"], outputs)
+        assert list(back.tensors) == ["outputs"]
+        assert back.metadata["settings"] == '{"a": 1}'
+        assert back.vectors.flags.writeable is not mmap
+
+
+@pytest.mark.parametrize("name", ["v", "v.model", "v.bin.zip", "v.safetensors.gz", "bin"])
+def test_unknown_extension(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match=r"\.safetensors"):
+        write(tmp_path / name, sample_content())
+
+
+@pytest.mark.parametrize("extension", ["bin", "txt"])
+@pytest.mark.parametrize("word", ["", "new york", "a\tb", "a\n", "\r"])
+def test_words_that_word2vec_files_cannot_hold(tmp_path: Path, extension: str, word: str) -> None:
+    with pytest.raises(W2VError, match=r"white space.*\.safetensors"):
+        write(tmp_path / f"v.{extension}", Stored(Words.of(["a", word]), np.ones((2, 2), np.float32)))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("extension", ["bin", "txt", "safetensors"])
+def test_content_that_could_not_be_read_back_is_not_written(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"v.{extension}"
+    ones = np.ones((2, 2), np.float32)
+    for words, vectors, part in [
+        (["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32), "'b'"),
+        (["a", "a"], ones, "twice"),
+        (["a"], ones, "1 words"),
+        ([], ones[:0], "0 words"),
+    ]:
+        with pytest.raises(W2VError, match=part):
+            write(path, Stored(Words.of(words), vectors))
+    with pytest.raises(W2VError, match="UTF-8"):
+        Words.of(["\ud800"])
+    assert not path.exists()
+
+
+# -- peers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_gensim_reads_ours(tmp_path: Path, binary: bool) -> None:
+    content = sample_content(rows=50, columns=20)
+    path = tmp_path / ("v.bin" if binary else "v.txt")
+    write(path, content)
+    peer = GensimVectors.load_word2vec_format(str(path), binary=binary)
+    assert peer.index_to_key == list(content.words)
+    np.testing.assert_array_equal(peer.vectors, content.vectors)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_we_read_gensims(tmp_path: Path, binary: bool) -> None:
+    content = sample_content(rows=50, columns=20)
+    peer = GensimVectors(20)
+    peer.add_vectors(list(content.words), content.vectors)
+    path = tmp_path / "v.any"
+    peer.save_word2vec_format(str(path), binary=binary)
+    assert_same(read(path), content)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2 3\n</s> 0.1 -0.2 3 \nthe 0.12346 1e-05 -1 \n", ["</s>", "the"]),  # word2vec.c and fastText
+        ("2 3\r\n</s> 0.1 -0.2 3\r\nthe 0.12346 1e-05 -1\r\n", ["</s>", "the"]),
+        ("</s> 0.1 -0.2 3\nthe 0.12346 1e-05 -1\n", ["</s>", "the"]),  # GloVe, koan
+        ("</s>\t0.1\t-0.2\t3\nthe\t0.12346\t1e-05\t-1", ["</s>", "the"]),
+        ("\ufeff2 3\n</s> 0.1 -0.2 3\nthe  0.12346  1e-05 -1\n\n\n", ["</s>", "the"]),
+        ("2 3\nnew york 0.1 -0.2 3\nroute 66 0.12346 1e-05 -1\n", ["new york", "route 66"]),
+        (". . . 0.1 -0.2 3\nthe 0.12346 1e-05 -1\n", [". . .", "the"]),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_variants(tmp_path: Path, text: str, words: list[str], packed: bool) -> None:
+    path = tmp_path / "vectors"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    vectors = np.array([[0.1, -0.2, 3], [0.12346, 1e-05, -1]], np.float32)
+    assert_same(read(path), Stored(Words.of(words), vectors))
+
+
+def test_binary_variants(tmp_path: Path) -> None:
+    rows = [b"a " + struct.pack("<3f", 1, 2, 3), b"b " + struct.pack("<3f", 4, 5, 6)]
+    expected = Stored(Words.of(["a", "b"]), np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+    for data in (b"\n".join(rows), b"".join(rows), b"\n".join(rows) + b"\n", b"\n" + b"\n\n".join(rows)):
+        path = tmp_path / "vectors"
+        path.write_bytes(b"2 3\n" + data)
+        assert_same(read(path), expected)
+
+
+def test_gzip_of_several_members(tmp_path: Path) -> None:
+    path = tmp_path / "v.gz"
+    path.write_bytes(gzip.compress(b"2 2\na 1 2\n") + gzip.compress(b"b 3 4\n") + b"\0" * 10)
+    assert list(read(path).words) == ["a", "b"]
+
+
+def test_safetensors_package_reads_ours(tmp_path: Path) -> None:
+    tensors = {
+        "bytes": np.arange(3, dtype=np.uint8),
+        "longs": np.arange(5),
+        "none": np.empty((0, 3), np.float32),
+        "half": np.ones((2, 2), np.float16),
+        "flags": np.array([True, False, True]),
+        "scalar": np.array(2.5),
+    }
+    path = tmp_path / "v.safetensors"
+    write_native(path, tensors, {"note": "é"})
+    theirs = load_file(path)
+    for mmap in (False, True):
+        ours, metadata = read_native(path, mmap)
+        assert metadata == {"format": "w2v", "version": "1", "note": "é"}
+        for name, array in tensors.items():
+            np.testing.assert_array_equal(ours[name], array)
+            np.testing.assert_array_equal(theirs[name], array)
+            assert ours[name].dtype == array.dtype
+            assert ours[name].flags.aligned
+
+
+def test_we_read_the_safetensors_packages(tmp_path: Path) -> None:
+    content = sample_content()
+    path = tmp_path / "v.safetensors"
+    tensors = {"vectors": content.vectors, "words": content.words.blob, "word_offsets": content.words.offsets}
+    save_file(tensors, path, {"format": "w2v", "version": "1"})
+    assert_same(read(path), content)
+    assert_same(read(path, mmap=True), content)
+
+
+# -- damaged files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path, extension: str) -> None:
+    content = sample_content(rows=4, columns=3)
+    whole = tmp_path / f"v.{extension}"
+    write(whole, content)
+    data = whole.read_bytes()
+    cut = tmp_path / "cut"
+    for size in range(len(data)):
+        cut.write_bytes(data[:size])
+        back = read_or_line(cut)
+        if isinstance(back, str):
+            assert str(cut) in back
+            assert "\n" not in back
+        else:  # all that may go unnoticed: the end of the last row
+            assert not extension.endswith(".gz")
+            assert len(back.words) == 4
+            np.testing.assert_array_equal(back.vectors[:3], content.vectors[:3])
+            assert len(data) - size < 20
+
+
+@pytest.mark.parametrize(
+    ("extension", "keep", "rows"), [("bin", 0.6, 5), ("bin", 0.99, 9), ("txt", 0.6, 6), ("vec.gz", 0.6, 5)]
+)
+def test_a_cut_file_says_how_many_rows_are_whole(tmp_path: Path, extension: str, keep: float, rows: int) -> None:
+    path = tmp_path / f"v.{extension}"
+    write(path, sample_content(rows=10, columns=30))
+    data = path.read_bytes()
+    line = refused(path, data[: int(len(data) * keep)], "cut", "of 10 rows are whole")
+    assert f" {rows} of 10" in line
+
+
+@pytest.mark.parametrize("kind", ["bin", "txt"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "1000000000000 4",
+        "5 1000000000000",
+        "999999999999999999 999999999999999999",
+        "6 4",
+        "4 4",
+        "5 5",
+        "0 4",
+        "5 0",
+    ],
+)
+def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
+    write(tmp_path / f"v.{kind}", sample_content())
+    body = (tmp_path / f"v.{kind}").read_bytes().split(b"\n", 1)[1]
+    tracemalloc.start()
+    refused(tmp_path / "wrong", header.encode() + b"\n" + body)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (b"", "empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR 1 2 3", "not a vector file"),
+        (b"%PDF-1.4 hello\n", "not a vector file"),
+        (b"the quick brown fox\n" * 10, "not a vector file"),
+        (b"x" * 3_000_000, "not a vector file"),
+        (b"1 " * 3_000_000, "not a vector file"),
+        (b"\n" * 1000, "not a vector file"),
+        (b"-5 300\n\0\0\0", "not a vector file"),
+        (b"\x80\x03}q\x00.", "not a vector file"),
+        (gzip.compress(b"hello"), "not a vector file"),
+        (gzip.compress(b""), "empty"),
+        (b"\x1f\x8b\x08\x00garbage that is long enough", "gzip data is damaged"),
+        (gzip.compress(b"2 1\na 1\nb 2\n")[:-8] + b"12345678", "gzip data is damaged"),
+        (gzip.compress(b"a 1\nb 2\n" * 5000)[:-20], "cut: its first"),
+        (b"2 2\na 1 2\nb nan 4\n", "row 2 ('b') holds NaN"),
+        (b"2 2\na 1 -Infinity\nb 3 4\n", "row 1 ('a') holds NaN"),
+        (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
+        (b"2 2\na 1 2\na 3 4\n", "'a' appears twice, in rows 1 and 2"),
+        (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
+        (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # two halves of one character
+        (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
+        (b"a 1 2\nb 3", "cut: its first 1 rows"),
+        (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
+        (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
+        (b"\n5 5\n\v\n", "row 2 is not a word and 1 numbers"),
+        (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "says 2 rows, but more follow"),
+        (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values in a row, its rows have 3"),
+        (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, data: bytes, part: str) -> None:
+    refused(tmp_path / "vectors", data, part)
+
+
+def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"2 1\na\xff 1\nb\xc3 2\n")
+    assert list(read(path, errors="replace").words) == ["a\ufffd", "b\ufffd"]
+    assert list(read(path, errors="ignore").words) == ["a", "b"]
+    path.write_bytes(b"2 1\na\xff 1\na 2\n")
+    with pytest.raises(W2VError, match="twice"):
+        read(path, errors="ignore")
+
+
+def test_gzip_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "v.txt.gz"
+    write(path, Stored(Words.of(["a", "b"]), np.zeros((2, 10_000), np.float32)))
+    assert not read(path).vectors.any()
+    monkeypatch.setattr(row_blocks, "SLACK", 0)
+    with pytest.raises(W2VError, match="grows more than 100:1"):
+        read(path)
+
+
+def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(W2VError, match=r"cannot read .*none\.bin: No such file"):
+        read(tmp_path / "none.bin")
+    with pytest.raises(W2VError, match="folder"):
+        read(tmp_path)
+    with pytest.raises(W2VError, match="device"):
+        read("/dev/null")
+    write(tmp_path / "v.bin", sample_content())
+    with pytest.raises(W2VError, match="w2v convert"):
+        read(tmp_path / "v.bin", mmap=True)
+
+
+@given(
+    data=st.binary(max_size=300),
+    prefix=st.sampled_from([b"", b"3 2\n", b"2 1\na ", b"a 1\n", b"\x1f\x8b\x08\0"]),
+)
+@settings(max_examples=300)
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, prefix: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "noise"
+    path.write_bytes(prefix + data)
+    try:
+        content = read(path)
+    except W2VError:
+        return
+    assert np.isfinite(content.vectors).all()
+    assert len(set(content.words)) == len(content.vectors)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bfloat16()], ids=["float32", "bfloat16"])
+@given(place=st.integers(0, 10_000), value=st.integers(0, 255))
+@settings(max_examples=300)
+def test_a_native_file_with_a_byte_changed(
+    tmp_path_factory: pytest.TempPathFactory, dtype: np.dtype, place: int, value: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed.safetensors"
+    content = sample_content()
+    write(path, Stored(content.words, content.vectors.astype(dtype)))
+    data = bytearray(path.read_bytes())
+    data[place % len(data)] = value
+    path.write_bytes(data)
+    for mmap in (False, True):
+        try:
+            list(read(path, mmap).words)
+        except W2VError:
+            continue
+
+
+def native_bytes(header: object, data: bytes = b"", length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (native_bytes({}, length=1 << 31), "cut: a header of 2147483648 bytes"),
+        (native_bytes(b"{" + b" " * (2 << 20) + b"}"), "at most"),
+        (native_bytes(b"{nonsense"), "header is damaged"),
+        (native_bytes(b"{" + b'"a":' + b"[" * 100_000), "header is damaged"),
+        (native_bytes(b'{"a": 1, "a": 2}'), "twice"),
+        (native_bytes(b"[1, 2]"), "not a vector file"),
+        (native_bytes({"__metadata__": {"format": 3}}), "header is damaged"),
+        (native_bytes({}), "not a w2v model"),
+        (native_bytes({"__metadata__": {"format": "pt"}}), "not a w2v model"),
+        (native_bytes({"__metadata__": {"format": "w2v", "version": "2"}}), "upgrade"),
+        (native_bytes({"__metadata__": {"format": "w2v"}}), "version"),
+        (native_bytes(MINE), "the array 'vectors' is missing"),
+        (native_bytes(MINE, b"more"), "after its end"),
+        (native_bytes({**MINE, "a": 5}), "header is damaged"),
+        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
+        (native_bytes({**MINE, "a": {"dtype": "F8_E8M0", "shape": [1], "data_offsets": [0, 1]}}), "type 'F8_E8M0'"),
+        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 4]}}), "fill"),
+        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, b"12"), "cut"),
+        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}), "not a count"),
+        (
+            native_bytes({**MINE, "a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}),
+            "not a count",
+        ),
+        (
+            native_bytes({**MINE, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, b"1234"),
+            "fill",
+        ),
+        (
+            native_bytes({**MINE, "a": {"dtype": "U8", "shape": [4], "data_offsets": [4, 8]}}, b"12345678"),
+            "begins",
+        ),
+        (native_bytes({**MINE, "a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}}, b"1234"), "cut"),
+        (
+            native_bytes({**MINE, "a": {"dtype": "U8", "shape": [0] + [1 << 61] * 3, "data_offsets": [0, 0]}}),
+            "impossible shape",
+        ),
+        (
+            native_bytes({**MINE, "a": {"dtype": "F64", "shape": [1 << 40], "data_offsets": [0, 1 << 43]}}),
+            "cut",
+        ),
+        (
+            native_bytes(
+                {
+                    **MINE,
+                    "a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+                    "b": {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]},
+                },
+                b"123456",
+            ),
+            "begins at byte 2",
+        ),
+    ],
+)
+def test_damaged_native_files(tmp_path: Path, data: bytes, part: str) -> None:
+    refused(tmp_path / "v.safetensors", data, part)
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"vectors": np.ones((2, 2))}, "do not fit"),
+        ({"vectors": np.ones(4, np.float32)}, "do not fit"),
+        ({"vectors": np.ones((0, 2), np.float32), "word_offsets": np.array([2])}, "do not fit"),
+        ({"vectors": np.array([[1, 2], [3, np.inf]], np.float32)}, "'b'"),
+        ({"words": np.frombuffer(b"aa", np.uint8)}, "twice"),
+        ({"words": np.frombuffer(b"a\xff", np.uint8)}, "UTF-8"),
+        ({"word_offsets": np.array([0, 1, 3])}, "do not fit"),
+        ({"word_offsets": np.array([0, 5, 2])}, "decrease"),
+        ({"counts": np.array([1])}, "do not fit"),
+    ],
+)
+def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:
+    good = {
+        "vectors": np.ones((2, 2), np.float32),
+        "words": np.frombuffer(b"ab", np.uint8),
+        "word_offsets": np.array([0, 1, 2]),
+    }
+    path = tmp_path / "v.safetensors"
+    write_native(path, {**good, **change}, {})
+    with pytest.raises(W2VError, match=part):
+        read(path)
+    write_native(path, good, {})
+    assert list(read(path).words) == ["a", "b"]
+
+
+def test_damaged_words_of_a_mapped_file(tmp_path: Path) -> None:
+    path = tmp_path / "v.safetensors"
+    for blob, offsets, part in [(b"a\xff", [0, 1, 2], "UTF-8"), (b"ab", [0, 5, 2], "decrease")]:
+        tensors = {"vectors": np.ones((2, 2), np.float32), "words": np.frombuffer(blob, np.uint8)}
+        write_native(path, {**tensors, "word_offsets": np.array(offsets)}, {})
+        with pytest.raises(W2VError, match=part):
+            read(path, mmap=True).words.tolist()
+
+
+# -- writing safely, and memory -----------------------------------------------------------------
+
+
+def test_an_older_file_stands_when_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "v.bin"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with atomic_write(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    with atomic_write(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without names are Linux's")
+def test_nothing_is_to_be_seen_before_all_of_it_is(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "v.bin") as file:
+        file.write(b"new")
+        file.flush()
+        assert list(tmp_path.iterdir()) == []
+    assert (tmp_path / "v.bin").read_bytes() == b"new"
+
+
+def test_systems_without_files_without_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    test_an_older_file_stands_when_writing_fails(tmp_path)
+    test_writing_keeps_links_and_modes(tmp_path)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "v.bin"
+    with atomic_write(path, replace=False) as file:
+        file.write(b"first")
+    assert path.read_bytes() == b"first"
+
+    def write() -> None:
+        with atomic_write(path, replace=False) as file:
+            file.write(b"second")
+
+    with pytest.raises(W2VError, match=r"cannot write .*v\.bin: File exists$"):
+        write()
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_keeps_links_and_modes(tmp_path: Path) -> None:
+    (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
+    with atomic_write(tmp_path / "link.bin") as file:
+        file.write(b"new")
+    assert (tmp_path / "link.bin").is_symlink()
+    assert (tmp_path / "real.bin").read_bytes() == b"new"
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert (tmp_path / "real.bin").stat().st_mode & 0o777 == 0o666 & ~umask
+    with atomic_write("/dev/null") as file:
+        file.write(b"new")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
+def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "), atomic_write(tmp_path / name):
+        pass
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_aligned_memory() -> None:
+    for rows, columns, stride in [(3, 1, 16), (2, 16, 16), (5, 300, 304)]:
+        matrix = memory.aligned_rows(rows, columns)
+        assert matrix.shape == (rows, stride)
+        assert matrix.dtype == np.float32
+        assert matrix.ctypes.data % 64 == 0
+        assert not matrix.any()
+    assert memory.empty((0, 3)).shape == (0, 3)
+    with pytest.raises(W2VError, match="no memory"):
+        memory.empty((1 << 40, 1 << 20))

@@ -1,0 +1,125 @@
+"""What the losses promise: the limit of the sampled ones, and the probabilities that each learns."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.test_learning import learnt_pairs
+from w2v import reference
+from w2v.evaluation.probabilities import log_probabilities
+from w2v.losses.layers import FullSoftmax, NegativeSampling, OutputLayer
+
+COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
+CENTRE = 2
+
+
+def mean_step(layer: OutputLayer, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
+    """The mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
+    negative = layer.negative if isinstance(layer, NegativeSampling) else 0
+    random = reference.Random(5, negative)
+    inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
+    for _ in range(draws):
+        choice = reference.choose(layer, random, CENTRE, 1)
+        moved = reference.step(inputs, outputs[choice.rows], choice, 1.0)
+        inputs_change += moved[0] / draws
+        np.add.at(outputs_change, choice.rows, moved[1] / draws)
+    return np.concatenate([inputs_change, outputs_change])
+
+
+@pytest.mark.parametrize("loss", ["nce", "sampled"])
+def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"]) -> None:
+    """The bias of the mean gradient goes with 1 / K (Gutmann & Hyvärinen 2012; Bengio & Senécal 2003).
+
+    That of noise-contrastive estimation is the softmax's where the scores are normalised: Σ exp(s) = V.
+    """
+    random = np.random.default_rng(5)
+    inputs, outputs = random.normal(0, 1, (1, 3)), random.normal(0, 1, (len(COUNTS), 3))
+    normaliser = np.logaddexp.reduce(outputs @ inputs[0])
+    outputs += (np.log(len(COUNTS)) - normaliser) * inputs / (inputs @ inputs.T)
+    full = mean_step(FullSoftmax(len(COUNTS)), inputs, outputs, 1)
+    distances = []
+    for k in range(9):
+        layer = NegativeSampling.build(COUNTS, 2**k, loss=loss)
+        moved = mean_step(layer, inputs, outputs, 2 ** (16 - k))
+        distances.append(np.linalg.norm(moved - full) / np.linalg.norm(full))
+    assert (np.diff(distances) < 0).all()
+    assert distances[0] > 0.3  # K = 1
+    assert distances[-1] < 0.01  # K = 256
+
+
+def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
+    """A model of pairs of words, its scores, and the true p(word | row's word): (V, V)."""
+    model, scores, counts = learnt_pairs(**{"sample": 0, "alpha": 0.05} | options)
+    return model, scores, counts / counts.sum(axis=1, keepdims=True)
+
+
+def divergence(true: np.ndarray, model: w2v.Model) -> float:
+    """The largest Kullback–Leibler divergence of the model's distributions given a word, in nats."""
+    logs = log_probabilities(model, model.inputs)
+    return float((true * (np.log(true) - logs)).sum(axis=1).max())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"loss": "softmax"},
+        {"loss": "softmax", "model": "cbow"},
+        {"loss": "class"},
+        {"loss": "class", "model": "cbow"},
+        {"loss": "class", "classes": 20},
+        {"loss": "hs"},
+        {"loss": "hs", "model": "cbow"},
+        {"loss": "hs", "tree": "balanced"},
+        {"loss": "hs", "tree": "balanced", "model": "cbow"},
+    ],
+    ids=str,
+)
+def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]) -> None:
+    model, _, true = learnt(**options)
+    assert divergence(true, model) < 0.005
+    shares = model.vocabulary.counts / model.vocabulary.tokens
+    entropy = -float(shares @ (true * np.log(true)).sum(axis=1))
+    assert model.figures["loss"][-1] == pytest.approx(entropy, rel=0.005)
+
+
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+@pytest.mark.parametrize("options", [{"negative": 5}, {"negative": 19, "ns_exponent": 0.5}], ids=str)
+def test_noise_contrastive_estimation_learns_normalised_probabilities(options: dict[str, Any], model: str) -> None:
+    """Its scores are log p + log V as they stand: nothing normalises them."""
+    found, scores, true = learnt(loss="nce", model=model, **options)
+    np.testing.assert_allclose(np.exp(scores).mean(axis=1), 1, atol=0.04)
+    assert divergence(true, found) < 0.005
+
+
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None:
+    """However few words are drawn."""
+    few, many, adaptive = (
+        learnt(loss="sampled", model=model, ns_exponent=1, **options)
+        for options in ({"negative": 3}, {"negative": 19}, {"negative": 3, "adaptive_samples": True})
+    )
+    for found, _, true in few, many, adaptive:
+        assert divergence(true, found) < 0.005
+    assert not np.array_equal(few[0].inputs, adaptive[0].inputs)
+
+
+@pytest.mark.parametrize("negative", [1, 2])
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int) -> None:
+    """s = log p − log E[how often the word is among the negatives], which are never the centre word.
+
+    The second of two negatives is no repetition of the first.
+    """
+    found, scores, true = learnt(model=model, loss="ns", negative=negative)
+    noise = found.vocabulary.counts**0.75
+    drawn = np.where(np.eye(len(noise), dtype=bool), 0, noise)  # of each word, given the centre word
+    drawn /= drawn.sum(axis=1, keepdims=True)
+    if negative == 2:
+        times = drawn / (1 - drawn)
+        drawn += drawn * (times.sum(axis=1, keepdims=True) - times)
+    away = scores - np.log(true) + np.log(true @ drawn)
+    assert np.abs(away).mean() < 0.08
+    assert away.mean() == pytest.approx(0, abs=0.02)
+    assert divergence(true, found) < 0.02  # with p / (1 − p) taken for p

@@ -1,0 +1,286 @@
+"""Text from every kind of source, and what is said when there is none."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from w2v.errors import W2VError
+from w2v.text import corpus
+from w2v.text._text import PADDING
+from w2v.text.corpus import Corpus
+
+COMPRESS = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstandard": zstandard.compress,
+}
+compressions = pytest.mark.parametrize("compression", COMPRESS)
+packed = pytest.mark.parametrize("compression", [name for name in COMPRESS if name != "plain"])
+
+
+def text(source):
+    blocks = list(Corpus(source).blocks())
+    assert all(block.text.endswith(PADDING) for block in blocks)
+    return b"".join(block.text.removesuffix(PADDING) for block in blocks)
+
+
+def fails(source, message):
+    with pytest.raises(W2VError, match=message) as caught:
+        text(source)
+    assert "\n" not in str(caught.value)
+
+
+@compressions
+@pytest.mark.parametrize("size", [0, 1, 1000, 3_000_000])
+def test_compression_is_told_by_content(tmp_path, compression, size):
+    content = os.urandom(size).replace(b"\n", b" ")
+    (tmp_path / "file.txt").write_bytes(COMPRESS[compression](content))
+    assert text(tmp_path / "file.txt") == content + b"\n"
+
+
+@packed
+def test_streams_may_follow_each_other_and_be_padded(tmp_path, compression):
+    pack = COMPRESS[compression]
+    content = pack(b"one two") + pack(b"") + bytes(8) + pack(b" three " * 100_000) + bytes(5000)
+    (tmp_path / "file").write_bytes(content)
+    assert text(tmp_path / "file") == b"one two" + b" three " * 100_000 + b"\n"
+
+
+@packed
+def test_a_cut_stream_is_an_error(tmp_path, compression):
+    content = COMPRESS[compression](os.urandom(20_000))
+    for size in (12, len(content) // 2, len(content) - 1):
+        (tmp_path / "file").write_bytes(content[:size])
+        fails(tmp_path / "file", f"file: the {compression} data is cut short")
+
+
+@packed
+def test_a_damaged_stream_is_an_error(tmp_path, compression):
+    content = COMPRESS[compression](b"some words " * 1000)
+    (tmp_path / "file").write_bytes(content + b"this is no stream")
+    fails(tmp_path / "file", f"file: damaged {compression} data: ")
+    middle = len(content) // 2
+    (tmp_path / "file").write_bytes(content[:middle] + bytes(byte ^ 255 for byte in content[middle:]))
+    fails(tmp_path / "file", f"file: (damaged {compression} data: |the {compression} data is cut short)")
+
+
+@packed
+def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression):
+    (tmp_path / "file").write_bytes(COMPRESS[compression](b"many many words\n" * 500_000))
+    assert max(len(block.text) for block in Corpus(tmp_path / "file").blocks()) < 3 * corpus.BLOCK
+
+
+def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    fails(tmp_path / "file", "pip install zstandard")
+
+
+@compressions
+def test_a_byte_order_mark_is_not_text(tmp_path, compression):
+    (tmp_path / "file").write_bytes(COMPRESS[compression]("\ufeffword\ufeff".encode()))
+    assert text(tmp_path / "file") == "word\ufeff\n".encode()
+    assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_utf_16_and_32_are_refused(tmp_path, encoding):
+    (tmp_path / "file").write_bytes("\ufeffword".encode(encoding))
+    fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_byte_order_mark_is_refused(tmp_path, encoding):
+    (tmp_path / "file").write_bytes("plain words\n".encode(encoding))
+    fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"PK\x03\x04", "file is a zip archive: give the text that is in it"),
+        (b"7z\xbc\xaf\x27\x1c", "file is an archive"),
+        (bytes(257) + b"ustar", "file is an archive"),
+        (b"%PDF-1.7\n", "file is a formatted document: give its text alone"),
+        (b"{\\rtf1 words", "file is a formatted document"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "file is a formatted document"),
+        (b"\x7fELF", "file is binary, not text"),
+        (b"\x89PNG\r\n", "file is binary, not text"),
+        (b"\xff\xd8\xff", "file is binary, not text"),
+        (b"SQLite format 3\0", "file is binary, not text"),
+        (gzip.compress(b"words " * 9), "file is compressed: unpack it first"),  # a second time, as it turns out
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_what_is_plainly_not_text(tmp_path, head, message, pack):
+    content = head + b" more words" * 100
+    if message.startswith("file is compressed") and pack is bytes:
+        content = gzip.compress(head)
+        pack = bytes
+    (tmp_path / "file").write_bytes(pack(content))
+    fails(tmp_path / "file", message)
+
+
+def test_folders_globs_and_lists(tmp_path):
+    for name in ["b.txt", "a/z.txt", "a/b/c.txt", "a.log", ".hidden", ".git/x.txt", "d/e.txt"]:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (tmp_path / "d/link").symlink_to(tmp_path / "a")
+    os.mkfifo(tmp_path / "pipe")
+    assert text(tmp_path).split() == [b"a/b/c.txt", b"a/z.txt", b"a.log", b"b.txt", b"d/e.txt"]
+    assert text(str(tmp_path / "*.txt")).split() == [b"b.txt"]
+    assert text(str(tmp_path / "**" / "?.txt")).split() == [
+        *(b"a/b/c.txt", b"a/z.txt", b"b.txt", b"d/e.txt"),
+        *(b"a/b/c.txt", b"a/z.txt"),  # a pattern finds its way through links
+    ]
+    assert text(str(tmp_path / "[ad]")).split() == [b"a/b/c.txt", b"a/z.txt", b"d/e.txt"]
+    assert text([tmp_path / "b.txt", str(tmp_path / "d"), tmp_path / "b.txt"]) == b"b.txt\nd/e.txt\nb.txt\n"
+    (tmp_path / "[ad]").write_text("a file of that name")
+    assert text(str(tmp_path / "[ad]")) == b"a file of that name\n"
+
+
+def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fails("no.txt", "^corpus file 'no.txt' does not exist$")
+    fails(["the cat sat", "the dog"], "'the cat sat' does not exist; sentences are given as lists of tokens")
+    fails("", "^the path of a corpus is empty$")
+    fails("*.txt", r"^no file matches \*.txt$")
+    Path("empty").mkdir()
+    Path("empty/.hidden").write_text("x")
+    fails("empty", "^folder empty holds no files to read$")
+    Path("empty/gone").symlink_to("nowhere")
+    fails("empty", "^corpus file 'empty/gone' does not exist$")
+    Path("file").write_text("x")
+    fails("file/more", "^cannot read file/more: Not a directory$")
+
+
+def test_unreadable_files(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    with monkeypatch.context() as patch:  # file modes do not bind the superuser
+        patch.setattr(os, "access", lambda path, mode: False)
+        fails(tmp_path / "file", "^cannot read .*file: permission denied$")
+    corpus_then = Corpus(tmp_path / "file")
+    (tmp_path / "file").unlink()
+    with pytest.raises(W2VError, match=r"^cannot read .*file: No such file or directory$"):
+        list(corpus_then.blocks())
+
+
+@pytest.mark.parametrize("wrong", [None, 7, b"bytes", [b"bytes"], [1], [None]])
+def test_sources_of_the_wrong_type(wrong):
+    fails(wrong, "(a corpus is|sentence 0 is of type)")
+
+
+@compressions
+def test_standard_input(monkeypatch, compression):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(COMPRESS[compression](b"a b\nc"))))
+    assert text("-") == b"a b\nc\n"
+    assert Corpus("-").fingerprint() is None
+    assert Corpus("-").total_bytes is None
+    assert str(Corpus("-")) == "standard input"
+
+
+def test_a_pipe_that_delivers_byte_by_byte(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    content = gzip.compress(b"slow words")
+
+    def write():
+        with (tmp_path / "pipe").open("wb", buffering=0) as pipe:
+            for byte in content:
+                pipe.write(bytes([byte]))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert text(tmp_path / "pipe") == b"slow words\n"
+    writer.join()
+    assert Corpus(tmp_path / "pipe").fingerprint() is None
+
+
+def test_lists_of_tokens():
+    sentences = [["a", "b"], [], ("c\u00a0d", "\u2003", "\x1c"), iter(["e\x85"])]
+    assert text(sentences) == "a b\n\nc\u00a0d \u2003 \x1c\ne\x85\n".encode()
+    assert text(iter(sentences[:1])) == b"a b\n"
+    assert text([["\ud800"]]) == b"\xed\xa0\x80\n"
+    assert Corpus(sentences).fingerprint() is None
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
+        (iter(["the cat"]), "^sentence 0 is of type str"),
+        ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
+        ([["", "a b"]], "^sentence 0 holds an empty token: leave it out$"),
+        ([[" ", "a b"]], "^token ' ' contains white space"),
+        ([["a\n"]], r"^token 'a\\n' contains white space"),
+        ([["a"], ["a", None]], "^sentence 1 holds tokens that are not str$"),
+        ([["a"], 3], "^sentence 1 is of type int"),
+    ],
+)
+def test_lists_of_tokens_that_are_not(sentences, message):
+    fails(sentences, message)
+
+
+def test_an_error_of_the_iterable_is_its_own():
+    def sentences():
+        yield ["a"]
+        raise FileNotFoundError("mine")
+
+    with pytest.raises(FileNotFoundError, match="mine"):
+        text(sentences())
+
+
+@given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=6), st.integers(1, 20))
+def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, contents, size):
+    folder = tmp_path_factory.mktemp("corpus")
+    for i, content in enumerate(contents):
+        (folder / f"{i}.txt").write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "BLOCK", size)
+        blocks = [(block, block.text.removesuffix(PADDING)) for block in Corpus(folder).blocks()]
+    assert b"".join(piece for _, piece in blocks) == b"".join(content + b"\n" for content in contents)
+    for block, piece in blocks:
+        assert piece[-1:].isspace()
+        assert len(piece) < size + 3 + max(map(len, b" ".join(contents).split()), default=0) + max(map(len, contents))
+        for position, byte in enumerate(piece):
+            name, offset = block.locate(position)
+            assert (Path(name).read_bytes() + b"\n")[offset] == byte
+
+
+def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "BLOCK", 100)
+    (tmp_path / "file").write_bytes(b"x" * 5_000_000)
+    assert [len(block.text) for block in Corpus(tmp_path / "file").blocks()] == [5_000_001 + len(PADDING)]
+
+
+def test_progress_counts_bytes_on_disk(tmp_path):
+    (tmp_path / "a").write_bytes(gzip.compress(b"word " * 1_000_000))
+    (tmp_path / "b").write_bytes(b"word " * 1_000_000)
+    source = Corpus(tmp_path)
+    done = [block.bytes_done for block in source.blocks()]
+    assert done == sorted(done)
+    assert done[-1] == source.total_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert source.fingerprint() == [
+        (str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in (tmp_path / "a", tmp_path / "b")
+    ]
+    assert str(source) == f"{tmp_path}/a and 1 more"
+
+
+def test_standard_input_of_a_process():
+    program = "from w2v.text.corpus import Corpus\nprint([block.text.split() for block in Corpus('-').blocks()])"
+    done = subprocess.run([sys.executable, "-c", program], input=b"a b\n", capture_output=True, check=True)
+    assert done.stdout == b"[[b'a', b'b']]\n"

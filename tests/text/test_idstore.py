@@ -1,0 +1,409 @@
+"""The corpus as ids on disk: the same for all block sizes and worker counts, kept, renewed, cleaned up."""
+
+import errno
+import gzip
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.test_text import LATIN_1, WORDS, reference, texts
+from w2v.errors import SettingsError, W2VError
+from w2v.files import text_start
+from w2v.text import corpus
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+
+
+def words_of(store):
+    return store.words(np.arange(FIRST_TYPE, store.counts.size))
+
+
+def read(path, block=corpus.BLOCK, **options):
+    """(ids, words) of a file read in blocks of so many bytes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "BLOCK", block)
+        with read_corpus(Corpus(path), **options) as store:
+            ids = store.ids.tolist()
+            assert store.counts.tolist() == np.bincount(ids, minlength=store.counts.size).tolist()
+            assert (store.tokens, store.sentences) == (len(ids) - ids.count(0), ids.count(0))
+            return ids, words_of(store)
+
+
+@given(texts(WORDS | LATIN_1), st.integers(1, 300), st.integers(1, 3), st.sampled_from(["replace", "ignore"]))
+def test_any_blocks_and_workers_give_the_reference(tmp_path_factory, text, block, workers, errors):
+    path = tmp_path_factory.mktemp("corpus") / "text"
+    path.write_bytes(text[:-1])  # the end of the file ends the last sentence
+    ids, words = reference(text, errors)
+    if words:
+        assert read(path, block, workers=workers, errors=errors) == (ids, [word.decode() for word in words])
+    else:
+        with pytest.raises(W2VError, match="text holds no words"):
+            read(path, block, workers=workers, errors=errors)
+
+
+PIECES = st.sampled_from(
+    [
+        *(b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b"\0\0", b"\r\n", b"\r", b"\n"),
+        *(b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f"),  # no characters
+        *(b"a", b"word", "大".encode(), b"\xc2\x85", b"\xe2\x80\xa8", b"\x1c"),
+    ]
+)
+
+
+@given(
+    st.lists(
+        PIECES | st.binary(max_size=8) | st.binary(min_size=1, max_size=3).map(lambda piece: piece * 100), max_size=60
+    ),
+    st.integers(1, 300),
+    st.sampled_from(["strict", "replace", "ignore"]),
+)
+def test_any_bytes_are_read_as_the_reference_or_refused(tmp_path_factory, pieces, block, errors):
+    text = b"".join(pieces)
+    path = tmp_path_factory.mktemp("corpus") / "text"
+    path.write_bytes(text)
+    try:
+        head = text_start("text", text)
+        ids, words = reference(head + b"\n", errors)
+        assert words
+    except (AssertionError, UnicodeDecodeError, W2VError):
+        with pytest.raises(
+            W2VError, match=r"holds no words$|is not UTF-8|is UTF-16|^[^\n]* is [a-z ]+[:,] |cut short|damaged"
+        ):
+            read(path, block, errors=errors)
+    else:
+        assert read(path, block, errors=errors) == (ids, [word.decode() for word in words])
+
+
+def test_empty_lines_by_the_million(tmp_path):
+    (tmp_path / "text").write_bytes(b"\n" * 5_000_000 + b"a\r\n" + b" \r\n" * 1_000_000 + b"b")
+    assert read(tmp_path / "text", workers=2) == ([2, 0, 3, 0], ["a", "b"])
+
+
+def test_sources_agree(tmp_path):
+    sentences = [["the", "cat", "sat"], ["on", "the", "mat\0", "ünder"], ["the"]]
+    text = "\n\n".join(" ".join(sentence) for sentence in sentences)
+    (tmp_path / "a.txt").write_text("\ufeff" + text)
+    (tmp_path / "b.gz").write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
+    expected = ([2, 3, 4, 0, 5, 2, 6, 7, 0, 2, 0], ["the", "cat", "sat", "on", "mat\0", "ünder"])
+    assert read(tmp_path / "a.txt") == expected
+    assert read(tmp_path / "b.gz") == expected
+    assert read(sentences) == expected
+    assert read(iter(sentences)) == expected
+    assert read([tmp_path / "a.txt", tmp_path / "b.gz"], workers=2) == (2 * expected[0], expected[1])
+
+
+def test_words_and_lines_of_many_megabytes(tmp_path):
+    long = "x" * 10_000_000
+    (tmp_path / "text").write_text(f"a {long} b {long}y\n\n" + "a b " * 2_000_000)
+    ids, words = read(tmp_path / "text", workers=2)
+    assert words == ["a", long, "b", long + "y"]
+    assert ids == [2, 3, 4, 5, 0, *([2, 4] * 2_000_000), 0]
+
+
+def test_malformed_text_names_file_byte_and_word(tmp_path):
+    (tmp_path / "a.txt").write_text("fine\n" * 1000)
+    (tmp_path / "b.txt").write_bytes(b"word " * 200_000 + b"caf\xe9 " + b"word " * 200_000)
+    for workers in (1, 2):
+        with pytest.raises(W2VError) as caught:
+            read_corpus(Corpus(tmp_path), workers=workers)
+        assert str(caught.value) == (
+            f"{tmp_path}/b.txt: byte 1000003, in b'caf\\xe9', is not UTF-8; convert the text, or choose what "
+            "to do with --errors replace or ignore"
+        )
+    with pytest.raises(W2VError, match=r"^the lists of tokens: byte 2, in b'.*', is not UTF-8"):
+        read_corpus(Corpus([["a", "\ud800"]]))
+
+
+@pytest.mark.parametrize("source", [[], iter([]), [[]], [[], []]])
+def test_an_empty_corpus(source):
+    with pytest.raises(W2VError, match=r"^the lists of tokens holds no words$"):
+        read_corpus(Corpus(source))
+
+
+def test_a_corpus_of_white_space(tmp_path):
+    (tmp_path / "text").write_text(" \n \n")
+    with pytest.raises(W2VError, match=r"text holds no words$"):
+        read_corpus(Corpus(tmp_path / "text"), cache=tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": 0}, {"workers": -1}, {"max_types": 0}, {"max_types": 1 << 31}, {"errors": "loose"}],
+)
+def test_impossible_settings(options):
+    with pytest.raises(SettingsError, match=f"{next(iter(options))} is "):
+        read_corpus(Corpus([["a"]]), **options)
+
+
+def pruned_reference(blocks, max_types):
+    """What pruning leaves: (words in place of ids, types with counts, how many were dropped)."""
+    counts, text, dropped, least = Counter(), [], 0, 0
+    for block in blocks:
+        for line in block.removesuffix(PADDING).splitlines(keepends=True):
+            counts.update(line.split())
+            text += [*line.split(), b"\n"] if line.strip() else []
+        if len(counts) > max_types:
+            least += 1
+            while sum(count > least for count in counts.values()) > max_types:
+                least += 1
+            gone = {word for word, count in counts.items() if count <= least}
+            dropped += len(gone)
+            text = [None if word in gone else word for word in text]
+            counts = Counter({word: count for word, count in counts.items() if word not in gone})
+    return text, counts, dropped
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=400), st.integers(1, 30), st.integers(1, 3))
+def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, workers):
+    path = tmp_path_factory.mktemp("corpus") / "text"
+    path.write_text("\n".join(f"w{number * number // 40}" for number in numbers) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "BLOCK", 100)
+        patch.setattr("w2v.text.idstore.PIECE", 64)
+        blocks = [block.text.replace(b"\n\n", b"\n") for block in Corpus(path).blocks()]
+        store = read_corpus(Corpus(path), max_types=max_types, workers=workers)
+    text, counts, dropped = pruned_reference(blocks, max_types)
+    words = words_of(store)
+    names = {SENTENCE_END: b"\n", PRUNED_TYPE: None}
+    found = [names[i] if i in names else words[i - FIRST_TYPE].encode() for i in store.ids.tolist()]
+    assert found == text
+    assert dict(zip(words, store.counts[FIRST_TYPE:].tolist(), strict=True)) == {
+        word.decode(): count for word, count in counts.items()
+    }
+    assert [word.encode() for word in words] == list(dict.fromkeys(filter(counts.get, text)))
+    assert store.pruned == dropped
+    assert store.tokens == len(numbers)
+    assert store.remap(words).tolist() == [-1, -1, *range(len(words))]
+    assert store.known_before(store.remap(words), 5)[-1] == sum(counts.values())
+
+
+def test_remap_and_known_before():
+    store = read_corpus(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
+    remap = store.remap(["c", "nowhere", "größer", "b"])
+    assert remap.dtype == np.int32
+    assert remap.tolist() == [-1, -1, -1, 3, 0, 2]
+    assert store.known_before(remap, 3).tolist() == [0, 2, 4, 6]
+    assert store.words(np.array([5, 2])) == ["größer", "a"]
+
+
+# -- where the ids are kept --
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a b a\n" * 10)
+    return path
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """The folder that temporary files go to."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_temporary_file_has_no_name_and_lives_on(text, scratch):
+    store = read_corpus(Corpus(text))
+    assert list(scratch.iterdir()) == []
+    assert store.ids.tolist() == [2, 3, 2, 0] * 10
+    assert store.ids.dtype == np.uint32
+    assert not store.ids.flags.writeable
+    store.close()
+    store.close()
+    assert store.tokens == 30
+    assert not store.reused
+
+
+def test_a_cache_is_reused_until_something_changes(text, tmp_path):
+    cache = tmp_path / "new" / "cache"
+
+    def reused(source=text, **options):
+        with read_corpus(Corpus(source), cache=cache, **options) as store:
+            assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
+            return store.reused
+
+    assert not reused()
+    assert reused(workers=2)
+    (name,) = [path.name for path in cache.iterdir()]
+    status = text.stat()
+    text.write_text("a c a\n" * 10)
+    os.utime(text, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert not reused()
+    assert reused()
+    assert [path.name for path in cache.iterdir()] == [name]
+    assert not reused(errors="ignore")
+    assert not reused(max_types=10)
+    assert not reused(source=[text, text])
+    assert reused()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"", lambda data: b"x" * len(data)])
+def test_a_damaged_cache_is_renewed_and_other_files_stay(text, tmp_path, damage):
+    read_corpus(Corpus(text), cache=tmp_path)
+    (path,) = tmp_path.glob("*.w2v-ids")
+    content = path.read_bytes()
+    path.write_bytes(damage(content))
+    with read_corpus(Corpus(text), cache=tmp_path) as store:
+        assert not store.reused
+    assert path.read_bytes() == content
+    assert {file.name for file in tmp_path.iterdir()} == {"text", path.name}
+
+
+def test_a_cache_whose_numbers_do_not_fit_is_renewed(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("w2v.text.idstore.PIECE", 7)
+    with read_corpus(Corpus(text), cache=tmp_path) as store:
+        size, types = len(store.ids), len(store.counts)
+    (path,) = tmp_path.glob("*.w2v-ids")
+    content = path.read_bytes()
+    counts = (4 * size + 7) // 8 * 8
+    offsets = counts + 8 * types
+    for place in (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8):  # a byte of each kind of number
+        path.write_bytes(content[:place] + b"\xfe" + content[place + 1 :])
+        with read_corpus(Corpus(text), cache=tmp_path) as store:
+            assert not store.reused, place
+        assert path.read_bytes() == content
+    assert read_corpus(Corpus(text), cache=tmp_path).reused
+
+
+def test_a_cache_inside_the_corpus_is_not_text(text, tmp_path):
+    for reused in (False, True):
+        with read_corpus(Corpus(tmp_path), cache=tmp_path / "cache") as store:
+            assert (store.tokens, store.reused) == (30, reused)
+
+
+def test_a_cache_of_another_format_is_renewed(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("w2v.text.idstore.SIGNATURE", b"w2v ids, format 0\n")
+    read_corpus(Corpus(text), cache=tmp_path)
+    monkeypatch.undo()
+    assert not read_corpus(Corpus(text), cache=tmp_path).reused
+
+
+def test_a_text_that_can_be_read_once_is_not_kept(tmp_path):
+    assert not read_corpus(Corpus([["a"]]), cache=tmp_path).reused
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reused_cache_holds_everything(text, tmp_path):
+    first = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
+    again = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
+    assert again.reused
+    assert (again.pruned, again.tokens, again.sentences) == (first.pruned, first.tokens, first.sentences) == (1, 30, 10)
+    assert again.ids.tolist() == first.ids.tolist() == [2, 1, 2, 0] * 10
+    assert words_of(again) == words_of(first) == ["a"]
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypatch):
+    monkeypatch.setattr(Corpus, "blocks", lambda self: pytest.fail("the text was read"))
+    with pytest.raises(W2VError, match=r"^cannot write ids to .*text/cache: Not a directory; name another folder"):
+        read_corpus(Corpus(text), cache=text / "cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(text))
+    with pytest.raises(W2VError, match=r"^cannot write ids to .*text: .*; name another folder with --cache or TMPDIR$"):
+        read_corpus(Corpus(text))
+
+
+def no_space(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_full_disk(text, scratch, monkeypatch, keep):
+    monkeypatch.setattr("w2v.text.idstore._put", no_space)
+    with pytest.raises(W2VError, match="No space left on device"):
+        read_corpus(Corpus(text), cache=scratch if keep else None)
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, keep):
+    text.write_text("a b a\n" * 1_000)  # 16,000 bytes of ids, and some for the words
+    monkeypatch.setattr(corpus, "BLOCK", 16)
+    seen = []
+
+    def free(size):
+        monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=size, f_frsize=1))
+
+    def read():
+        cache = scratch if keep else None
+        return read_corpus(Corpus(text), cache=cache, progress=lambda _, done, total: seen.append(done / total))
+
+    free(8_000)
+    with pytest.raises(W2VError, match=r"need about 0 MB on disk, and .*scratch has 0 MB; name another folder with --"):
+        read()
+    assert 0.1 < seen[-1] < 0.3
+    assert list(scratch.iterdir()) == []
+    free(16_000)
+    assert read().tokens == 3_000
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the caller's own")])
+def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
+    def stop(_, done, total):
+        raise error
+
+    with pytest.raises((type(error) if isinstance(error, OSError) else error, W2VError)):
+        read_corpus(Corpus(text), cache=scratch if keep else None, workers=workers, progress=stop)
+    assert list(scratch.iterdir()) == []
+
+
+def test_progress(text, monkeypatch):
+    monkeypatch.setattr(corpus, "BLOCK", 16)
+    seen = []
+    text.write_text("a b a\n" * 200)
+    read_corpus(Corpus(text), progress=lambda _, done, total: seen.append((done, total)))
+    assert len(seen) > 2
+    assert seen == sorted(seen)
+    assert seen[-1] == (1200, 1200)
+    read_corpus(Corpus([["a"]]), progress=lambda _, done, total: seen.append((done, total)))
+    assert seen[-1] == (0, None)
+
+
+def test_a_system_that_writes_less_than_asked(text, monkeypatch):
+    class Reluctant(io.FileIO):
+        def write(self, data):
+            return super().write(bytes(data)[:7])
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
+    assert read_corpus(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
+
+
+PEAK = """
+import re, sys
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.files import text_start
+print(read_corpus(Corpus(sys.argv[1]), workers=2).tokens)
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+# Not `getrusage`: its figure begins with the memory of the process that starts this one.
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("pack", [bytes, partial(gzip.compress, compresslevel=1)], ids=["plain", "gzip"])
+def test_memory_does_not_grow_with_the_text(tmp_path, pack):
+    line = b" ".join(b"word%d" % (i * i % 50_021) for i in range(50_000)) + b"\n"
+    peaks = []
+    for times in (20, 200):
+        (tmp_path / "text").write_bytes(pack(line * times))
+        done = subprocess.run([sys.executable, "-c", PEAK, tmp_path / "text"], capture_output=True, check=True)
+        tokens, kilobytes = map(int, done.stdout.split())
+        assert tokens == times * 50_000
+        peaks.append(kilobytes / 1024)
+    assert peaks[1] - peaks[0] < 8  # of the 80 MB that the text has grown by

@@ -1,0 +1,159 @@
+"""Bytes → provisional ids, held to a few lines of Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END, Malformed, Types, last_space, match
+
+WHITE_SPACE = b" \t\n\v\f\r"
+SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
+LENGTHS = [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000]
+WORDS = (
+    st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f\x85>"[:3]])
+    | st.builds(bytes.__mul__, st.sampled_from([b"x", b"y"]), st.sampled_from(LENGTHS))
+    | st.integers(0, 3000).map(b"w%d".__mod__)
+)
+LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.encode("latin-1", "ignore") or b"\xe9")
+
+
+def texts(words):
+    pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
+    return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
+
+
+def reference(text, errors="strict"):
+    """(ids, types) of a text: the definition."""
+    numbers, ids = {}, []
+    for line in text.split(b"\n"):
+        words = [word.decode(errors=errors).encode() for word in line.split()]
+        found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
+        ids += [*found, SENTENCE_END] if found else []
+    return ids, list(numbers)
+
+
+def strings(types):
+    """The bytes of all types."""
+    blob = b"".join(piece.tobytes() for piece in types.strings())
+    bounds = np.cumsum(types.lengths()).tolist()
+    assert bounds[PRUNED_TYPE] == 0
+    assert bounds[-1] == len(blob)
+    return [blob[start:end] for start, end in itertools.pairwise(bounds[PRUNED_TYPE:])]
+
+
+def read(blocks, errors="strict", ahead=1):
+    """(ids, types) with so many blocks scanned, last one first, before any of them is merged."""
+    types, ids = Types(errors), []
+    for start in range(0, len(blocks), ahead):
+        scans = [types.scan(block + PADDING) for block in reversed(blocks[start : start + ahead])]
+        ids += [number for scan in reversed(scans) for number in types.merge(scan).tolist()]
+    assert types.counts().tolist() == np.bincount(ids, minlength=len(types)).tolist()
+    return ids, strings(types)
+
+
+def cut(text, places):
+    """The text in blocks that end at these of its white spaces, counted around."""
+    ends = [i + 1 for i, byte in enumerate(text) if byte in WHITE_SPACE]
+    bounds = sorted({0, len(text), *(ends[place % len(ends)] for place in places)})
+    return [text[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+PLACES = st.lists(st.integers(0, 500), max_size=12)
+
+
+@given(texts(WORDS), PLACES, st.integers(1, 5))
+def test_any_blocks_in_any_order_give_the_reference(text, places, ahead):
+    assert read(cut(text, places), ahead=ahead) == reference(text)
+
+
+@pytest.mark.parametrize("errors", ["replace", "ignore"])
+@given(texts(LATIN_1 | WORDS), PLACES, st.integers(1, 5))
+def test_malformed_words_that_become_equal_are_one(errors, text, places, ahead):
+    assert read(cut(text, places), errors, ahead) == reference(text, errors)
+
+
+def test_ignoring_all_bytes_of_a_word_drops_it_and_its_sentence():
+    assert read([b"\xff \xfe\n\xff a\xe9 \xff\n"], "ignore") == ([2, 0], [b"a"])
+
+
+@pytest.mark.parametrize("word", [b"caf\xe9", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ab\xe5\xa4"])
+def test_strict_finds_the_first_malformed_byte(word):
+    types = Types("strict")
+    types.merge(types.scan("Größe x\n".encode() + PADDING))
+    with pytest.raises(Malformed) as caught:
+        types.merge(types.scan(b"Gr\xc3\xb6\xc3\x9fe new " + word + b" \xff\n" + PADDING))
+    with pytest.raises(UnicodeDecodeError) as expected:
+        word.decode()
+    assert caught.value.args == (len("Größe new ".encode()) + expected.value.start, word)
+
+
+def test_a_million_types_grow_every_table():
+    words = [b"%d" % (i * 7919) for i in range(1_000_000)]
+    text = b" ".join(words + words[::-1]) + b"\n"
+    types = Types()
+    half = text.index(b" ", len(text) // 3)
+    scans = [types.scan(part + PADDING) for part in (text[:half], text[half:])]
+    ids = np.concatenate([types.merge(scan) for scan in scans])
+    numbers = np.arange(FIRST_TYPE, len(words) + FIRST_TYPE)
+    assert np.array_equal(ids, [*numbers, *numbers[::-1], SENTENCE_END])
+    assert strings(types) == words
+    assert (types.counts()[FIRST_TYPE:] == 2).all()
+
+
+def test_words_of_any_length_are_told_apart_by_their_last_byte():
+    long = b"x" * 10_000_000
+    assert read([long + b" " + long + b"y " + long + b"z\n", long + b"y\n"]) == (
+        [2, 3, 4, 0, 3, 0],
+        [long, long + b"y", long + b"z"],
+    )
+
+
+@given(texts(WORDS), PLACES, st.integers(0, 4))
+def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
+    types = Types()
+    blocks = cut(text, places)
+    scans = [types.scan(block + PADDING) for block in blocks]  # all before pruning: their ids are old ones
+    middle = len(blocks) // 2
+    before = np.concatenate([np.empty(0, np.uint32), *(types.merge(scan) for scan in scans[:middle])])
+    counts, words = types.counts().copy(), strings(types)
+    renumbered = types.prune(threshold)
+    kept = np.flatnonzero(counts[FIRST_TYPE:] > threshold)
+    assert strings(types) == [words[i] for i in kept]
+    assert renumbered[:FIRST_TYPE].tolist() == [SENTENCE_END, PRUNED_TYPE]
+    assert renumbered[kept + FIRST_TYPE].tolist() == list(range(FIRST_TYPE, len(types)))
+    assert set(np.delete(renumbered, kept + FIRST_TYPE)[FIRST_TYPE:]) <= {PRUNED_TYPE}
+    ids = [*renumbered[before].tolist()]
+    for scan in scans[middle:]:
+        ids += types.merge(scan).tolist()
+    assert types.counts().tolist() == np.bincount(ids, minlength=len(types)).tolist()
+    known = [None, None, *strings(types)]
+    expected = [(b"\n" if i == SENTENCE_END else reference(text)[1][i - FIRST_TYPE]) for i in reference(text)[0]]
+    dropped = {word for i, word in enumerate(words) if i not in set(kept.tolist())}
+    for position, (number, word) in enumerate(zip(ids, expected, strict=True)):
+        if number == SENTENCE_END:
+            assert word == b"\n"
+        elif number == PRUNED_TYPE:
+            assert word in dropped
+            assert position < before.size
+        else:
+            assert known[number] == word
+
+
+@given(st.binary(max_size=200))
+def test_last_space(text):
+    assert last_space(text) == max(text.rfind(byte) for byte in WHITE_SPACE)
+
+
+@given(st.sets(WORDS), st.lists(WORDS))
+def test_match(words, wanted):
+    def packed(items):
+        offsets = np.cumsum([0, *map(len, items)])
+        return np.frombuffer(b"".join(items) + PADDING, np.uint8), offsets
+
+    words = list(words)
+    found = match(*packed(words), *packed([b"", *wanted]))
+    assert found.dtype == np.int32
+    assert found.tolist() == [-1, *(words.index(word) if word in words else -1 for word in wanted)]

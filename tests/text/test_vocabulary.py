@@ -1,0 +1,183 @@
+"""The vocabulary: choice, order, subsampling and files."""
+
+import math
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from w2v.errors import SettingsError, W2VError
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.vocabulary import Vocabulary
+
+
+def vocabulary(sentences, **limits):
+    with read_corpus(Corpus(sentences)) as store:
+        return Vocabulary.from_store(store, **limits)
+
+
+SENTENCES = st.lists(st.lists(st.sampled_from([*"abcdefghij", "é", "大"]), max_size=20), max_size=10)
+
+
+@given(SENTENCES.filter(any), st.integers(0, 5), st.none() | st.integers(1, 5))
+def test_choice_and_order(sentences, min_count, max_vocab):
+    counts = Counter(word for sentence in sentences for word in sentence)  # in the order first seen
+    expected = [(word, n) for word, n in counts.most_common() if n >= min_count][:max_vocab]
+    if not expected:
+        with pytest.raises(W2VError, match=f"no word occurs {min_count} times"):
+            vocabulary(sentences, min_count=min_count, max_vocab=max_vocab)
+        return
+    found = vocabulary(sentences, min_count=min_count, max_vocab=max_vocab)
+    assert list(zip(found.words, found.counts.tolist(), strict=True)) == expected
+    assert found.counts.dtype == np.int64
+    assert found.tokens == sum(n for _, n in expected)
+    assert len(found) == len(expected)
+
+
+def test_no_word_is_frequent_enough():
+    with pytest.raises(W2VError) as caught:
+        vocabulary([["a", "b", "b"]])
+    assert str(caught.value) == (
+        "no word occurs 5 times: the most frequent, 'b', occurs 2 times; lower --min-count or give more text"
+    )
+
+
+def test_nothing_left_by_pruning():
+    with (
+        read_corpus(Corpus([["a", "b"]]), max_types=1) as store,
+        pytest.raises(W2VError, match=r"^all words were pruned: raise --max-types$"),
+    ):
+        Vocabulary.from_store(store, min_count=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "counts", "message"),
+    [
+        ([], [], "0 words do not fit counts"),
+        (["a", "b"], [2], r"2 words do not fit counts of shape \(1,\)"),
+        (["a"], [2, 1], r"1 words do not fit counts of shape \(2,\)"),
+        (["a"], [[2]], "do not fit"),
+        (["a"], [2.0], "type float64"),
+        (["a"], ["2"], "do not fit"),
+        (["a", "b"], [1, 2], "must not rise"),
+        (["a", "b"], [1, 0], "must be 1 or more"),
+        (["a"], [np.uint64(2**63)], "must be 1 or more"),
+        (["a", "b"], [2**63 - 1, 2**63 - 1], "add up to more"),
+        (["a", ""], [2, 1], "not empty"),
+        (["a", 5], [2, 1], "must be str"),
+        (["a", "new\tyork"], [2, 1], "without white space"),
+        (["a", "b", "a"], [3, 2, 1], "a word twice"),
+    ],
+)
+def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
+    with pytest.raises(W2VError, match=message):
+        Vocabulary(words, counts)
+
+
+def test_counts_of_any_whole_type():
+    found = Vocabulary(("a", "no\u00a0break"), np.array([2, 1], np.uint8))
+    assert found.words == ["a", "no\u00a0break"]
+    assert (found.counts.dtype, found.tokens) == (np.int64, 3)
+
+
+@pytest.mark.parametrize("limits", [{"min_count": -1}, {"max_vocab": 0}, {"max_vocab": -3}])
+def test_impossible_limits(limits):
+    with pytest.raises(SettingsError, match=f"{next(iter(limits))} is"):
+        vocabulary([["a"] * 9], **limits)
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=20), st.floats(1e-6, 1e-1))
+def test_keep_probabilities(counts, sample):
+    counts.sort(reverse=True)
+    found = Vocabulary([f"w{i}" for i in range(len(counts))], np.array(counts))
+    shares = [count / sum(counts) for count in counts]
+    word2vec = [min(1, (math.sqrt(f / sample) + 1) * sample / f) for f in shares]  # as its source has it
+    paper = [1 - max(0, 1 - math.sqrt(sample / f)) for f in shares]
+    np.testing.assert_allclose(found.keep_probabilities(sample), word2vec, rtol=1e-6)
+    np.testing.assert_allclose(found.keep_probabilities(sample, "paper"), paper, rtol=1e-6)
+    assert found.keep_probabilities(sample).dtype == np.float32
+    assert (found.keep_probabilities(0) == 1).all()
+
+
+@pytest.mark.parametrize("sample", [-1e-3, math.nan, math.inf])
+def test_impossible_samples(sample):
+    with pytest.raises(SettingsError, match="sample is"):
+        Vocabulary(["a"], np.array([1])).keep_probabilities(sample)
+
+
+def test_impossible_formula():
+    with pytest.raises(SettingsError, match="'gensim': it must be word2vec or paper"):
+        Vocabulary(["a"], np.array([1])).keep_probabilities(1e-3, "gensim")
+
+
+# -- files --
+
+
+@given(SENTENCES.filter(any), st.integers(0, 5))
+def test_files_round_trip(tmp_path_factory, sentences, sentence_ends):
+    path = tmp_path_factory.mktemp("vocabulary") / "words"
+    saved = vocabulary([*sentences, ["</s>"]], min_count=1)
+    saved.save(path, sentence_ends)
+    assert path.read_text().startswith(f"</s> {sentence_ends}\n{saved.words[0]} {saved.counts[0]}\n")
+    loaded = Vocabulary.load(path)
+    assert loaded.words == saved.words
+    assert loaded.counts.tolist() == saved.counts.tolist()
+
+
+def load(tmp_path, content, **limits):
+    (tmp_path / "words").write_bytes(content)
+    return Vocabulary.load(tmp_path / "words", **limits)
+
+
+def test_loading_sorts_and_chooses(tmp_path):
+    content = f"rare 2\r\nmany {2**40}\n\nrare2\t2\n  few 7 \nx\0 3".encode()
+    assert load(tmp_path, content).words == ["many", "few", "x\0", "rare", "rare2"]
+    assert load(tmp_path, content, min_count=3).words == ["many", "few", "x\0"]
+    assert load(tmp_path, content, max_vocab=1).counts.tolist() == [2**40]
+    with pytest.raises(W2VError, match=r"words holds no word that occurs 3 times$"):
+        load(tmp_path, b"rare 2", min_count=3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"words holds no words$"),
+        (b"\n\n", r"words holds no words$"),
+        (b"</s> 7\n", r"words holds no words$"),
+        (b"a 1\nb\n", r"words, line 2: b'b' is not a word and its count$"),
+        (b"a 1\nb c 2\n", r"words, line 2: b'b c 2' is not a word and its count$"),
+        (b"</s> 1\na -1\n", r"words, line 2: b'a -1' is not a word and its count$"),
+        (b"a 1.5\n", r"words, line 1: b'a 1.5' is not a word and its count$"),
+        (b"a 1_0\n", r"words, line 1: b'a 1_0' is not a word and its count$"),
+        (b"a 0\n", r"words, line 1: the count is 0$"),
+        (b"a 2\nb 1\n\na 1\n", r"words: the word 'a' stands there twice, with counts 2 and 1$"),
+        (b"a 2\ncaf\xe9 1\n", r"words, line 2: b'caf\\xe9' is not UTF-8$"),
+        (b"a 9223372036854775807\nb 1\n", r"words: the counts add up to more than 9223372036854775807$"),
+        (b"a 9223372036854775808\n", r"words, line 1: the count is more than 9223372036854775807$"),
+        (b"a " + b"9" * 5000, r"words, line 1: .*"),
+        (b"a " + b"1 " * (1 << 24), r"words, line 1: it is longer than 16777216 bytes$"),
+        ("a 1\n".encode("utf-16"), r"words is UTF-16 or UTF-32: convert it to UTF-8"),
+        (b"\x1f\x8b\x08", r"words is compressed: unpack it first$"),
+    ],
+)
+def test_malformed_files(tmp_path, content, message):
+    with pytest.raises(W2VError, match=message):
+        load(tmp_path, content)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
+    with pytest.raises(W2VError, match=r"^cannot read .*nowhere: No such file or directory$"):
+        Vocabulary.load(tmp_path / "nowhere")
+    found = Vocabulary(["a"], np.array([1]))
+    with pytest.raises(W2VError, match=r"cannot write .*: No such file or directory"):
+        found.save(tmp_path / "nowhere" / "words", 0)
+    found.save(tmp_path / "words", 0)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(W2VError, match="No space left on device"):
+        Vocabulary(["b"], np.array([1])).save(tmp_path / "words", 0)
+    assert (tmp_path / "words").read_text() == "</s> 0\na 1\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["words"]

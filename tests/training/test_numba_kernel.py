@@ -1,0 +1,355 @@
+"""The Numba kernel: it gives what the Cython kernel gives; and objectives of a user's own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from data import make
+from w2v.evaluation.probabilities import log_probabilities
+from w2v.losses import registry
+from w2v.losses.layers import TOGETHER, output_layer
+from w2v.losses.objective import Objective
+from w2v.losses.rows import below, draw, place_of
+from w2v.training.numba_kernel import compiled
+from w2v.training.run import threads_memory
+
+ROOT = Path(__file__).parents[1]
+LOSSES: dict[str, dict[str, Any]] = {
+    loss: {"loss": loss} for loss in ("ns", "hs", "nce", "sampled", "class", "softmax")
+}
+LOSSES["adaptive"] = {"loss": "sampled", "adaptive_samples": True, "alpha": 0.3}
+MODELS: dict[str, dict[str, Any]] = {
+    "skipgram": {},
+    "per pair": {"per_pair": True},
+    "cbow": {"model": "cbow"},
+    "corrected cbow": {"model": "cbow", "cbow_gradient": "corrected", "shrink_windows": False},
+}
+SMALL: dict[str, Any] = {"vector_size": 20, "epochs": 2, "workers": 1, "min_count": 5, "sample": 0.01}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("numba") / "text.txt"
+    path.write_text("".join(make.corpus(20_000, seed=2)), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
+    lines = [line.split() for line in text.read_text("utf-8").splitlines()]
+    if loss == "adaptive":  # sooner or later rounding decides how many words are drawn
+        lines = lines[:600]
+    for model in MODELS.values():
+        options = SMALL | {"epochs": 1} | LOSSES[loss] | model
+        one, other = (w2v.train(lines, kernel=kernel, **options) for kernel in ("cython", "numba"))
+        assert np.abs(one.outputs).max() > 0.1
+        np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+        np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
+        np.testing.assert_allclose(other.figures["loss"], one.figures["loss"], rtol=1e-6)
+        assert other.figures["tokens_trained"] == one.figures["tokens_trained"]
+
+
+@pytest.mark.parametrize("loss", ["ns", "hs", "class"])
+def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
+    sentence = text.read_text("utf-8").split()[:5000]
+    options = SMALL | {"epochs": 1, "window": TOGETHER + 3, "loss": loss}
+    one, other = (w2v.train([sentence], kernel=kernel, **options) for kernel in ("cython", "numba"))
+    assert np.abs(one.outputs).max() > 0.1
+    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+    np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
+
+
+def test_every_token_is_trained_with_several_workers(text: Path) -> None:
+    model = w2v.train([text] * 30, kernel="numba", **SMALL | {"workers": 3, "epochs": 3})
+    assert model.figures["tokens_trained"] == 3 * model.vocabulary.tokens
+    assert model.figures["loss"][0] > model.figures["loss"][2] > 0
+
+
+def test_memory_is_estimated_with_what_an_objective_takes() -> None:
+    vocabulary = w2v.Vocabulary([f"word{number}" for number in range(500)], [1] * 500)
+    scores = 2 * 4 * 1000 * 500  # of two threads
+    estimates = {}
+    for loss in "softmax", "mos":
+        chosen = w2v.Settings(loss=loss, kernel="numba", window=500, workers=2, vector_size=16)  # type: ignore[arg-type]
+        estimates[loss] = threads_memory(output_layer(chosen, vocabulary, {}), chosen, 1)
+    assert 2 * scores < estimates["softmax"] < 3 * scores
+    assert estimates["mos"] > estimates["softmax"] + 4 * scores
+
+
+def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) -> None:
+    options = SMALL | {"kernel": "numba", "vector_size": 21, "epochs": 8}
+    whole = w2v.train([text] * 10, **options)
+
+    def interrupt(phase: str, done: int, total: int | None) -> None:
+        if phase == "train" and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        w2v.train([text] * 10, checkpoint=tmp_path / "states", progress=interrupt, **options)
+    resumed = w2v.resume(tmp_path / "states")
+    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
+    np.testing.assert_array_equal(resumed.outputs, whole.outputs)
+    assert resumed.figures["loss"] == whole.figures["loss"]
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=folder)
+
+
+def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
+    train = f"import sys, w2v; w2v.train({str(text)!r}, epochs=1, workers=1)"
+    assert run(f"{train}; assert 'numba' not in sys.modules", tmp_path).returncode == 0
+    missing = "import sys; sys.modules['numba'] = None; from w2v.cli.main import main; "
+    for arguments, code in ([], 0), (["--kernel", "numba"], 2):
+        command = f"main(['train', {str(text)!r}, '-o', '{code}.bin', '--epochs', '1', *{arguments}])"
+        done = run(missing + command, tmp_path)
+        assert done.returncode == code, done.stderr
+        assert ("pip install 'w2v[numba]'" in done.stderr) == bool(code)
+
+
+def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
+    """In another process the loop is taken from the disk, not compiled."""
+    (tmp_path / "cache").mkdir()
+    code = (
+        f"import w2v, numba.core.event as event; w2v.train({str(text)!r}, epochs=1, workers=1)\n"
+        "with event.install_recorder('numba:compile') as seen:\n"
+        f"    w2v.train({str(text)!r}, epochs=1, workers=1, kernel='numba')\n"
+        "print(len(seen.buffer))"
+    )
+    first, second = (int(run(code, tmp_path).stdout) for _ in range(2))
+    assert second == 0, first
+
+
+# -- objectives -----------------------------------------------------------------------------
+
+
+class Hinge(Objective):
+    """That of docs/objectives.md, with a bias for each word beside."""
+
+    most_rows = 6
+
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return super().parameters(random) | {"bias": np.zeros((len(self.vocabulary), 1), np.float32)}
+
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        s.rows[0], s.target[0], m = centre, 1, 1
+        for _ in range(5):
+            word = below(draw(s.random), len(s.parameters.outputs))
+            if place_of(s.rows, word, m) == m:
+                s.rows[m], s.target[m], m = word, -1, m + 1
+        for j in range(m):
+            s.offset[j] = -s.parameters.bias[s.rows[j], 0]
+        return m
+
+    @staticmethod
+    def link(s: Any, scores: Any) -> float:
+        loss = 0.0
+        for i in range(scores.shape[0]):
+            for j in range(scores.shape[1]):
+                short = max(1 - s.target[j] * scores[i, j], 0)
+                loss += short
+                scores[i, j] = s.target[j] if short > 0 else 0
+                s.parameters.bias[s.rows[j], 0] += 0.01 * scores[i, j]
+        return loss
+
+
+def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
+    model = w2v.train([text] * 5, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
+    assert model.figures["loss"][0] > model.figures["loss"][3]
+    assert model.settings.objective == f"{__name__}:Hinge"
+    assert np.abs(model.parameters["bias"]).max() > 0.01
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    loaded = w2v.Model.load(path)
+    np.testing.assert_array_equal(loaded.parameters["bias"], model.parameters["bias"])
+    np.testing.assert_array_equal(loaded.outputs, model.outputs)
+    logs = log_probabilities(loaded, loaded.inputs[:5])
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+    with pytest.raises(w2v.W2VError, match=r"^vocab union: with loss objective"):
+        w2v.train(text, continue_from=path, vocab="union")
+    assert w2v.train(text, continue_from=path, epochs=1).figures["loss"][0] < model.figures["loss"][0]
+    assert w2v.resume(tmp_path / "states").figures["loss"] == model.figures["loss"]
+
+
+def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
+    w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
+    said = f"the model's objective is {__name__}:Hinge, and files run no code: name it by --objective"
+    done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
+    assert f"ObjectiveMissing: {said}" in done.stderr
+    done = run("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
+    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {said}")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+class WrongRow(Hinge):
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        s.rows[0] = 10**6
+        return 1
+
+
+class WrongIndex(Hinge):
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        s.rows[99] = 0
+        return 1
+
+
+class NoNumber(Hinge):
+    @staticmethod
+    def link(s: Any, scores: Any) -> float:
+        return float(np.log(scores[0, 0] - 1))
+
+
+class NoCode(Hinge):
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        return float(len({str(k): k for k in x.tolist()[0]}))
+
+
+class NoImport(Hinge):
+    @staticmethod
+    def step(s: Any, centre: int, x: Any, change: Any, alpha: float) -> float:
+        import math
+
+        return math.pi
+
+
+class NotStatic(Hinge):
+    def choose(s: Any, centre: int, x: Any) -> int:  # type: ignore[override]
+        return 1
+
+
+class NoStep(Objective):
+    pass
+
+
+class WrongParameter(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return {"outputs": np.zeros(3)}
+
+
+class NotPadded(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return super().parameters(random) | {"outputs": np.zeros((len(self.vocabulary), 20), np.float32)}
+
+
+class NoParameters(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return None  # type: ignore[return-value]
+
+
+class WrongName(Hinge):
+    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
+        return {"my-bias": np.zeros((3, 3), np.float32)}
+
+
+class WrongScratch(Hinge):
+    def scratch(self, inputs: int) -> dict[str, Any]:
+        return {"room": "large"}
+
+
+class WrongSize(Hinge):
+    most_rows = 0
+
+
+class Unprepared(Hinge):
+    def prepare(self) -> None:
+        self.data = {"margins": 1 / np.zeros(0)[0]}
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (WrongRow, r"WrongRow: choose, test_numba.py, line \d+: chose row 1000000: outputs has \d+$"),
+        (WrongIndex, r"WrongIndex: choose, test_numba.py, line \d+: IndexError: index 99 is out of bounds"),
+        (NoNumber, r"NoNumber: link, test_numba.py, line \d+: a loss of nan and values"),
+        (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba.py \(\d+\)$"),
+        (NotStatic, r"NotStatic: choose, test_numba.py, line \d+: it takes no self: write @staticmethod above it$"),
+        (NotPadded, r"NotPadded: parameters, test_numba.py, line \d+: rows of outputs have 20 values: .* to 32$"),
+        (NoParameters, r"NoParameters: parameters gave NoneType: it must be a dict of arrays$"),
+        (WrongName, r"WrongName: parameters have the name 'my-bias': write a word"),
+        (WrongScratch, r"WrongScratch: scratch 'room' is str: it must be an array$"),
+        (WrongSize, r"WrongSize: most_rows is 0: it must be a whole number above 0$"),
+        (Unprepared, r"Unprepared: prepare, test_numba.py, line \d+: IndexError: index 0 is out of bounds"),
+        (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba.py\", line \d+\)$"),
+        (WrongParameter, r"parameter 'outputs' is float64 \(3,\): it must be a C-contiguous float32 matrix$"),
+        (NoStep, r"NoStep has no choose: write choose and link, or step$"),
+    ],
+)
+def test_mistakes_in_an_objective_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
+    with pytest.raises(w2v.W2VError, match=expected) as raised:
+        w2v.train(text, objective=objective(), **SMALL)
+    assert "\n" not in str(raised.value)
+
+
+def placeholder() -> float:
+    raise NotImplementedError
+
+
+def score() -> float:
+    """Called as a function of the kernel is."""
+    return 0.5
+
+
+def scaled(factor: float, values: Any) -> Any:
+    def value() -> float:
+        return float(values[1])
+
+    def product() -> float:
+        return factor * placeholder() + score()
+
+    return product, {placeholder: value}
+
+
+def test_what_machine_code_rests_on() -> None:
+    """Code on disk is found by its name, which tells all that decides what it does."""
+    one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
+    assert [function() for function in functions] == [4.5, 6.5, 6.5]
+    product, others = scaled(2.0, one)
+    product.__module__ = "elsewhere"  # which is imported where the code is read
+    functions.append(compiled(product, others))
+    assert len({function.py_func.__qualname__ for function in functions}) == 4
+    product, others = scaled(2.0, one)
+    assert compiled(product, others).py_func.__qualname__ == functions[0].py_func.__qualname__
+
+
+def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = w2v.train(text, objective=Hinge(), **SMALL)
+    monkeypatch.setattr(Hinge, "log_probabilities", lambda self, parameters, rows: rows, raising=False)
+    with pytest.raises(w2v.W2VError, match=r"Hinge: log_probabilities, test_numba.py, line \d+: returned \(\d+, 20\)"):
+        w2v.perplexity(model, text)
+
+
+@pytest.mark.parametrize("name", ["hinge", "nothing_there:Hinge", "math:pi", "math:sqrt", "w2v:Settings"])
+def test_objectives_that_are_not_there(text: Path, name: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^objective '?{name}"):
+        w2v.train(text, objective=name)
+    with pytest.raises(w2v.SettingsError, match="must be an Objective"):
+        registry.use("hinge:Hinge")  # type: ignore[arg-type]
+    with pytest.raises(w2v.SettingsError, match=r"^objective a:B stands in place of loss hs: give one of them$"):
+        w2v.train(text, objective="a:B", loss="hs")
+
+
+def test_page_on_objectives_does_what_it_says(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").symlink_to(sample)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    page = (ROOT / "docs" / "objectives.md").read_text("utf-8")
+    (_, written), *blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "hinge.py").write_text(written)
+    assert len(written.splitlines()) <= 25
+    for language, block in blocks:
+        program = ["bash", "-e", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
+        environment = os.environ | {"PATH": path}
+        done = subprocess.run([*program, block], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout

@@ -1,0 +1,148 @@
+"""Training that goes on from a model: with its words or more, and what stays as it was."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import w2v
+from w2v.cli import main as cli
+from w2v.settings import COMPILED, LossName, ModelName
+
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
+LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
+MORE = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
+
+
+@pytest.fixture(scope="module")
+def first(sample: Path) -> w2v.Model:
+    return w2v.train(sample, **SMALL)
+
+
+def words_of(model: w2v.Model, words: list[str]) -> list[int]:
+    return [model.vocabulary.words.index(word) for word in words]
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_old_words_keep_their_rows_counts_and_tree(sample: Path, options: dict[str, Any]) -> None:
+    model = w2v.train(sample, max_vocab=300, **SMALL | options)
+    again = w2v.train(sample, continue_from=model, epochs=2)
+    assert again.vocabulary is model.vocabulary
+    assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
+    for name, tensor in model.layer.tensors.items():
+        np.testing.assert_array_equal(again.layer.tensors[name], tensor)
+    assert again.figures["loss"][0] < model.figures["loss"][0]  # what was learnt is still there
+    tiny = w2v.train(MORE, continue_from=model, alpha=1e-6, sample=0)  # hardly moves anything
+    np.testing.assert_allclose(tiny.inputs, model.inputs, atol=1e-3)
+    np.testing.assert_allclose(tiny.outputs, model.outputs, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])
+def test_union_adds_words_and_counts(sample: Path, loss: str) -> None:
+    model = w2v.train(sample, loss=loss, max_vocab=1000, **SMALL)
+    tiny = w2v.train(MORE, continue_from=model, vocab="union", alpha=1e-6, max_vocab=None, sample=0)
+    old, new = model.vocabulary, tiny.vocabulary
+    added = {word for line in MORE for word in line} - set(old.words)
+    assert added >= {"unheard", "kingdoms"}
+    assert set(new.words) == set(old.words) | added
+    counts = dict(zip(new.words, new.counts.tolist(), strict=True))
+    assert counts["unheard"] == 40
+    assert counts["the"] == old.counts[old.words.index("the")] + 40
+    rows = words_of(tiny, old.words)
+    np.testing.assert_allclose(tiny.inputs[rows], model.inputs, atol=1e-3)
+    np.testing.assert_allclose(tiny.outputs[rows], model.outputs, atol=1e-3)
+    rows = words_of(tiny, sorted(added))
+    np.testing.assert_allclose(tiny.outputs[rows], 0, atol=1e-3)
+    assert 0.01 < np.abs(tiny.inputs[rows]).max() <= 0.5 / 16 + 1e-3
+    anew = w2v.train(MORE, vocabulary=new, sample=0, loss=loss, **SMALL).layer
+    for name in {"ns": ["cells"], "nce": ["cells", "offsets"], "sampled": ["cells", "offsets"], "softmax": []}[loss]:
+        np.testing.assert_array_equal(getattr(tiny.layer, name), getattr(anew, name))  # of the new counts
+
+
+def test_union_learns_new_words_beside_the_old(sample: Path) -> None:
+    text = sample.read_text("utf-8")
+    model = w2v.train((line.split() for line in text.replace("france", "the").splitlines()), alpha=0.1, vector_size=50)
+    assert "france" not in model.wv
+    both = w2v.train(sample, continue_from=model, vocab="union")
+    near = [word for word, _ in both.wv.most_similar("france", topn=10)]
+    whole = w2v.train(sample, alpha=0.1, vector_size=50, epochs=10)
+    assert set(near) & {word for word, _ in whole.wv.most_similar("france", topn=10)}
+
+
+def test_union_up_to_max_vocab(first: w2v.Model) -> None:
+    size = len(first.vocabulary)
+    assert len(w2v.train(MORE, continue_from=first, vocab="union", max_vocab=size + 1).vocabulary) == size + 1
+    assert len(w2v.train(MORE, continue_from=first, vocab="union", max_vocab=5, sample=0).vocabulary) == size
+    assert len(w2v.train(MORE, continue_from=first, vocab="union", min_count=100, sample=0).vocabulary) == size
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vector_size": 20}, "vector_size 20: the model that goes on has 16"),
+        ({"model": "cbow"}, "model cbow: the model that goes on has skipgram"),
+        ({"loss": "hs"}, "loss hs: the model that goes on has ns"),
+        ({"vocab": "new"}, "vocab 'new': choose from old, union"),
+        ({"settings": w2v.Settings()}, "continue_from brings settings"),
+        ({"size": 16}, "unknown setting 'size'"),
+    ],
+)
+def test_what_cannot_become_another(first: w2v.Model, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.SettingsError, match=message):
+        w2v.train(MORE, continue_from=first, **options)
+
+
+@pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of its tree"), ("class", "classes")])
+def test_union_is_refused_where_rows_are_not_the_words_own(sample: Path, loss: str, what: str) -> None:
+    model = w2v.train(sample, loss=loss, **SMALL)
+    with pytest.raises(w2v.SettingsError, match=rf"vocab union: with loss {loss}, output rows belong to {what}"):
+        w2v.train(MORE, continue_from=model, vocab="union")
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(cli.main, list(map(str, arguments)), prog_name="w2v")
+    assert result.exit_code == code, result.output
+    return result.stderr
+
+
+def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
+    more, saved = tmp_path / "more.txt", tmp_path / "first.safetensors"
+    more.write_text("".join(" ".join(line) + "\n" for line in MORE), "utf-8")
+    first.save(saved)
+    options = ["--continue", saved, "--vocab", "union", "--iter", 2, "--alpha", 0.02]
+    run("train", more, "-o", tmp_path / "more.safetensors", *options)
+    expected = w2v.train(MORE, continue_from=saved, vocab="union", epochs=2, alpha=0.02)
+    found = w2v.Model.load(tmp_path / "more.safetensors")
+    np.testing.assert_array_equal(found.inputs, expected.inputs)
+    np.testing.assert_array_equal(found.outputs, expected.outputs)
+    assert found.settings.as_dict() == expected.settings.as_dict()
+    assert found.settings.min_alpha == pytest.approx(0.02 / 10_000)
+    output = ["-o", tmp_path / "no.bin"]
+    assert "--vocab says nothing without --continue" in run("train", more, "--vocab", "old", *output, code=2)
+    assert "says nothing beside --continue" in run("train", more, *options, "--read-vocab", more, *output, code=2)
+    assert "vector_size 9: the model" in run("train", more, *options, "--size", 9, *output, code=2)
+    assert "named for two things" in run("train", more, *options, "-o", saved, "--force", code=2)
+    first.wv.save(tmp_path / "vectors.bin")
+    assert "no output layer" in run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1)
+
+
+def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Path, tmp_path: Path) -> None:
+    def stop(phase: str, done: int, total: int | None) -> None:
+        if phase == "train" and done:
+            raise KeyboardInterrupt
+
+    whole = w2v.train(sample, continue_from=first, epochs=20)
+    with pytest.raises(KeyboardInterrupt):
+        w2v.train(sample, continue_from=first, epochs=20, checkpoint=tmp_path, progress=stop)
+    np.testing.assert_array_equal(w2v.resume(tmp_path).inputs, whole.inputs)
+
+
+def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
+    inputs = first.inputs.copy()
+    inputs[0, 0] = np.nan
+    broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.layer)
+    with pytest.raises(w2v.W2VError, match="values that are not numbers"):
+        w2v.train(MORE, continue_from=broken)

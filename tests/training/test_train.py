@@ -1,0 +1,225 @@
+"""w2v.train: what goes in, what comes out, what is counted, and how it ends. (What is learnt: test_learning.py.)"""
+
+import subprocess
+import sys
+import threading
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v import memory
+from w2v._kernels import MOST_CHUNK_IDS
+from w2v.losses.layers import TOGETHER
+from w2v.progress import Progress
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.training.run import Run, instruction_set, threads_memory, thresholds
+from w2v.training.start import Start
+
+MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+@pytest.mark.parametrize("workers", [1, 2, 3, 16])
+def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, Any], workers: int) -> None:
+    model = w2v.train(sample, epochs=3, vector_size=8, min_count=10, workers=workers, **options)
+    assert model.figures["tokens"] == model.vocabulary.tokens
+    assert model.figures["tokens_trained"] == 3 * model.vocabulary.tokens
+    assert len(model.figures["loss"]) == 3
+    assert model.figures["loss"][0] > model.figures["loss"][2] > 0
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_one_worker_and_seed_give_the_same_bits_from_files_and_lists(sample: Path, options: dict[str, Any]) -> None:
+    with sample.open(encoding="utf-8") as lines:
+        first = w2v.train((line.split() for line in lines), workers=1, **SMALL, **options)
+    second = w2v.train([sample], workers=1, **SMALL, **options)
+    assert first.vocabulary.words == second.vocabulary.words
+    np.testing.assert_array_equal(first.inputs, second.inputs)
+    np.testing.assert_array_equal(first.outputs, second.outputs)
+    assert first.figures["loss"] == second.figures["loss"]
+    other = w2v.train(sample, workers=1, seed=2, **SMALL, **options)
+    assert not np.array_equal(first.inputs, other.inputs)
+
+
+def test_figures(sample: Path) -> None:
+    model = w2v.train(sample, **SMALL)
+    text = sample.read_text("utf-8")
+    assert model.figures["sentences"] == text.count("\n")
+    assert model.figures["pruned"] == 0
+    assert model.figures["cache_reused"] is False
+    assert model.figures["words_per_second"] > 0
+    assert list(model.figures["seconds"]) == ["read", "train"]
+    assert model.settings == w2v.Settings(**SMALL)
+    assert model.wv.vectors.shape == (len(model.vocabulary), 16)
+    assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
+
+
+def test_model_file_keeps_all_of_the_model(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, loss="hs", **SMALL)
+    model.save(tmp_path / "m.safetensors")
+    loaded = w2v.load(tmp_path / "m.safetensors", mmap=True)
+    np.testing.assert_array_equal(loaded.vectors, model.wv.vectors)
+    np.testing.assert_array_equal(loaded.tensors["outputs"], model.outputs)
+    assert loaded.counts is not None
+    np.testing.assert_array_equal(loaded.counts, model.vocabulary.counts)
+    assert loaded.index_to_key == model.vocabulary.words
+    assert {"settings", "figures"} <= set(loaded.metadata)
+
+
+def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
+    vocabulary = w2v.Vocabulary(["the", "unheard", "of", "king", "and", "in", "a"], np.arange(70, 0, -10))
+    model = w2v.train(sample, vocabulary=vocabulary, **SMALL)
+    assert model.vocabulary is vocabulary
+    words = sample.read_text("utf-8").split()
+    assert model.figures["tokens"] == sum(word in vocabulary.words for word in words)
+    assert model.figures["tokens_trained"] == 2 * model.figures["tokens"]
+
+
+def test_progress_goes_on_to_the_end(sample: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    model = w2v.train(sample, progress=lambda *step: told.append(step), **SMALL)
+    assert [phase for phase, _ in groupby(told, key=lambda step: step[0])] == ["read", "memory", "train"]
+    for phase, end in (("read", sample.stat().st_size), ("train", model.figures["tokens_trained"])):
+        done = [done for which, done, _ in told if which == phase]
+        assert done == sorted(done)
+        assert done[-1] == end
+        assert {total for which, _, total in told if which == phase} == {end}
+    assert told[-1][1] == model.figures["tokens_trained"]
+
+
+def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, tuple[int, int | None]] = {}
+    held = memory.held()  # once, for it moves with what was before
+    monkeypatch.setattr(memory, "held", lambda: held)
+    model = w2v.train(sample, vector_size=1000, epochs=1, progress=lambda phase, *bytes: told.update({phase: bytes}))
+    estimated, limit = told["memory"]
+    assert limit is not None
+    needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MOST_CHUNK_IDS)
+    assert needed <= estimated - held < needed + 50e6
+    assert estimated < limit
+    monkeypatch.setattr(memory, "available", lambda: needed)
+    w2v.train(sample, vector_size=1000, epochs=1)
+    monkeypatch.setattr(memory, "available", lambda: needed - 1)
+    with pytest.raises(
+        w2v.W2VError, match=r"^training needs about [\d,]+ MB of memory, and [\d,]+ MB are there: lower "
+    ):
+        w2v.train(sample, vector_size=1000, epochs=1)
+
+
+def address_space() -> int:
+    """The memory that this process has asked for, in bytes, written to or not."""
+    return 4096 * int(Path("/proc/self/statm").read_text("ascii").split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [
+        ({"loss": "softmax", "window": 1000}, TOGETHER * 30_000),  # scores
+        ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
+        ({"loss": "class", "window": 1000, "classes": 2}, TOGETHER * 15_000),
+        ({"loss": "ns", "window": 1000, "negative": 9999}, 2000 * 10_000),
+        ({"loss": "ns", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
+        ({"loss": "nce", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),
+    ],
+    ids=str,
+)
+def test_what_threads_take_is_estimated(
+    options: dict[str, Any], least: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = w2v.Settings(min_count=1, vector_size=1, workers=2, **options)
+    vocabulary = w2v.Vocabulary([f"word{number}" for number in range(30_000)], [1] * 30_000)
+    monkeypatch.setattr(memory, "held", lambda: 0)
+    with read_corpus(Corpus([["word1"]]), cache=tmp_path) as store:
+        before = address_space()
+        run = Run(settings, Start(vocabulary), store)
+        taken = address_space() - before
+    assert 1 < run.peak / (2 * 4 * least) < 10
+    assert taken == pytest.approx(run.peak, rel=0.01, abs=16e6)
+
+
+PEAK = """
+import sys, w2v
+from w2v import memory
+model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2])
+print(model.figures["tokens"], memory.peak())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("loss", ["ns", "hs"])
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, loss: str) -> None:
+    line = b" ".join(b"word%d" % (i * i % 5_003) for i in range(50_000)) + b"\n"
+    peaks = []
+    for times in (20, 200):
+        (tmp_path / "text").write_bytes(line * times)
+        command = [sys.executable, "-c", PEAK, str(tmp_path / "text"), loss]
+        tokens, peak = map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())
+        assert tokens == times * 50_000
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < (200 - 20) * len(line) / 10  # a tenth of what the text has grown by
+
+
+@pytest.mark.parametrize("phase", ["read", "train"])
+def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
+    def interrupt(now: str, done: int, total: int | None) -> None:
+        if now == phase:
+            raise KeyboardInterrupt
+
+    progress: Progress = interrupt
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        w2v.train(sample, epochs=100_000, progress=progress)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options", "expected"),
+    [
+        ([], {}, "holds no words"),
+        ([["a", "b"]], {}, "no word occurs 5 times"),
+        ([["a"] * 9], {}, "one word, 'a'"),
+        ([["a", "b", "c"] * 9], {}, "negative 5: needs at least 6 words"),
+        ("no such file", {}, "does not exist"),
+        (["one sentence"], {}, "does not exist"),
+        ([["a", 1]], {}, "not str"),
+        (5, {}, "of type int"),
+        ([["a"]], {"size": 5}, "unknown setting 'size'"),
+        ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "epochs stands beside settings"),
+        ([["a"]], {"vocabulary": w2v.Vocabulary(["b", "c"], np.array([1, 1])), "negative": 1}, "no word of the corpus"),
+    ],
+)
+def test_corpora_and_options_that_cannot_be_used(corpus: Any, options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(w2v.W2VError, match=expected):
+        w2v.train(corpus, **options)
+
+
+@pytest.mark.parametrize("options", MODELS, ids=str)
+def test_two_words_are_enough(options: dict[str, Any]) -> None:
+    model = w2v.train([["a", "b"]] * 20, min_count=1, negative=1, sample=0, **options)
+    assert model.vocabulary.words == ["a", "b"]
+    assert np.isfinite(model.inputs).all()
+
+
+def test_divergence_is_said(sample: Path) -> None:
+    with pytest.raises(w2v.W2VError, match=r"diverged.*lower alpha, now 1000"):
+        w2v.train(sample, alpha=1000, min_alpha=1000, loss="hs", cbow_gradient="faithful", model="cbow", **SMALL)
+
+
+def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("W2V_SIMD", "baseline")
+    assert instruction_set() == "baseline"
+    monkeypatch.setenv("W2V_SIMD", "quantum")
+    with pytest.raises(w2v.SettingsError, match=r"W2V_SIMD=quantum: this machine runs .*baseline"):
+        instruction_set()
+
+
+def test_thresholds_at_the_ends() -> None:
+    found = thresholds(np.array([1, 0.5, 2**-32], np.float32))
+    assert found.tolist() == [2**32 - 1, 2**31 - 1, 0]

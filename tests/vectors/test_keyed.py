@@ -1,0 +1,211 @@
+"""KeyedVectors against gensim's, and what gensim does not have."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors as GensimVectors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from w2v.errors import SettingsError, W2VError
+from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
+
+WORDS = [f"w{row}" for row in range(200)]
+
+
+@pytest.fixture(scope="module")
+def ours() -> KeyedVectors:
+    vectors = np.random.default_rng(3).standard_normal((200, 12)).astype(np.float32)
+    return KeyedVectors(WORDS, vectors)
+
+
+@pytest.fixture(scope="module")
+def gensims(ours: KeyedVectors) -> GensimVectors:
+    peer = GensimVectors(12)
+    peer.add_vectors(WORDS, ours.vectors)
+    return peer
+
+
+def assert_same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> None:
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-5)
+
+
+def test_looking_up(ours: KeyedVectors) -> None:
+    assert len(ours) == 200
+    assert ours.vector_size == 12
+    assert ours.index_to_key == WORDS == list(ours)
+    assert ours.key_to_index["w7"] == 7
+    assert "w7" in ours
+    assert "x" not in ours
+    np.testing.assert_array_equal(ours["w7"], ours.vectors[7])
+    np.testing.assert_array_equal(ours[["w7", "w3"]], ours.vectors[[7, 3]])
+    assert np.asarray(ours) is not None
+    np.testing.assert_array_equal(np.asarray(ours), ours.vectors)
+    assert np.shares_memory(np.asarray(ours), ours.vectors)
+    assert np.asarray(ours, np.float64).dtype == np.float64
+    assert not np.shares_memory(np.array(ours), ours.vectors)
+    assert np.linalg.norm(ours.get_vector("w7", norm=True)) == pytest.approx(1)
+    assert ours.first_words(3) == ["w0", "w1", "w2"]
+
+
+def test_unknown_words_are_named(ours: KeyedVectors) -> None:
+    for ask in (
+        lambda: ours["no"],
+        lambda: ours[["w1", "no", "w2", "neither"]],
+        lambda: ours.most_similar(["w1", "no"]),
+        lambda: ours.most_similar("no"),
+        lambda: ours.most_similar_batch(["w1", "no"]),
+        lambda: ours.most_similar_cosmul("w1", "no"),
+        lambda: ours.similarity("w1", "no"),
+        lambda: ours.distances("w1", ["no"]),
+        lambda: ours.rank("w1", "no"),
+        lambda: ours.get_mean_vector(["w1", "no"], ignore_missing=False),
+    ):
+        with pytest.raises(UnknownWordError) as caught:
+            ask()
+        assert isinstance(caught.value, KeyError)
+        assert isinstance(caught.value, W2VError)
+        assert str(caught.value).startswith("not in the vocabulary: 'no'")
+    with pytest.raises(UnknownWordError, match="'no', 'neither'"):
+        ours[["w1", "no", "w2", "neither"]]
+
+
+def test_what_does_not_fit_is_refused(ours: KeyedVectors) -> None:
+    with pytest.raises(W2VError, match="shape"):
+        KeyedVectors(["a"], np.ones((2, 2)))
+    with pytest.raises(W2VError, match="counts"):
+        KeyedVectors(["a"], np.ones((1, 2)), counts=[1, 2])
+    with pytest.raises(W2VError, match="'a' appears twice"):
+        KeyedVectors(["a", "b", "a"], np.ones((3, 2)))["a"]
+    with pytest.raises(W2VError, match="shape"):
+        ours.similar_by_vector(np.ones(3))
+    with pytest.raises(W2VError, match="no word"):
+        ours.get_mean_vector(["no", "neither"])
+    with pytest.raises(W2VError, match="no word"):
+        ours.doesnt_match([])
+    with pytest.raises(W2VError, match="weights"):
+        ours.get_mean_vector(["w1", "w2"], [1])
+
+
+def test_impossible_limits_and_errors(ours: KeyedVectors, tmp_path: Path) -> None:
+    for ask in (ours.most_similar, ours.most_similar_cosmul):
+        with pytest.raises(SettingsError, match="restrict_vocab is -1"):
+            ask("w1", restrict_vocab=-1)
+    ours.save(tmp_path / "m.bin")
+    with pytest.raises(SettingsError, match="errors is 'pass'"):
+        load(tmp_path / "m.bin", errors="pass")  # type: ignore[arg-type]
+
+
+words = st.sampled_from(WORDS)
+
+
+@given(
+    positive=st.lists(words, min_size=1, max_size=3),
+    negative=st.lists(words, max_size=2),
+    topn=st.integers(1, 250),
+    restrict=st.none() | st.integers(1, 200),
+)
+@settings(max_examples=60)
+def test_neighbours_are_gensims(
+    ours: KeyedVectors,
+    gensims: GensimVectors,
+    positive: list[str],
+    negative: list[str],
+    topn: int,
+    restrict: int | None,
+) -> None:
+    if sorted(positive) == sorted(negative):
+        return  # nothing is left to be near to
+    arguments = {"topn": topn, "restrict_vocab": restrict}
+    searched = restrict or 200
+    given_words = {word for word in positive + negative if int(word[1:]) < searched}
+    found = ours.most_similar(positive, negative, **arguments)
+    assert len(found) == min(topn, searched - len(given_words))
+    assert_same(found, gensims.most_similar(positive, negative, **arguments)[: len(found)])
+    found = ours.most_similar_cosmul(positive, negative, **arguments)
+    cosines = {word: (2 - gensims.distances(word).astype(np.float64)) / 2 for word in {*positive, *negative}}
+    upper, lower = (np.prod([cosines[word] for word in side], axis=0) for side in (positive, negative))
+    scores = dict(zip(WORDS, upper / (lower + 1e-6), strict=True))
+    left = sorted((scores[word] for word in WORDS[:searched] if word not in given_words), reverse=True)
+    np.testing.assert_allclose([score for _, score in found], left[:topn], rtol=1e-3)
+    np.testing.assert_allclose([scores[word] for word, _ in found], left[:topn], rtol=1e-3)
+
+
+def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors) -> None:
+    some = ["w1", "w5", "w9", "w30"]
+    assert ours.similarity("w1", "w2") == pytest.approx(gensims.similarity("w1", "w2"), abs=1e-6)
+    assert ours.distance("w1", "w2") == pytest.approx(gensims.distance("w1", "w2"), abs=1e-6)
+    np.testing.assert_allclose(ours.distances("w1"), gensims.distances("w1"), atol=1e-6)
+    np.testing.assert_allclose(ours.distances("w1", some), gensims.distances("w1", some), atol=1e-6)
+    np.testing.assert_allclose(ours.distances(ours["w4"]), gensims.distances("w4"), atol=1e-6)
+    assert ours.n_similarity(some[:2], some[2:]) == pytest.approx(gensims.n_similarity(some[:2], some[2:]), abs=1e-6)
+    assert ours.rank("w1", "w2") == gensims.rank("w1", "w2")
+    assert ours.rank("w1", ours.most_similar("w1")[0][0]) == 1
+    assert ours.doesnt_match(some) == gensims.doesnt_match(some)
+    assert ours.doesnt_match([*some, "unknown"]) == gensims.doesnt_match(some)
+    for options in ({}, {"pre_normalize": False}, {"post_normalize": True}, {"weights": [1, -2, 0.5, 3]}):
+        np.testing.assert_allclose(
+            ours.get_mean_vector(some, **options), gensims.get_mean_vector(some, **options), atol=1e-6
+        )
+    weighted = [("w1", 2.0), "w2", (ours["w3"], 0.5)]
+    assert_same(ours.most_similar(weighted), gensims.most_similar(weighted))
+    vector = ours["w4"] + ours["w5"]
+    assert_same(ours.similar_by_vector(vector), gensims.similar_by_vector(vector))
+
+
+def test_batches_are_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("w2v.vectors.keyed.BLOCK", 600)  # three queries at a time
+    some = ["w1", "w5", "w5", "w9", "w30"]
+    batch = ours.most_similar_batch(some, topn=4, restrict_vocab=100)
+    assert len(batch) == 5
+    for word, found in zip(some, batch, strict=True):
+        assert_same(found, ours.most_similar(word, topn=4, restrict_vocab=100))
+    assert ours.most_similar_batch([]) == []
+
+
+def test_zero_vectors_and_ties() -> None:
+    vectors = KeyedVectors("abcde", [[0, 0], [1, 0], [1, 0], [2, 0], [0, 1]])
+    assert vectors.most_similar("b", topn=3) == [("c", 1), ("d", 1), ("a", 0)]
+    assert vectors.most_similar("a", topn=2) == [("b", 0), ("c", 0)]
+    assert vectors.similarity("a", "b") == 0
+    assert vectors.most_similar("b", topn=0) == []
+    assert vectors.most_similar([("b", 0.0)], topn=1) == [("a", 0)]
+    assert not vectors.vectors[0].any()
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.vec.gz", "v.safetensors"])
+def test_saving_and_loading(tmp_path: Path, ours: KeyedVectors, name: str) -> None:
+    before = ours.vectors.copy()
+    ours.save(tmp_path / name)
+    back = load(tmp_path / name)
+    np.testing.assert_array_equal(back.vectors, before)
+    assert back.index_to_key == WORDS
+    assert back.most_similar("w1") == ours.most_similar("w1")
+
+
+def test_what_a_native_file_carries(tmp_path: Path) -> None:
+    path = tmp_path / "v.safetensors"
+    outputs = np.ones((2, 3), np.float32)
+    KeyedVectors(["é", "b"], np.ones((2, 2)), [5, 4], {"settings": "{}"}, {"outputs": outputs}).save(path)
+    for mmap in (False, True):
+        back = load(path, mmap=mmap)
+        assert back.counts is not None
+        assert back.counts.tolist() == [5, 4]
+        assert back.metadata["settings"] == "{}"
+        np.testing.assert_array_equal(back.tensors["outputs"], outputs)
+        assert back.index_to_key == ["é", "b"]
+        assert back.similarity("é", "b") == pytest.approx(1)
+        assert back.first_words(1) == ["é"]
+    assert not back.vectors.flags.writeable
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_word2vec_format_by_gensims_names(tmp_path: Path, ours: KeyedVectors, binary: bool) -> None:
+    path = tmp_path / "vectors.model"
+    ours.save_word2vec_format(path, binary=binary)
+    peer = GensimVectors.load_word2vec_format(str(path), binary=binary)
+    assert_same(ours.most_similar("w1"), peer.most_similar("w1"))
+    back = KeyedVectors.load_word2vec_format(path, binary=binary)
+    np.testing.assert_array_equal(back.vectors, ours.vectors)

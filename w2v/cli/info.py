@@ -1,0 +1,86 @@
+"""What `w2v info` tells: about this installation, and about a model file."""
+
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import w2v
+from w2v._kernels import step_for
+from w2v.cli.options import ONLY_WITH
+from w2v.cpu import processors
+from w2v.errors import W2VError
+from w2v.formats import detect, native
+from w2v.formats.row_blocks import opened
+from w2v.formats.word2vec import Stored
+from w2v.training.run import INSTRUCTION_SETS, instruction_set
+from w2v.vectors.keyed import KeyedVectors
+
+MOST_FREQUENT = 10  # words named
+
+
+def installation() -> dict[str, Any]:
+    """Versions, and what the machine offers."""
+    return {
+        "version": w2v.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "processors": processors(),
+        "instruction_set": instruction_set(),
+        "instruction_sets": [name for name in INSTRUCTION_SETS if step_for(name)],
+    }
+
+
+def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
+    """What the file at `path` holds; `vectors` is what was loaded from it."""
+    try:
+        settings = json.loads(vectors.metadata.get("settings", "null"), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise W2VError(f"{path}: damaged: its settings are not JSON") from None
+    return {
+        "model": str(path),
+        "format": file_format(path),
+        "bytes": path.stat().st_size,
+        "vocabulary_size": len(vectors),
+        "vector_size": vectors.vector_size,
+        "most_frequent": vectors.first_words(MOST_FREQUENT),
+        "norms": {name: float(getattr(vectors.norms, name)()) for name in ("min", "mean", "max")},
+        "counts": vectors.counts is not None,
+        "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
+        "output_layer": output_layer(settings or {}, vectors.tensors),
+        "settings": settings,
+    }
+
+
+def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Of a model kept whole: its loss, and the settings that say something with it."""
+    if "outputs" not in tensors or "loss" not in settings:
+        return {}
+    loss = settings["loss"]
+    names = [name for name, (other, values) in ONLY_WITH.items() if other == "loss" and loss in values]
+    chosen = {name: settings[name] for name in names if settings.get(name) is not None}
+    if "class_starts" in tensors:
+        chosen["classes"] = len(tensors["class_starts"]) - 1
+    return {"loss": loss, **chosen}
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def file_format(path: Path) -> str:
+    """native, or word2vec binary or text. Raises W2VError for a file that is none of these."""
+    with opened(path) as (file, _):
+        sample = file.read(detect.SAMPLE)
+    return "native" if native.is_native(sample) else f"word2vec {detect.recognise(path, sample).kind}"
+
+
+def beside_vectors(stored: Stored) -> list[str]:
+    """The names of what was loaded beside words and vectors, which only the native format keeps."""
+    counts = [] if stored.counts is None else ["counts"]
+    return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

@@ -1,0 +1,179 @@
+"""Results on standard output: one JSON object, or tables for people."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from w2v.evaluation.perplexity import Perplexity
+from w2v.evaluation.rank import Rank
+from w2v.losses.code_lengths import CodeLengths
+from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
+from w2v.vectors.keyed import Neighbours
+
+ANALOGY_FORMULA: dict[Method, str] = {
+    "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
+    "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
+}
+
+
+def as_json(result: object) -> None:
+    """One JSON object on one line; null stands for a number that JSON lacks, such as infinity."""
+    click.echo(json.dumps(_finite(result), allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
+    """Rows in columns; under a header, all columns but the first are aligned right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
+    for place in range(max(map(len, rows), default=0)):
+        title = header[place] if header else ""
+        grid.add_column(title, justify="right" if header and place else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(str, row))
+    width = None if sys.stdout.isatty() else 1 << 16  # lines are folded for a terminal only
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(grid)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def training(figures: Mapping[str, Any]) -> None:
+    """What a training run came to."""
+    rows = [
+        ("output", figures["output"]),
+        ("vocabulary", f"{figures['vocabulary_size']:,} words, {figures['vector_size']} values each"),
+        ("corpus", f"{figures['tokens']:,} words that are in the vocabulary"),
+        ("trained", f"{figures['tokens_trained']:,} words, {figures['words_per_second'] / 1e6:.2f} M words/s"),
+        ("loss by epoch", text(figures["loss"])),
+        ("seconds", text(figures["seconds"])),
+        ("peak memory", f"{figures['peak_memory_bytes'] / 1e6:,.0f} MB"),
+        ("instruction set", figures["instruction_set"]),
+        ("settings", text(figures["settings"])),
+    ]
+    if figures["cache_reused"]:
+        rows.append(("cache", "the text was not read again"))
+    if figures["pruned"]:
+        rows.append(("pruned", f"{figures['pruned']:,} rare words, to keep within --max-types"))
+    table(rows)
+
+
+def analogies(result: AnalogyResult) -> None:
+    """Accuracy by section and in total, coverage, threshold and formula."""
+    rows: list[tuple[object, ...]] = [
+        (part.name, share(part.correct, part.answered), part.correct, part.answered, part.total)
+        for part in result.sections
+    ]
+    rows += [(name, percent(getattr(result, name))) for name in ("semantic", "syntactic")]
+    correct = sum(part.correct for part in result.sections)
+    rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
+    table(rows, ("section", "accuracy", "correct", "answered", "questions"))
+    click.echo(
+        f"answered {share(result.answered, result.questions)} of the questions; the others have words that are "
+        f"not among the {result.top:,} first; {ANALOGY_FORMULA[result.method]}"
+    )
+    skipped(result.malformed)
+
+
+def word_pairs(result: PairsResult) -> None:
+    """Correlations and coverage."""
+    correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
+    table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
+    click.echo(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
+    if result.unknown:
+        click.echo(f"not in the vocabulary: {', '.join(result.unknown)}")
+    skipped(result.malformed)
+
+
+def perplexity(result: Perplexity) -> None:
+    """The model's and the unigram model's, and what was predicted."""
+    table(
+        [
+            ("perplexity", f"{result.perplexity:,.2f}"),
+            ("cross-entropy", f"{result.cross_entropy_bits:.4f} bits"),
+            ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
+            ("predicted", f"{result.tokens:,} words, {result.predictions:,} times"),
+            ("skipped", f"{result.skipped:,} words that are not in the vocabulary"),
+        ]
+    )
+
+
+def rank(result: Rank) -> None:
+    """The rank, and some of the singular values."""
+    values, bound = result.singular_values, result.vector_size + 1
+    places = sorted({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, bound, bound + 1, result.rank})
+    rows = [(str(place), f"{values[place - 1]:.4g}") for place in places if place <= len(values)]
+    table(
+        [
+            ("rank", f"{result.rank:,} of {len(values):,}"),
+            ("one softmax", f"at most {bound:,}"),
+            ("matrix", f"{result.contexts:,} contexts, {result.words:,} words"),
+        ]
+    )
+    table(rows, ("singular value", ""))
+
+
+def code_lengths(result: CodeLengths) -> None:
+    """Lengths and speed-ups of the trees, then the codes of words."""
+    click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} times, entropy {result.entropy_bits:.3f} bits")
+    rows = [
+        (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.1f} ×") for tree in result.trees
+    ]
+    table(rows, ("tree", "expected bits", "longest", "fewer rows than softmax"))
+    click.echo(f"Huffman's codes take {result.huffman_speed_up:.2f} × fewer rows than the balanced tree's")
+    names = [tree.name for tree in result.trees]
+    for word in result.words:
+        click.echo(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
+        table([(name, len(word.codes[name]), word.codes[name]) for name in names])
+
+
+def skipped(malformed: int) -> None:
+    if malformed:
+        click.echo(f"skipped {malformed:,} malformed lines")
+
+
+def neighbours(formula: str, found: Neighbours) -> None:
+    """The words found, and what their scores are."""
+    click.echo(formula)
+    table([(word, f"{score:.4f}") for word, score in found])
+
+
+def facts(values: Mapping[str, Any]) -> None:
+    """Names and values, one a line; nested ones on one line."""
+    table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
+
+
+def text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return " ".join(map(text, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def share(part: int, whole: int) -> str:
+    return percent(part / whole if whole else None)
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"

@@ -1,0 +1,130 @@
+"""What `w2v train` is asked to do: a new run, or one that was begun before. Checked here, before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from w2v.cli import outputs
+from w2v.cli.options import chosen_settings, first_name, given_settings, refuse_beside
+from w2v.errors import SettingsError
+from w2v.formats import word2vec
+from w2v.losses import registry
+from w2v.text.corpus import Corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.checkpoint import EVERY, Checkpoints, latest
+from w2v.training.model import Model
+from w2v.training.run import instruction_set
+from w2v.training.start import Words
+from w2v.training.train import resume, train
+
+OUTPUT = Path("model.bin")
+
+
+@dataclass(frozen=True)
+class Job:
+    """`work` trains (given `progress`); the model goes to `output`, its words to `save_vocab`, if any.
+
+    `states` is the folder of its checkpoints, where it keeps any, and `resumable` says whether one is there.
+    """
+
+    work: Callable[..., Model]
+    output: Path
+    save_vocab: Path | None
+    force: bool
+    states: Path | None
+    resumable: Callable[[], bool]
+
+
+def begin(
+    corpus: tuple[str, ...],
+    given: dict[str, Any],
+    *,
+    output: Path | None,
+    save_vocab: Path | None,
+    read_vocab: Path | None,
+    continue_from: Path | None,
+    vocab: Words | None,
+    checkpoint: Path | None,
+    checkpoint_every: str | None,
+    force: bool,
+    **reading: Any,
+) -> Job:
+    """A new run. Raises W2VError, SettingsError or click.UsageError for what cannot be done."""
+    if given.get("objective"):
+        registry.find(given["objective"])
+    if not corpus:
+        raise click.UsageError("Missing argument 'CORPUS...'")
+    if checkpoint_every and not checkpoint:
+        raise click.UsageError("--checkpoint-every says nothing without --checkpoint")
+    if vocab and not continue_from:
+        raise click.UsageError("--vocab says nothing without --continue")
+    model = Model.load(continue_from, mmap=True) if continue_from else None
+    settings = chosen_settings(given, model)
+    instruction_set()  # the one that is asked for must be there
+    files = Corpus(list(corpus)).files
+    output = output or OUTPUT
+    check_outputs(output, save_vocab, force, [*map(Path, files), *filter(None, [read_vocab, continue_from])])
+    if model:
+        refuse_beside("--continue", ("read_vocab",))
+        what = partial(train, files, continue_from=model, vocab=vocab or "old", **given_settings(given))
+    else:
+        words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
+        what = partial(train, files, settings, vocabulary=words)
+    checkpoints = Checkpoints(checkpoint, checkpoint_every or EVERY, replace=force) if checkpoint else None
+    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab), "force": force}
+    work = partial(what, checkpoint=checkpoints, notes=notes, **reading)
+    return Job(work, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
+
+
+def go_on(
+    folder: Path,
+    corpus: tuple[str, ...],
+    given: dict[str, Any],
+    *,
+    output: Path | None,
+    save_vocab: Path | None,
+    checkpoint_every: str | None,
+    force: bool,
+    ignore_memory: bool,
+) -> Job:
+    """A run that goes on from the checkpoints in a folder; what is given beside it must be as it was."""
+    refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
+    if given.get("objective"):
+        registry.find(given["objective"])
+    found = latest(folder)
+    settings = found.state.settings.as_dict()
+    for name, value in given_settings(given).items():
+        if value != settings[name]:
+            raise SettingsError(
+                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or begin another"
+            )
+    notes = found.origin.notes
+    if not output and "output" not in notes:
+        raise click.UsageError("this run was not begun by w2v train: name its output with -o")
+    output = output or Path(notes["output"])
+    if not save_vocab and notes.get("save_vocab"):
+        save_vocab = Path(notes["save_vocab"])
+    force = force or notes.get("force", False)
+    files = Corpus(list(corpus)).files if corpus else found.origin.sources
+    check_outputs(output, save_vocab, force, map(Path, files))
+    found = replace(found, every=checkpoint_every or found.every)
+    work = partial(resume, found, files or None, ignore_memory=ignore_memory)
+    return Job(work, output, save_vocab, force, folder, lambda: True)
+
+
+def check_outputs(output: Path, save_vocab: Path | None, force: bool, inputs: Iterable[Path]) -> None:
+    read = list(inputs)
+    outputs.check(output, force, [*read, *filter(None, [save_vocab])])
+    word2vec.format_of(output)
+    if save_vocab:
+        outputs.check(save_vocab, force, read)
+
+
+def absolute(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())

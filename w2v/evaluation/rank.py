@@ -1,0 +1,77 @@
+"""The rank of what a model predicts: the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953) made visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.evaluation.probabilities import BLOCK, log_probabilities
+from w2v.training.model import Model
+
+SAMPLE = 2000  # contexts, and words, by default
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The singular values of log p(word | context).
+
+    One softmax of scores has a matrix of rank vector_size + 1 at most: the products of its rows, and a normaliser.
+
+    Attributes:
+        rank: singular values that are not rounding: above the greatest times max(contexts, words) times the precision
+            of float64.
+        contexts, words: rows and columns of the matrix: the first words of the vocabulary.
+        vector_size: D. singular_values: in falling order.
+    """
+
+    rank: int
+    contexts: int
+    words: int
+    vector_size: int
+    singular_values: list[float]
+
+
+def rank(model: Model, contexts: int | None = None, words: int | None = None) -> Rank:
+    """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
+
+    In CBOW too a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
+    SettingsError for fewer than two of them or more than there are, W2VError for a model with values that are not
+    numbers.
+    """
+    size = len(model.vocabulary)
+    for name, number in (("contexts", contexts), ("words", words)):
+        if number is not None and not 2 <= number <= size:
+            raise SettingsError(f"{name} {number}: from 2 to {size:,}, the size of the vocabulary")
+    n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
+    blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // BLOCK))
+    logs: NDArray[Any] = np.concatenate([log_probabilities(model, rows)[:, :m] for rows in blocks])
+    if not np.isfinite(logs).all():
+        raise W2VError("the model predicts what is not a number: its vectors have diverged")
+    values = np.linalg.svd(logs, compute_uv=False)
+    significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
+    return Rank(significant, n, m, model.inputs.shape[1], values.tolist())
+
+
+def picture(result: Rank, path: Path, name: str) -> None:
+    """Draw the spectrum to a file. Raises W2VError where matplotlib is missing or the file cannot be written."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise W2VError("a picture needs matplotlib: pip install 'w2v[plot]'") from error
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    values = np.array(result.singular_values)
+    axes.semilogy(np.arange(1, len(values) + 1), values / values[0])
+    axes.axvline(result.vector_size + 1, color="grey", linestyle=":", label="one softmax: vector_size + 1")
+    axes.axvline(result.rank, color="tab:red", linestyle="--", label=f"rank {result.rank:,}")
+    axes.set(title=name, xlabel="singular value", ylabel="share of the greatest")
+    axes.legend()
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise W2VError(f"cannot write {path}: {error}") from error

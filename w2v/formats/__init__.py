@@ -1,0 +1,1 @@
+"""Vector files: the formats of word2vec and the native one."""

@@ -1,0 +1,355 @@
+"""Rows of vector files, many at a time: bytes to matrices and back.
+
+Reading a block of bytes has two halves. `*_split` finds how many whole rows the block holds and where they
+end: it is quick, and must follow the block before. `*_parse` turns those rows into numbers and words: it is
+slow, and blocks can be parsed side by side. Neither needs the GIL but for the rare number that is hard to
+round.
+"""
+
+from libc.math cimport floor, llround, log10
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, strlen
+
+cdef extern from "Python.h":
+    double PyOS_string_to_double(const char *text, char **end, void *overflow) except? -1.0
+    char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
+    void PyMem_Free(void *block)
+
+cdef double[23] POWERS  # of ten: those that a double holds exactly
+POWERS[:] = [10.0 ** exponent for exponent in range(23)]
+
+cdef enum:
+    EXPONENT = 0x7F800000  # the bits of a float32 that are all set in infinities and NaN
+
+cdef uint8_t[1] NOTHING  # what empty bytes point to: C's functions take no null
+
+
+cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
+    return &bytes[0] if bytes.shape[0] else NOTHING
+
+
+# -- binary: word, space, columns × float32; a newline after the row in some writers' files ---------
+
+cdef inline Py_ssize_t word_begin(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    while at < end and data[at] == c"\n":
+        at += 1
+    return at
+
+
+cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t near = min(at + 16, end)
+    cdef const void *space
+    while at < near:
+        if data[at] == c" ":
+            return at
+        at += 1
+    space = memchr(data + at, c" ", end - at)
+    return end if space == NULL else <const uint8_t *>space - data
+
+
+def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
+    """How many whole rows, at most `limit`, `data` begins with, and at which byte they end."""
+    cdef const uint8_t *bytes = first(data)
+    cdef Py_ssize_t size = data.shape[0], at = 0, done = 0
+    cdef int64_t rows = 0
+    with nogil:
+        while rows < limit:
+            at = word_end(bytes, word_begin(bytes, done, size), size)
+            if size - at - 1 < 4 * columns:
+                break
+            done = at + 1 + 4 * columns
+            rows += 1
+    return rows, done
+
+
+def binary_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
+    """Fill vectors (R, columns), words (end to end) and their lengths (R,) from R whole rows.
+
+    Returns the bytes used in `words`, and the first row that is wrong (it holds a NaN or an infinity), or -1.
+    """
+    cdef const uint8_t *bytes = first(data)
+    cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin, at = 0, used = 0
+    cdef int64_t row, wrong = -1
+    with nogil:
+        for row in range(vectors.shape[0]):
+            begin = word_begin(bytes, at, size)
+            at = word_end(bytes, begin, size)
+            memcpy(&words[0] + used, bytes + begin, at - begin)
+            used += at - begin
+            lengths[row] = at - begin
+            memcpy(&vectors[row, 0], bytes + at + 1, 4 * columns)
+            at += 1 + 4 * columns
+            if wrong < 0 and not finite(&vectors[row, 0], columns):
+                wrong = row
+    return used, wrong
+
+
+cdef inline bint finite(const float *values, Py_ssize_t count) noexcept nogil:
+    cdef const uint32_t *bits = <const uint32_t *>values
+    cdef uint32_t found = 0
+    cdef Py_ssize_t i
+    for i in range(count):
+        found |= (bits[i] & EXPONENT) == EXPONENT
+    return not found
+
+
+def first_not_finite(const float[:, :] vectors):
+    """The first row of vectors (V, D) that holds a NaN or an infinity, or -1. The values of a row lie end to end."""
+    cdef int64_t row, wrong = -1
+    with nogil:
+        for row in range(vectors.shape[0]):
+            if not finite(&vectors[row, 0], vectors.shape[1]):
+                wrong = row
+                break
+    return wrong
+
+
+def binary_format(
+    const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
+):
+    """Write R rows as word2vec.c does, `offsets` (R + 1,) bounding their words. Returns the bytes used."""
+    cdef Py_ssize_t row, length, at = 0, columns = vectors.shape[1]
+    with nogil:
+        for row in range(vectors.shape[0]):
+            length = offsets[row + 1] - offsets[row]
+            memcpy(&out[at], first(blob) + offsets[row], length)
+            at += length
+            out[at] = c" "
+            memcpy(&out[at + 1], &vectors[row, 0], 4 * columns)
+            at += 4 * columns + 2
+            out[at - 1] = c"\n"
+    return at
+
+
+# -- text: word, columns × number, separated by blanks, one row a line ------------------------------
+
+cdef inline bint blank(uint8_t byte) noexcept nogil:
+    return byte == c" " or byte == c"\t" or byte == c"\r"
+
+
+cdef inline Py_ssize_t line_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t size) noexcept nogil:
+    cdef const void *newline = memchr(data + at, c"\n", size - at)
+    return size if newline == NULL else <const uint8_t *>newline - data
+
+
+cdef inline Py_ssize_t trimmed(const uint8_t *data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    while end > begin and blank(data[end - 1]):
+        end -= 1
+    return end
+
+
+def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
+    """How many whole lines, at most `limit` and not counting blank ones, `data` begins with, and their end.
+
+    The last line needs no newline when the data is `final`.
+    """
+    cdef const uint8_t *bytes = first(data)
+    cdef Py_ssize_t size = data.shape[0], end, done = 0
+    cdef int64_t rows = 0
+    with nogil:
+        while rows < limit and done < size:
+            end = line_end(bytes, done, size)
+            if end == size and not final:
+                break
+            rows += trimmed(bytes, done, end) > done
+            done = min(end + 1, size)
+    return rows, done
+
+
+def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
+    """As binary_parse, for R lines; a line that is no row is wrong too, and has length -1."""
+    cdef const uint8_t *bytes = first(data)
+    cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
+    cdef int64_t row, wrong = -1
+    with nogil:
+        for row in range(vectors.shape[0]):
+            while True:
+                stop = line_end(bytes, begin, size)
+                end = trimmed(bytes, begin, stop)
+                if end > begin:
+                    break
+                begin = stop + 1
+            lengths[row] = parse_line(bytes, begin, end, &vectors[row, 0], columns)
+            if lengths[row] >= 0:
+                memcpy(&words[0] + used, bytes + begin, lengths[row])
+                used += lengths[row]
+            if lengths[row] < 0 or not finite(&vectors[row, 0], columns):
+                wrong = row
+                break
+            begin = stop + 1
+    return used, wrong
+
+
+cdef Py_ssize_t parse_line(
+    const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *values, Py_ssize_t columns
+) noexcept nogil:
+    """Read the numbers at the end of a line. Returns the length of the word before them, or -1.
+
+    Words rarely hold blanks: the first try takes the first blank for the end of the word, the second counts
+    the numbers from the right.
+    """
+    cdef Py_ssize_t at = begin
+    while at < end and not blank(data[at]):
+        at += 1
+    if at > begin and parse_numbers(data, at, end, values, columns):
+        return at - begin
+    at = end
+    for _ in range(columns):
+        while at > begin and not blank(data[at - 1]):
+            at -= 1
+        at = trimmed(data, begin, at)
+    if at > begin and parse_numbers(data, at, end, values, columns):
+        return at - begin
+    return -1
+
+
+cdef bint parse_numbers(
+    const uint8_t *data, Py_ssize_t at, Py_ssize_t end, float *values, Py_ssize_t columns
+) noexcept nogil:
+    cdef Py_ssize_t column
+    for column in range(columns):
+        while at < end and blank(data[at]):
+            at += 1
+        at = parse_number(data, at, end, values + column)
+        if at < 0:
+            return False
+    return at == end
+
+
+cdef inline Py_ssize_t parse_number(
+    const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
+) noexcept nogil:
+    """The decimal number at `begin`, rounded to the nearest double, then to float32. Returns its end, or -1.
+
+    Up to 2^53 times a power of ten up to 10^22 takes one correctly rounded operation (Clinger 1990); the rest
+    goes to Python's own conversion, which the byte after the number, a blank or a newline, stops.
+    """
+    cdef Py_ssize_t at = begin, digits
+    cdef uint64_t mantissa = 0
+    cdef int64_t exponent = 0, power = 0
+    cdef bint negative = False, shrinking
+    cdef double result
+    if at < end and (data[at] == c"-" or data[at] == c"+"):
+        negative = data[at] == c"-"
+        at += 1
+    digits = at
+    while at < end and data[at] - c"0" < 10u:
+        mantissa = mantissa * 10 + (data[at] - c"0")
+        at += 1
+    digits = at - digits
+    if at < end and data[at] == c".":
+        at += 1
+        exponent = at
+        while at < end and data[at] - c"0" < 10u:
+            mantissa = mantissa * 10 + (data[at] - c"0")
+            at += 1
+        exponent -= at
+        digits -= exponent
+    if 0 < digits < 20 and at < end and (data[at] | 32) == c"e":
+        at += 1
+        shrinking = at < end and data[at] == c"-"
+        if at < end and (data[at] == c"-" or data[at] == c"+"):
+            at += 1
+        if at == end or data[at] - c"0" >= 10u:
+            return -1
+        while at < end and data[at] - c"0" < 10u:
+            power = min(power * 10 + (data[at] - c"0"), 100000)
+            at += 1
+        exponent += -power if shrinking else power
+    if digits == 0 or digits > 19 or mantissa > <uint64_t>1 << 53 or exponent < -22 or exponent > 22:
+        return hard_number(data, begin, end, value)
+    if at < end and not blank(data[at]):
+        return -1
+    result = mantissa * POWERS[exponent] if exponent > 0 else mantissa / POWERS[-exponent]
+    value[0] = <float>(-result if negative else result)
+    return at
+
+
+cdef Py_ssize_t hard_number(
+    const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
+) noexcept with gil:
+    cdef Py_ssize_t at = begin
+    cdef char *stop = NULL
+    while at < end and not blank(data[at]):
+        at += 1
+    try:
+        value[0] = <float>PyOS_string_to_double(<const char *>data + begin, &stop, NULL)
+    except (ValueError, MemoryError):
+        return -1
+    return at if stop == <char *>data + at else -1
+
+
+def text_format(
+    const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
+):
+    """Write R rows with the fewest digits that read back as the same float32. Returns the bytes used."""
+    cdef Py_ssize_t row, column, length, at = 0
+    with nogil:
+        for row in range(vectors.shape[0]):
+            length = offsets[row + 1] - offsets[row]
+            memcpy(&out[at], first(blob) + offsets[row], length)
+            at += length
+            for column in range(vectors.shape[1]):
+                out[at] = c" "
+                at += 1 + format_number(vectors[row, column], &out[at + 1])
+            out[at] = c"\n"
+            at += 1
+    return at
+
+
+cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
+    """Write a float32; at most 16 bytes (sign, 9 digits, point, zeros or exponent). Returns how many."""
+    cdef uint8_t[24] digits
+    cdef double size = -<double>value if value < 0 else value, read
+    cdef int64_t mantissa = 0
+    cdef int precision, scale = 0, count = 0, point, exponent, i
+    cdef Py_ssize_t at = 0
+    if not (1e-14 <= size < 1e22):
+        return format_rare(value, out)
+    exponent = <int>floor(log10(size))
+    for precision in range(6, 10):  # 6 digits may do, 9 always do
+        scale = precision - 1 - exponent
+        mantissa = llround(size * POWERS[scale] if scale >= 0 else size / POWERS[-scale])
+        read = mantissa / POWERS[scale] if scale >= 0 else mantissa * POWERS[-scale]
+        if <float>read == <float>size:
+            break
+    while mantissa % 10 == 0:
+        mantissa //= 10
+        scale -= 1
+    while mantissa:
+        digits[count] = <uint8_t>(c"0" + mantissa % 10)
+        mantissa //= 10
+        count += 1
+    point = count - scale  # digits before the decimal point
+    if value < 0:
+        out[at] = c"-"
+        at += 1
+    exponent = 0
+    if not (-5 < point <= 9):
+        exponent = point - 1
+        point = 1
+    if point <= 0:
+        memcpy(out + at, b"0.0000", 2 - point)
+        at += 2 - point
+    for i in range(max(point, count)):
+        if 0 < i == point:
+            out[at] = c"."
+            at += 1
+        out[at] = digits[count - 1 - i] if i < count else c"0"
+        at += 1
+    if exponent != 0:
+        memcpy(out + at, b"e+" if exponent > 0 else b"e-", 2)
+        exponent = exponent if exponent > 0 else -exponent
+        out[at + 2] = <uint8_t>(c"0" + exponent // 10)
+        out[at + 3] = <uint8_t>(c"0" + exponent % 10)
+        at += 4
+    return at
+
+
+cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
+    """Zero, and what lies outside the range in which powers of ten are exact."""
+    cdef char *text = PyOS_double_to_string(value, c"g", 9, 0, NULL)
+    cdef Py_ssize_t length = strlen(text)
+    memcpy(out, text, length)
+    PyMem_Free(text)
+    return length

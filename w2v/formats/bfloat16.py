@@ -1,0 +1,71 @@
+"""How matrices are kept: as float32, or as bfloat16, its upper half, a NumPy type of the optional ml_dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError
+from w2v.formats import _formats
+from w2v.settings import Storage
+
+BLOCK = 1 << 16  # values widened at a time: they stay in a core's cache
+
+
+def bfloat16() -> np.dtype[Any]:
+    """Raises SettingsError where ml_dtypes is missing."""
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise SettingsError("bfloat16 needs ml_dtypes: pip install 'w2v[bf16]'") from error
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype
+
+
+def dtype_of(storage: Storage) -> np.dtype[Any]:
+    """Raises SettingsError where what it needs is missing."""
+    return bfloat16() if storage == "bf16" else np.dtype(np.float32)
+
+
+def is_bfloat16(array: NDArray[Any]) -> bool:
+    return array.dtype.name == "bfloat16"
+
+
+def is_kept(array: NDArray[Any]) -> bool:
+    """Whether it is of a type in which matrices are kept."""
+    return array.dtype == np.float32 or is_bfloat16(array)
+
+
+def bits(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of bfloat16 as uint16, which has a buffer; others as they are."""
+    return array.view(np.uint16) if is_bfloat16(array) else array
+
+
+def widened(array: NDArray[Any]) -> NDArray[Any]:
+    """bfloat16 as float32, exactly; others as they are."""
+    return array.astype(np.float32) if is_bfloat16(array) else array
+
+
+def first_not_finite(matrix: NDArray[Any]) -> int:
+    """The first row of a matrix (V, D) that holds a NaN or an infinity, or -1."""
+    for start, block in blocks(matrix):
+        row = _formats.first_not_finite(block)
+        if row >= 0:
+            return start + row
+    return -1
+
+
+def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The rows of a matrix as float32 that lie end to end, each block after the number of its first row.
+
+    A matrix that is so already is one block; of others, some rows at a time are copied.
+    """
+    if matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
+        yield 0, matrix
+        return
+    step = max(1, BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), step):
+        yield start, np.ascontiguousarray(matrix[start : start + step], np.float32)

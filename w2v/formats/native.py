@@ -1,0 +1,161 @@
+"""The native format: named arrays and a few strings in one `.safetensors` file, without pickle.
+
+Layout (the public safetensors format): 8 bytes, little-endian, the length of the header; the header, JSON;
+the bytes of the arrays, end to end. It is written here, not by the safetensors package, so that matrices are
+streamed row by row from wherever they lie, and opened without a copy.
+"""
+
+import json
+import math
+import mmap as memory_map
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.errors import SettingsError, W2VError, said_by
+from w2v.files import PathLike, atomic_write
+from w2v.formats import bfloat16
+
+VERSION = 1
+LONGEST_HEADER = 1 << 20  # bytes; parsed JSON takes some twenty times its length
+BLOCK = 1 << 20  # bytes written at a time
+
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1",
+    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1",
+}  # fmt: skip
+_NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+
+
+def write_native(
+    path: PathLike, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], replace: bool = True
+) -> None:
+    """Write arrays and strings as one file, atomically.
+
+    The arrays may be views with padded rows; they are streamed, never copied whole.
+    """
+    # Wide elements first keep every array aligned to its element size without gaps, which the format forbids.
+    names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
+    header: dict[str, Any] = {"__metadata__": {"format": "w2v", "version": str(VERSION), **metadata}}
+    position = 0
+    for name in names:
+        array = tensors[name]
+        header[name] = {
+            "dtype": "BF16" if bfloat16.is_bfloat16(array) else _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [position, position + array.nbytes],
+        }
+        position += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % memory.LINE)
+    if len(text) > LONGEST_HEADER:
+        raise W2VError(f"cannot write {path}: a header of {len(text)} bytes; at most {LONGEST_HEADER} fit")
+    with atomic_write(path, replace) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in names:
+            array = bfloat16.bits(np.atleast_1d(tensors[name]))
+            rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+            for start in range(0, len(array), rows):
+                file.write(np.ascontiguousarray(array[start : start + rows]).data)
+
+
+def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read when used.
+
+    Raises W2VError for a file that is missing, cut, not in the format, inconsistent, or of a newer version.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            layout, metadata, start = _header(path, file)
+            tensors: dict[str, NDArray[Any]] = {}
+            if mmap:
+                mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ)
+                for name, (dtype, shape, begin) in layout.items():
+                    array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
+                    tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned
+                return tensors, metadata
+            for name, (dtype, shape, begin) in layout.items():
+                tensors[name] = array = memory.empty(shape, dtype)
+                file.seek(start + begin)
+                if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+                    raise W2VError(f"{path}: cut while it was read")
+            return tensors, metadata
+    except OSError as error:
+        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def is_native(start: bytes) -> bool:
+    """Whether a file that begins with `start` is a safetensors file: a length below 4 GB, then a brace."""
+    return len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32
+
+
+_Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
+
+
+def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], int]:
+    """The checked layout of the arrays, the metadata, and the byte of the file at which the arrays begin."""
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > size - 8:
+        raise W2VError(f"{path}: cut: a header of {length} bytes in a file of {size}")
+    if length > LONGEST_HEADER:
+        raise W2VError(f"{path}: a header of {length} bytes; at most {LONGEST_HEADER} are accepted")
+    try:
+        header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+        metadata = header.pop("__metadata__", {})
+        if not all(isinstance(value, str) for value in metadata.values()):
+            raise ValueError("metadata that is not text")
+        layout, end = _layout(header)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise W2VError(f"{path}: its header is damaged: {said_by(error)}") from error
+    if metadata.get("format") != "w2v":
+        held = f"the arrays {list(layout)}" if layout else "nothing"
+        raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")
+    version = metadata.get("version", "")
+    if version != str(VERSION):
+        raise W2VError(f"{path}: format version {version[:20]!r}; this w2v reads version {VERSION}: upgrade it")
+    if size != 8 + length + end:
+        found = "cut" if size < 8 + length + end else "bytes after its end"
+        raise W2VError(f"{path}: {found}: the header describes {8 + length + end} bytes, the file has {size}")
+    return layout, metadata, 8 + length
+
+
+def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
+    """The arrays of a header, and the end of the last.
+
+    Raises ValueError, KeyError, TypeError or AttributeError where it is wrong, SettingsError for bfloat16 where
+    ml_dtypes is missing.
+    """
+    layout: _Layout = {}
+    position = 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        shape, (begin, end) = entry["shape"], entry["data_offsets"]
+        if entry["dtype"] not in (*_DTYPES, "BF16"):
+            raise ValueError(f"tensor {name!r} has the unknown type {entry['dtype']!r}")
+        dtype = bfloat16.bfloat16() if entry["dtype"] == "BF16" else np.dtype(_DTYPES[entry["dtype"]])
+        if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
+            raise ValueError(f"tensor {name!r} has a shape or offset that is not a count")
+        if len(shape) > 8 or math.prod(filter(None, shape)) >= 1 << 60:
+            raise ValueError(f"tensor {name!r} has an impossible shape")
+        if begin != position:
+            raise ValueError(f"tensor {name!r} begins at byte {begin}, the one before ends at {position}")
+        if end - begin != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"tensor {name!r} of shape {shape} does not fill bytes {begin} to {end}")
+        layout[name] = dtype, tuple(shape), begin
+        position = end
+    return layout, position
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name appears twice")
+    return found

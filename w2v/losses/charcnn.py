@@ -1,0 +1,208 @@
+"""Output vectors made from the characters of words (Jozefowicz et al. 2016, arXiv:1602.02410, section 3.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.losses.layers import NegativeSampling
+from w2v.losses.objective import Array, Objective, Worker, log_softmax
+from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
+from w2v.settings import LossName
+
+CHARACTERS = 254  # different ones at most; the rarer are one
+OTHER, EDGE = 0, 1
+SPAN = 3  # characters that a filter sees
+
+
+class CharacterCNN(Objective):
+    """A sampled softmax with y_w = P [tanh(max_p F c_p(w)), correction_w] as the output vector of word w.
+
+    c_p are the values of SPAN characters of the word, from its p-th on, with an edge before and after it. Parameters:
+    characters (C, length), filters F (filters, SPAN · length), projection P (D, filters + correction), corrections
+    (V, correction). Where training has ended the vectors are computed once for all words.
+    """
+
+    loss: LossName = "charcnn"
+    length = 16  # values of a character
+    filters = 128
+    correction = 16  # values that a word has of its own
+
+    def prepare(self) -> None:
+        settings, words = self.settings, self.vocabulary.words
+        counts = Counter(character for word in words for character in word)
+        ordered = sorted(counts, key=lambda character: (-counts[character], character))[:CHARACTERS]
+        numbers = {character: number for number, character in enumerate(ordered, EDGE + 1)}
+        spelt = [[EDGE, *(numbers.get(character, OTHER) for character in word), EDGE] for word in words]
+        spelt = [[*word, EDGE] if len(word) < SPAN else word for word in spelt]
+        starts = np.cumsum([0, *map(len, spelt)])
+        layer = NegativeSampling.build(self.vocabulary.counts, settings.negative, settings.ns_exponent, "sampled")
+        self.ahead, self._characters = settings.negative, len(ordered) + EDGE + 1
+        self._longest = int(np.diff(starts).max()) - (SPAN - 1)
+        self.data = {"cells": layer.cells, "offsets": layer.offsets, "starts": starts}
+        self.data |= {"spelt": np.concatenate(spelt).astype(np.int64)}
+        most = max(self.most_rows, self.filters, memory.row_width(settings.vector_size))
+        self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
+
+    @property
+    def most_rows(self) -> int:
+        return self.settings.negative + 1
+
+    @property
+    def mean_rows(self) -> float:
+        spans = len(self.data["spelt"]) / len(self.vocabulary)
+        return (
+            3 * self.most_rows * (spans * self.filters * SPAN * self.length / self.settings.vector_size + self.filters)
+        )
+
+    @property
+    def rows(self) -> int:
+        return self.filters + self.correction + len(self.vocabulary) * self.correction // self.settings.vector_size
+
+    def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+        size, span, words = self.settings.vector_size, SPAN * self.length, len(self.vocabulary)
+        found = {
+            "characters": memory.zeros((self._characters, self.length)),
+            "filters": memory.zeros((self.filters, span)),
+            "projection": memory.zeros((memory.row_width(size), self.filters + self.correction)),
+            "corrections": memory.zeros((words, self.correction)),
+        }
+        found["characters"][:] = random.normal(0, 1, (self._characters, self.length))
+        found["filters"][:] = random.normal(0, span**-0.5, (self.filters, span))
+        found["projection"][:size, self.filters :] = random.normal(0, self.correction**-0.5, (size, self.correction))
+        return found
+
+    def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
+        return dict(parameters) | {"projection": parameters["projection"][: self.settings.vector_size]}
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        m, features, span = self.most_rows, self.filters + self.correction, SPAN * self.length
+        return {
+            "outputs": memory.aligned_rows(m, self.settings.vector_size),
+            "moved": memory.aligned_rows(m, self.settings.vector_size),
+            "features": memory.zeros((m, features)),
+            "errors": memory.zeros((m, features)),
+            "places": np.zeros((m, self.filters), np.int32),
+            "rows": np.zeros(self.filters, np.int64),
+            "spans": memory.zeros((self._longest, span)),
+            "moved_spans": memory.zeros((self._longest, span)),
+            "values": memory.zeros((self._longest, self.filters)),
+        }
+
+    def outputs(self, parameters: Mapping[str, Array]) -> Array:
+        """The output vectors of all words, (V, D)."""
+        starts, spelt = self.data["starts"], self.data["spelt"]
+        last = np.zeros(len(spelt), bool)  # places where no span begins
+        for back in range(1, SPAN):
+            last[starts[1:] - back] = True
+        places = np.flatnonzero(~last)
+        firsts = np.searchsorted(places, starts[:-1])
+        learnt, best = parameters, np.empty((len(starts) - 1, self.filters), parameters["filters"].dtype)
+        spans = learnt["characters"][spelt[places[:, None] + np.arange(SPAN)]].reshape(len(places), -1)
+        for f in range(self.filters):
+            best[:, f] = np.maximum.reduceat(spans @ learnt["filters"][f], firsts)
+        return np.concatenate([np.tanh(best), learnt["corrections"]], axis=1) @ learnt["projection"].T
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        if self._computed is None or self._computed[0] is not parameters["filters"]:
+            self._computed = parameters["filters"], self.outputs(parameters)
+        return log_softmax(rows @ self._computed[1].T.astype(rows.dtype))
+
+    _computed: tuple[Array, Array] | None = None
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start_words(s, centre)
+        m = draw_words(s, centre, 1, True)
+        set_importance(s, m, 1)
+        return m
+
+    @staticmethod
+    def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+        n, m = len(x), choose(s, centre, x)
+        room, projection, identity = s.scratch, s.parameters.projection, s.data.identity
+        outputs, moved, features, errors = room.outputs[:m], room.moved[:m], room.features[:m], room.errors[:m]
+        for j in range(m):
+            read_word(s, s.rows[j], j)
+        score(features, projection, identity, s.data.zeros, outputs)
+        scores = s.scores[: n * m].reshape(n, m)
+        score(x, outputs, identity, s.offset, scores)
+        loss = softmax(s, scores)
+        moved[:] = 0
+        errors[:] = 0
+        for j in range(m):
+            for i in range(n):
+                error = alpha * scores[i, j]
+                for d in range(x.shape[1]):
+                    change[i, d] += error * outputs[j, d]
+                    moved[j, d] += error * x[i, d]
+        update(features, errors, projection, identity, moved)
+        for j in range(m):
+            move_word(s, s.rows[j], j)
+        return loss
+
+
+def read_spans(s: Worker, word: int) -> int:
+    """Lays out the spans of a word; returns how many."""
+    first, characters, length = s.data.starts[word], s.parameters.characters, s.parameters.characters.shape[1]
+    count = s.data.starts[word + 1] - first - (SPAN - 1)
+    for p in range(count):
+        for k in range(SPAN):
+            for d in range(length):
+                s.scratch.spans[p, k * length + d] = characters[s.data.spelt[first + p + k], d]
+    return count
+
+
+def read_word(s: Worker, word: int, j: int) -> None:
+    """Computes the features of a word, number j of those of the prediction."""
+    filters, spans, corrections = s.parameters.filters, s.scratch.spans, s.parameters.corrections
+    feature, place, size = s.scratch.features[j], s.scratch.places[j], len(filters)
+    count = read_spans(s, word)
+    values = s.scratch.values[:count]
+    score(spans[:count], filters, s.data.identity, s.data.zeros, values)
+    for f in range(size):
+        feature[f] = values[0, f]
+        place[f] = 0
+    for p in range(1, count):
+        for f in range(size):
+            place[f] = p if values[p, f] > feature[f] else place[f]
+            feature[f] = max(feature[f], values[p, f])
+    hyperbolic_tangents(feature[:size], values[0])
+    for r in range(corrections.shape[1]):
+        feature[size + r] = corrections[word, r]
+
+
+def move_word(s: Worker, word: int, j: int) -> None:
+    """Moves what the features of a word are made of, by s.scratch.errors[j]."""
+    filters, corrections, characters = s.parameters.filters, s.parameters.corrections, s.parameters.characters
+    feature, place, error = s.scratch.features[j], s.scratch.places[j], s.scratch.errors[j]
+    spans, moved, rows, errors = s.scratch.spans, s.scratch.moved_spans, s.scratch.rows, s.scratch.values[0]
+    first, size, length = s.data.starts[word], len(filters), characters.shape[1]
+    count = read_spans(s, word)
+    moved[:count] = 0
+    for p in range(count):
+        m = 0  # filters that found most in this span
+        for f in range(size):
+            rows[m] = f
+            errors[m] = error[f] * (1 - feature[f] * feature[f])
+            m += place[f] == p
+        update(spans[p : p + 1], moved[p : p + 1], filters, rows, errors[:m].reshape(1, m))
+        for k in range(SPAN):
+            for d in range(length):
+                characters[s.data.spelt[first + p + k], d] += moved[p, k * length + d]
+    for r in range(corrections.shape[1]):
+        corrections[word, r] += error[size + r]
+
+
+def hyperbolic_tangents(values: Array, room: Array) -> None:
+    """values ← tanh(values), from exponentials of what is below zero."""
+    for k in range(len(values)):
+        room[k] = -2 * abs(values[k])
+    exponentials(room)
+    for k in range(len(values)):
+        size = (1 - room[k]) / (1 + room[k])
+        values[k] = size if values[k] > 0 else -size

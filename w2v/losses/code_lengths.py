@@ -1,0 +1,93 @@
+"""What binary trees promise to hierarchical softmax: the lengths of their codes, beside the entropy of the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from w2v.errors import W2VError
+from w2v.files import PathLike
+from w2v.losses.tree import HierarchicalSoftmax
+from w2v.text.vocabulary import Vocabulary
+from w2v.vectors.keyed import UnknownWordError
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree over V words.
+
+    `expected_bits` is the mean code length of an occurrence, so the mean number of rows that a prediction takes;
+    `speed_up` is V over it, as the full softmax takes V rows; `longest_bits` is the longest code.
+    """
+
+    name: str
+    expected_bits: float
+    longest_bits: int
+    speed_up: float
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word, how often it occurs, −log2 of its share of all occurrences, and its code by the name of the tree."""
+
+    word: str
+    count: int
+    information_bits: float
+    codes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class CodeLengths:
+    """Trees over a vocabulary whose words occur `tokens` times.
+
+    No tree's expected length is below `entropy_bits`, and Huffman's is less than a bit above; `huffman_speed_up` is
+    the balanced tree's over Huffman's.
+    """
+
+    vocabulary_size: int
+    tokens: int
+    entropy_bits: float
+    huffman_speed_up: float
+    trees: list[Tree]
+    words: list[Word]
+
+
+def code_lengths(
+    vocabulary: Vocabulary, tree: str = "huffman", tree_vectors: PathLike | None = None, words: Sequence[str] = ()
+) -> CodeLengths:
+    """The balanced and Huffman's tree, and the `tree` of Settings where it is another; the codes of some `words`.
+
+    Raises W2VError for a vocabulary of one word and a tree that cannot be used, UnknownWordError.
+    """
+    if len(vocabulary) < 2:
+        raise W2VError(f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: a tree takes at least 2")
+    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    unknown = [word for word in words if word not in numbers]
+    if unknown:
+        raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, unknown))}")
+    names = dict.fromkeys(["balanced", "huffman", tree])
+    layers = {name: HierarchicalSoftmax.build(vocabulary, name, tree_vectors) for name in names}
+    shares = vocabulary.counts / vocabulary.tokens
+    information = -np.log2(shares)
+    expected = {name: float(shares @ layer.lengths) for name, layer in layers.items()}
+    return CodeLengths(
+        vocabulary_size=len(vocabulary),
+        tokens=vocabulary.tokens,
+        entropy_bits=float(shares @ information),
+        huffman_speed_up=expected["balanced"] / expected["huffman"],
+        trees=[
+            Tree(name, expected[name], layer.most_rows, len(vocabulary) / expected[name])
+            for name, layer in layers.items()
+        ],
+        words=[
+            Word(
+                word,
+                int(vocabulary.counts[numbers[word]]),
+                float(information[numbers[word]]),
+                {name: layer.code(numbers[word]) for name, layer in layers.items()},
+            )
+            for word in words
+        ],
+    )

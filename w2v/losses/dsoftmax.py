@@ -1,0 +1,147 @@
+"""Differentiated softmax: rarer words have shorter output vectors (Chen et al. 2015, arXiv:1512.04906, section 2.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.errors import SettingsError
+from w2v.losses.objective import Array, Objective, Worker, log_softmax
+from w2v.losses.rows import exponentials, score, update
+from w2v.settings import LossName
+
+
+class DifferentiatedSoftmax(Objective):
+    """The full softmax, where each block of words, by frequency, has vectors of its own length.
+
+    As in the paper a block is scored by a part of the hidden layer that is its own: the first by the first values of
+    an input row, the next by those that follow; so the lengths add up to vector_size. In memory a row is padded to
+    whole cache lines; in the model and its file block k is "block_k", (words, length), without padding.
+    """
+
+    loss: LossName = "dsoftmax"
+
+    def prepare(self) -> None:
+        self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
+        widths = [memory.row_width(length) for length in self.lengths]
+        starts, places = np.cumsum([0, *self.sizes]), np.cumsum([0, *np.multiply(self.sizes, widths)])
+        columns = np.cumsum([0, *self.lengths])
+        self.data = {"starts": starts, "places": places, "columns": columns, "widths": np.array(widths)}
+        self.data["identity"] = np.arange(max(self.sizes))
+
+    @property
+    def rows(self) -> int:
+        return -(-int(self.data["places"][-1]) // self.settings.vector_size)
+
+    def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+        return {"blocks": memory.aligned_rows(1, int(self.data["places"][-1]))}
+
+    def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
+        places, flat = self.data["places"], parameters["blocks"][0]
+        return {
+            f"block_{k}": flat[places[k] : places[k + 1]].reshape(size, -1)[:, :length]
+            for k, (size, length) in enumerate(zip(self.sizes, self.lengths, strict=True))
+        }
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        width = int(self.data["widths"].sum())
+        return {name: memory.aligned_rows(1, inputs * width)[0] for name in ("x", "change")}
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        columns = self.data["columns"]
+        parts = [
+            rows[:, columns[k] : columns[k + 1]] @ parameters[f"block_{k}"].T.astype(rows.dtype)
+            for k in range(len(self.sizes))
+        ]
+        return log_softmax(np.concatenate(parts, axis=1))
+
+    @staticmethod
+    def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+        n, flat = len(x), s.parameters.blocks.reshape(-1)
+        starts, places, columns, widths = s.data.starts, s.data.places, s.data.columns, s.data.widths
+        at = 0
+        for k in range(len(widths)):
+            width, size = widths[k], columns[k + 1] - columns[k]
+            part = s.scratch.x[at : at + n * width].reshape(n, width)
+            for i in range(n):
+                for d in range(width):
+                    part[i, d] = x[i, columns[k] + d] if d < size else 0
+            outputs = flat[places[k] : places[k + 1]].reshape(-1, width)
+            scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
+            score(part, outputs, s.data.identity, s.offset, scores)
+            at += n * width
+        loss = softmax_of_blocks(s, centre, n, alpha)
+        at = 0
+        for k in range(len(widths)):
+            width, size = widths[k], columns[k + 1] - columns[k]
+            part = s.scratch.x[at : at + n * width].reshape(n, width)
+            moved = s.scratch.change[at : at + n * width].reshape(n, width)
+            moved[:] = 0
+            outputs = flat[places[k] : places[k + 1]].reshape(-1, width)
+            scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
+            update(part, moved, outputs, s.data.identity, scores)
+            for i in range(n):
+                for d in range(size):
+                    change[i, columns[k] + d] += moved[i, d]
+            at += n * width
+        return loss
+
+
+def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
+    """Scores, block after block (n, words), ← alpha (target − softmax); returns −Σ log p."""
+    loss, starts = 0.0, s.data.starts
+    for i in range(n):
+        top, total, aimed = s.scores[n * starts[0]], 0.0, 0.0
+        for k in range(len(starts) - 1):
+            words = starts[k + 1] - starts[k]
+            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
+            for j in range(words):
+                top = max(top, row[j])
+            if starts[k] <= centre < starts[k + 1]:
+                aimed = row[centre - starts[k]]
+        for k in range(len(starts) - 1):
+            words = starts[k + 1] - starts[k]
+            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
+            for j in range(words):
+                row[j] -= top
+            exponentials(row)
+            for j in range(words):
+                total += row[j]
+        loss += np.log(total) + top - aimed
+        share = row.dtype.type(-alpha / total)
+        for k in range(len(starts) - 1):
+            words = starts[k + 1] - starts[k]
+            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
+            for j in range(words):
+                row[j] *= share
+            if starts[k] <= centre < starts[k + 1]:
+                row[centre - starts[k]] += alpha
+    return loss
+
+
+def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
+    """Lengths and numbers of words of "300:1000,150:4000,75"; without numbers, blocks of equal size.
+
+    By default three blocks, of which each takes half of what is left of the vector. Raises SettingsError.
+    """
+    half, quarter = size - size // 2, size // 2 - size // 4
+    found = re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", blocks or f"{half},{quarter},{size // 4}")
+    if not found:
+        raise SettingsError(f"blocks {blocks!r}: write lengths and numbers of words, like 300:1000,150:4000,75")
+    parts = [part.split(":") for part in found[0].split(",")]
+    lengths, given = [int(part[0]) for part in parts], [int(part[1]) for part in parts[:-1] if len(part) > 1]
+    if sum(lengths) != size or 0 in lengths:
+        raise SettingsError(
+            f"blocks {found[0]}: the lengths add up to {sum(lengths)}, which is to be vector_size, now {size}"
+        )
+    if len(given) not in (0, len(parts) - 1) or len(parts[-1]) > 1:
+        raise SettingsError(f"blocks {found[0]}: give a number of words to all but the last, which has the others")
+    ends = [words * k // len(parts) for k in range(1, len(parts))] if not given else np.cumsum(given).tolist()
+    sizes = np.diff([0, *ends, words]).tolist()
+    if min(sizes) < 1:
+        raise SettingsError(f"blocks {found[0]}: the vocabulary has {words} words, too few for them")
+    return lengths, sizes

@@ -1,0 +1,142 @@
+"""A mixture of softmaxes, which breaks the bottleneck of a single one (Yang et al. 2018, arXiv:1711.03953)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.losses.layers import LARGE_SOFTMAX, NegativeSampling, too_large
+from w2v.losses.objective import Array, Objective, Worker, log_softmax
+from w2v.losses.rows import SampledSoftmax, Softmax, choose, exponentials, score, update
+from w2v.settings import LossName
+
+
+class MixtureOfSoftmaxes(Objective):
+    """p(w | x) = Σ_k π_k softmax(Y tanh(W_k x))_w, with weights π = softmax(G x) of K components.
+
+    Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). Over all words or, with sampled_mixtures, over
+    `negative` words drawn for each prediction and the word itself, each component as sampled softmax does.
+    """
+
+    loss: LossName = "mos"
+
+    def prepare(self) -> None:
+        settings, words = self.settings, len(self.vocabulary)
+        most = settings.mixtures * settings.vector_size
+        self.data = {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
+        self._sampled = settings.sampled_mixtures
+        if self._sampled:
+            layer = NegativeSampling.build(self.vocabulary.counts, settings.negative, settings.ns_exponent, "sampled")
+            self.ahead = settings.negative
+            self.data |= {"cells": layer.cells, "offsets": layer.offsets}
+            self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
+        elif words > LARGE_SOFTMAX and not settings.large_softmax:
+            raise too_large("mos", words, "set sampled_mixtures")
+        else:
+            self.choose = Softmax.choose  # type: ignore[method-assign]
+
+    @property
+    def most_rows(self) -> int:
+        return self.settings.negative + 1 if self._sampled else len(self.vocabulary)
+
+    @property
+    def mean_rows(self) -> float:
+        return self.settings.mixtures * (self.most_rows + self.settings.vector_size)
+
+    @property
+    def rows(self) -> int:
+        return len(self.vocabulary) + self.settings.mixtures * (self.settings.vector_size + 1)
+
+    def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        projections = memory.aligned_rows(mixtures * size, size)
+        projections[:, :size] = random.normal(0, size**-0.5, (mixtures * size, size))
+        projections[:, :size] += np.tile(np.eye(size, dtype=np.float32), (mixtures, 1))
+        gates = memory.aligned_rows(mixtures, size)
+        return super().parameters(random) | {"projections": projections, "gates": gates}
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        rows = {name: memory.aligned_rows(inputs * mixtures, size) for name in ("hidden", "moved")}
+        sizes = {"logits": self.most_rows, "before": size, "gates": 1}
+        return rows | {name: memory.aligned_rows(1, inputs * mixtures * each)[0] for name, each in sizes.items()}
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        learnt = {name: array.astype(rows.dtype) for name, array in parameters.items()}
+        weights = log_softmax(rows @ learnt["gates"].T)
+        total: Array | None = None
+        for k, projection in enumerate(np.split(learnt["projections"], self.settings.mixtures)):
+            part = log_softmax(np.tanh(rows @ projection.T) @ learnt["outputs"].T) + weights[:, k : k + 1]
+            total = part if total is None else np.logaddexp(total, part)
+        assert total is not None
+        return total
+
+    @staticmethod
+    def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+        learnt, room = s.parameters, s.scratch
+        n, m, mixtures = len(x), choose(s, centre, x), len(learnt.gates)
+        size = len(learnt.projections) // mixtures
+        hidden, moved = room.hidden[: n * mixtures], room.moved[: n * mixtures]
+        before = room.before[: n * mixtures * size].reshape(n, mixtures * size)
+        gates = room.gates[: n * mixtures].reshape(n, mixtures)
+        logits = room.logits[: n * mixtures * m].reshape(n * mixtures, m)
+        score(x, learnt.gates, s.data.identity, s.data.zeros, gates)
+        score(x, learnt.projections, s.data.identity, s.data.zeros, before)
+        for row in range(n * mixtures):
+            i, first = row // mixtures, row % mixtures * size
+            for d in range(size):
+                hidden[row, d] = math.tanh(before[i, first + d])
+        score(hidden, learnt.outputs, s.rows, s.offset, logits)
+        loss = mixed(s, gates, logits, m, alpha)
+        moved[:] = 0
+        update(hidden, moved, learnt.outputs, s.rows, logits)
+        for row in range(n * mixtures):
+            i, first = row // mixtures, row % mixtures * size
+            for d in range(size):
+                before[i, first + d] = moved[row, d] * (1 - hidden[row, d] * hidden[row, d])
+        update(x, change, learnt.projections, s.data.identity, before)
+        update(x, change, learnt.gates, s.data.identity, gates)
+        return loss
+
+
+def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
+    """Gates (n, K) and logits (n K, m) ← −alpha times the gradient of −Σ log p, which it returns."""
+    n, mixtures = gates.shape
+    loss, aimed = 0.0, 0
+    for j in range(m):
+        if s.target[j] > 0:
+            aimed = j
+    for i in range(n):
+        normalise(gates[i])
+        p = 0.0
+        for k in range(mixtures):
+            normalise(logits[i * mixtures + k])
+            p += gates[i, k] * logits[i * mixtures + k, aimed]
+        loss -= math.log(p)
+        for k in range(mixtures):
+            row = logits[i * mixtures + k]
+            share = gates[i, k] * row[aimed] / p  # of the component in what happened
+            scale = gates.dtype.type(-alpha * share)
+            for j in range(m):
+                row[j] *= scale
+            row[aimed] -= scale
+            gates[i, k] = alpha * (share - gates[i, k])
+    return loss
+
+
+def normalise(row: Array) -> None:
+    """row ← softmax(row)"""
+    top, total = row[0], row.dtype.type(0)
+    for j in range(len(row)):
+        top = max(top, row[j])
+    for j in range(len(row)):
+        row[j] -= top
+    exponentials(row)
+    for j in range(len(row)):
+        total += row[j]
+    for j in range(len(row)):
+        row[j] /= total

@@ -1,0 +1,395 @@
+"""Losses that choose output rows: what they share, and the six that the Cython kernel has.
+
+Functions are plain Python in the part of it that Numba compiles; see Objective for their arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from w2v.losses.layers import ADAPTIVE_BLOCKS, ClassSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.objective import Array, Objective, Worker
+from w2v.losses.tree import HierarchicalSoftmax
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
+REDRAWS = 64
+WHOLE = 64  # scores: whole vectors; a float holds the product of so many factors of at most 2
+
+
+# -- chance ---------------------------------------------------------------------------------
+
+
+def scramble(x: Any) -> Any:
+    """SplitMix64's finaliser (Steele et al. 2014): a hash of 64 bits to 64 bits."""
+    x = (x ^ (x >> np.uint64(30))) * FIRST
+    x = (x ^ (x >> np.uint64(27))) * SECOND
+    return x ^ (x >> np.uint64(31))
+
+
+def draw(random: Array) -> Any:
+    """The next 64 random bits of a worker's stream, uint64."""
+    random[0] += GOLDEN
+    return scramble(random[0])
+
+
+def below(bits: Any, size: int) -> Any:
+    """The high half of bits × size, size below 2³²: a number from 0 to size − 1, evenly from random bits."""
+    low = ((bits & HALF_MASK) * np.uint64(size)) >> HALF
+    return np.int64(((bits >> HALF) * np.uint64(size) + low) >> HALF)
+
+
+def alias_of(cells: Array, bits: Any) -> Any:
+    """A word by an alias table: the high half of bits × size is a cell, and the low half decides in it."""
+    size = np.uint64(len(cells))
+    cell = below(bits, len(cells))
+    if ((bits * size) & np.uint64(0xFFFFFFFFFFFFFFFF)) >> HALF > cells[cell, 0]:
+        return np.int64(cells[cell, 1])
+    return cell
+
+
+# -- one step of rows -----------------------------------------------------------------------
+
+
+def choose(s: Worker, centre: int, x: Array) -> int:
+    raise NotImplementedError
+
+
+def link(s: Worker, scores: Array) -> float:
+    raise NotImplementedError
+
+
+def rows_step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+    """The step of an objective that has `choose` and `link`."""
+    outputs = s.parameters.outputs
+    n, m = len(x), choose(s, centre, x)
+    scores = s.scores[: n * m].reshape(n, m)
+    score(x, outputs, s.rows, s.offset, scores)
+    loss = link(s, scores)
+    for k in range(n * m):
+        s.scores[k] *= alpha
+    update(x, change, outputs, s.rows, scores)
+    return loss
+
+
+def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -> None:
+    """scores ← X Yᵀ − offset; x: (n, D), Y: the first m `rows` of outputs; scores: (n, m)."""
+    m = scores.shape[1]
+    scores[:] = x @ outputs[rows[:m]].T - offset[:m]
+
+
+def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:
+    """change ← change + E Y and Y ← Y + Eᵀ X, by the Y before it; error: (n, m)."""
+    at = rows[: error.shape[1]]
+    change += error @ outputs[at]
+    outputs[at] += error.T @ x
+
+
+def fetch(outputs: Array, row: int) -> None:
+    """Says that a row is needed soon."""
+
+
+# -- links ----------------------------------------------------------------------------------
+
+
+def exponentials(values: Array) -> None:
+    """values ← e^values, for values ≤ 0."""
+    if values.itemsize == 4:
+        # 2^k · e^r with |r| ≤ ln 2 / 2, as simd/step_body.h: a loop that the compiler turns into vectors.
+        for k in range(len(values)):
+            value = max(np.float32(values[k]), np.float32(-64))
+            whole = np.float32(math.floor(value * np.float32(1.44269504) + np.float32(0.5)))
+            r = value - whole * np.float32(0.693145752) - whole * np.float32(1.42860677e-6)
+            p = np.float32(0.0416666667) + r * (np.float32(8.33333333e-3) + r * np.float32(1.38888889e-3))
+            p = np.float32(1) + r * (np.float32(1) + r * (np.float32(0.5) + r * (np.float32(0.166666667) + r * p)))
+            values[k] = np.int32(np.float32(p).view(np.int32) + (np.int32(whole) << 23)).view(np.float32)
+    else:
+        for k in range(len(values)):
+            values[k] = math.exp(values[k])
+
+
+def logistic(s: Worker, scores: Array) -> float:
+    """Logistic regressions: scores (n, m) ← target − weight · σ(scores); returns −Σ log p."""
+    n, m = scores.shape
+    whole = -(-n * m // WHOLE) * WHOLE
+    values, u = s.scores[:whole], s.room[:whole]
+    zero, one = scores.dtype.type(0), scores.dtype.type(1)
+    for k in range(n * m, whole):
+        values[k] = 100
+    for k in range(whole):
+        u[k] = -abs(values[k])
+    exponentials(u)
+    loss, linear = 0.0, zero
+    for begin in range(0, whole, WHOLE):
+        product = one
+        for k in range(begin, begin + WHOLE):
+            product *= one + u[k]
+        loss += math.log(product)
+    for j in range(m):
+        target, weight = s.target[j], s.weight[j]
+        for i in range(n):
+            linear += weight * max(scores[i, j], zero) - target * scores[i, j]
+            if weight != one:
+                loss += (weight - one) * math.log1p(u[i * m + j])
+    for k in range(whole):
+        values[k] = (one if values[k] >= zero else u[k]) / (one + u[k])
+    for i in range(n):
+        for j in range(m):
+            scores[i, j] = s.target[j] - s.weight[j] * scores[i, j]
+    return loss + linear
+
+
+def softmax(s: Worker, scores: Array) -> float:
+    """scores (n, m) ← target − softmax(scores), each row by itself; returns −Σ log p."""
+    return softmax_of(scores, s.target, s.room, 0, scores.shape[1])
+
+
+def softmax_of(scores: Array, target: Array, room: Array, begin: int, end: int) -> float:
+    """The softmax over the columns from `begin` to `end`."""
+    loss = 0.0
+    powers = room[: end - begin]
+    zero = scores.dtype.type(0)
+    for i in range(len(scores)):
+        top = scores[i, begin]
+        for j in range(begin, end):
+            top = max(top, scores[i, j])
+        aimed = zero
+        for j in range(begin, end):
+            aimed += target[j] * scores[i, j]
+            powers[j - begin] = scores[i, j] - top
+        exponentials(powers)
+        total = zero
+        for j in range(end - begin):
+            total += powers[j]
+        loss += math.log(total) + top - aimed
+        share = 1 / total
+        for j in range(begin, end):
+            scores[i, j] = target[j] - powers[j - begin] * share
+    return loss
+
+
+# -- the losses -----------------------------------------------------------------------------
+
+
+class RowObjective(Objective):
+    """An objective over one of the output layers of w2v/outputs.py, which stands for it elsewhere."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer, self.loss = layer, layer.loss
+
+    @property
+    def most_rows(self) -> int:
+        return int(self.layer.most_rows)
+
+
+class NegativeSamples(RowObjective):
+    """Negative sampling: draws K different words."""
+
+    link = staticmethod(logistic)
+
+    def __init__(self, layer: NegativeSampling) -> None:
+        super().__init__(layer)
+        self.ahead, self.data = layer.negative, {"cells": layer.cells, "offsets": layer.offsets}
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start_words(s, centre)
+        m = draw_words(s, centre, 1, False)
+        fetch_drawn(s)
+        return m
+
+
+class NoiseContrastive(NegativeSamples):
+    """Noise-contrastive estimation: counts a word that is drawn again."""
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start_words(s, centre)
+        m = draw_words(s, centre, 1, True)
+        fetch_drawn(s)
+        for j in range(m):
+            s.offset[j] = s.data.offsets[s.rows[j]]
+        return m
+
+
+class SampledSoftmax(NegativeSamples):
+    link = staticmethod(softmax)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start_words(s, centre)
+        m = draw_words(s, centre, 1, True)
+        fetch_drawn(s)
+        set_importance(s, m, 1)
+        return m
+
+
+class AdaptiveSoftmax(SampledSoftmax):
+    """Draws more or fewer after windows whose samples were worth too little or enough: see NegativeSampling."""
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
+        if s.place[0] == 0:
+            blocks[0] = 1
+        elif s.place[1] == 0 and least[0] < 0.5 * negative:
+            blocks[0] = min(2 * blocks[0], ADAPTIVE_BLOCKS)
+        elif s.place[1] == 0 and negative < least[0] < np.inf:
+            blocks[0] = max(blocks[0] // 2, 1)
+        if s.place[1] == 0:
+            least[0] = np.inf
+        start_words(s, centre)
+        for _ in range(blocks[0]):
+            m = draw_words(s, centre, m, True)
+        fetch_drawn(s)
+        set_importance(s, m, blocks[0])
+        return m
+
+    @staticmethod
+    def link(s: Worker, scores: Array) -> float:
+        s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
+        return softmax(s, scores)
+
+
+def start_words(s: Worker, centre: int) -> None:
+    """The centre word is the first row, not drawn so far."""
+    s.rows[0] = centre
+    s.target[0] = 1
+    s.weight[0] = 1
+
+
+def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
+    """Draws K words beside the first m rows, by numbers drawn before; returns how many rows there are then.
+
+    A word that is there is drawn again or, if `counted`, its weight grows.
+    """
+    size = len(s.data.cells)
+    for k in range(1, len(s.random)):
+        word, tries = alias_of(s.data.cells, s.random[k]), 0
+        at = place_of(s.rows, word, m)
+        while at < m and not counted:
+            tries += 1
+            word = alias_of(s.data.cells, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+            at = place_of(s.rows, word, m)
+        if at < m:
+            s.weight[at] += 1
+        else:
+            s.rows[m] = word
+            s.target[m] = 0
+            s.weight[m] = 1
+            m += 1
+    for k in range(1, len(s.random)):
+        s.random[k] = draw(s.random)
+    return m
+
+
+def fetch_drawn(s: Worker) -> None:
+    """Says that the rows of the words for the next prediction are needed soon."""
+    for k in range(1, len(s.random)):
+        fetch(s.parameters.outputs, alias_of(s.data.cells, s.random[k]))
+
+
+def place_of(rows: Array, word: int, m: int) -> int:
+    for j in range(m):
+        if rows[j] == word:
+            return j
+    return m
+
+
+def set_importance(s: Worker, m: int, blocks: int) -> None:
+    """Offsets of sampled softmax: the logarithm of how often each word is expected in `blocks` times K draws."""
+    for j in range(m):
+        s.offset[j] = s.data.offsets[s.rows[j]] + math.log(blocks) - math.log(s.weight[j])
+
+
+def effective(scores: Array, weight: Array, room: Array) -> float:
+    """The least effective number of samples, (Σr)² / Σr², of rows of scores of which the first is no sample."""
+    least = np.inf
+    ratios = room[: scores.shape[1]]
+    for i in range(len(scores)):
+        top = scores[i].max()
+        for j in range(len(ratios)):
+            ratios[j] = scores[i, j] - top
+        exponentials(ratios)
+        total, squares = 0.0, 0.0
+        for j in range(1, len(ratios)):
+            total += ratios[j]
+            squares += ratios[j] * ratios[j] / weight[j]
+        least = min(least, total * total / squares)
+    return least
+
+
+class Tree(RowObjective):
+    """Hierarchical softmax. The nodes near the root are in every prediction, so words take turns."""
+
+    link = staticmethod(logistic)
+    turns = True
+
+    def __init__(self, layer: HierarchicalSoftmax) -> None:
+        super().__init__(layer)
+        self.data = {"starts": layer.starts, "nodes": layer.nodes, "codes": layer.codes}
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start, end = s.data.starts[centre], s.data.starts[centre + 1]
+        for j in range(end - start):
+            s.rows[j] = s.data.nodes[start + j]
+            s.target[j] = 1 - s.data.codes[start + j]
+        return end - start
+
+
+class Classes(RowObjective):
+    """Class-based softmax: the classes' rows, then those of the words of the centre's class."""
+
+    def __init__(self, layer: ClassSoftmax) -> None:
+        super().__init__(layer)
+        self.data = {"starts": layer.starts, "class_of": layer.class_of}
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        classes, own = len(s.data.starts) - 1, s.data.class_of[centre]
+        first, words = s.data.starts[own], s.data.starts[own + 1] - s.data.starts[own]
+        for j in range(classes):
+            s.rows[j] = s.data.starts[classes] + j
+            s.target[j] = j == own
+        for j in range(words):
+            s.rows[classes + j] = first + j
+            s.target[classes + j] = first + j == centre
+        return classes + words
+
+    @staticmethod
+    def link(s: Worker, scores: Array) -> float:
+        classes = len(s.data.starts) - 1
+        of_class = softmax_of(scores, s.target, s.room, 0, classes)
+        return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
+
+
+class Softmax(RowObjective):
+    """The full softmax: every word's row."""
+
+    link = staticmethod(softmax)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        m = len(s.parameters.outputs)
+        for j in range(m):
+            s.rows[j] = j
+            s.target[j] = j == centre
+        return m
+
+
+def objective_of(layer: OutputLayer) -> Objective:
+    """The objective of one of the losses that choose rows."""
+    if isinstance(layer, NegativeSampling):
+        kinds = {"ns": NegativeSamples, "nce": NoiseContrastive, "sampled": SampledSoftmax}
+        return AdaptiveSoftmax(layer) if layer.adaptive else kinds[layer.loss](layer)
+    if isinstance(layer, HierarchicalSoftmax):
+        return Tree(layer)
+    return Classes(layer) if isinstance(layer, ClassSoftmax) else Softmax(layer)

@@ -1,0 +1,1 @@
+"""From text to ids: readers, the id store, vocabularies."""

@@ -1,0 +1,439 @@
+"""Bytes → tokens → provisional ids.
+
+Any number of threads `scan` blocks of text against the shared table of types, which they only read: a token
+that it holds becomes its id, any other goes to a table of the block's own and becomes PENDING | its number
+there. One thread then `merge`s the blocks in order: it looks the pending words up again, adds new ones and
+patches their ids. So ids are in first-seen order, whatever the number of threads and the block size.
+"""
+
+cimport cython
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+import secrets
+
+import numpy as np
+
+cdef extern from "_text.h" nogil:
+    uint64_t[2] hash_seed
+    uint64_t find_spaces(const uint8_t *text)
+    uint64_t word_key(const uint8_t *word, int64_t length)
+    uint64_t word_hash(uint64_t key, uint32_t length)
+    bint equal_bytes(const uint8_t *word, const uint8_t *other, int64_t length)
+    bint is_ascii(const uint8_t *word, int64_t length)
+    int lowest_bit(uint64_t bits)
+    void prefetch(const void *address)
+    uint32_t read_id(const uint32_t *id)
+    void publish_id(uint32_t *slot, uint32_t id)
+
+SENTENCE_END = SENTENCE
+PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped: out of every vocabulary
+FIRST_TYPE = FIRST
+PADDING = b" " * GROUP  # must follow every text that is handed over: the scan reads whole groups of 64 bytes
+cdef enum:
+    GROUP = 64
+    SENTENCE = 0
+    PRUNED = 1
+    FIRST = 2
+    BATCH = 512  # tokens whose slots are fetched before they are looked up
+    CHUNK = 1 << 20
+
+hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
+
+cdef uint32_t PENDING = 1u << 31
+cdef uint32_t DROPPED = 0xFFFFFFFFu  # a malformed word of which nothing is left
+
+
+class Malformed(Exception):
+    """A word is not UTF-8. Arguments: the bad byte's position in the block (int), the word (bytes)."""
+
+
+cdef struct Word:
+    const uint8_t *start
+    int64_t length
+
+cdef struct Slot:
+    uint64_t key
+    uint32_t length  # its low 32 bits
+    uint32_t id  # 0: empty
+
+cdef struct Token:
+    uint64_t key
+    uint64_t hash
+    Word word  # length 0: a sentence end
+
+
+@cython.final
+cdef class Table:
+    """Byte strings → ids FIRST, FIRST + 1, …: linear probing in a power of two of slots, at most 3/4 full.
+
+    One thread may add while others find: a table never moves its memory, `doubled` makes a new one.
+    """
+    cdef Slot *slots
+    cdef Word *words  # by id
+    cdef int64_t mask, room, size  # room and size count ids, the reserved ones included
+    cdef object memory, strings  # own what slots and words point to, and what the words' starts point to
+
+    def __cinit__(self, int64_t capacity, strings):
+        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST
+        cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
+        cdef uint64_t[::1] words = np.zeros(self.room * sizeof(Word) // sizeof(uint64_t), np.uint64)
+        self.slots, self.words = <Slot *> &slots[0], <Word *> &words[0]
+        self.memory, self.strings = (slots, words), strings
+
+    cdef inline uint32_t find(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
+        """The id of the word, or 0."""
+        cdef uint64_t i = hash & self.mask
+        cdef uint32_t id
+        while True:
+            id = read_id(&self.slots[i].id)
+            if id == 0 or self.holds(self.slots[i], key, word):
+                return id
+            i = (i + 1) & self.mask
+
+    cdef inline bint holds(self, Slot slot, uint64_t key, Word word) noexcept nogil:
+        if slot.key != key or slot.length != <uint32_t> word.length:
+            return False
+        if word.length <= 8:
+            return True
+        cdef Word other = self.words[slot.id]
+        return other.length == word.length and equal_bytes(other.start, word.start, word.length)
+
+    cdef uint32_t add(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
+        """The new id of a word that the table does not hold yet; the caller has seen to the room."""
+        cdef uint32_t id = <uint32_t> self.size
+        self.words[id] = word
+        self.size += 1
+        self.place(hash, Slot(key, <uint32_t> word.length, id))
+        return id
+
+    cdef void place(self, uint64_t hash, Slot slot) noexcept nogil:
+        cdef uint64_t i = hash & self.mask
+        while self.slots[i].id:
+            i = (i + 1) & self.mask
+        self.slots[i].key, self.slots[i].length = slot.key, slot.length
+        publish_id(&self.slots[i].id, slot.id)
+
+    cdef Table doubled(self):
+        cdef Table table = Table(2 * (self.mask + 1), self.strings)
+        cdef Slot slot
+        cdef int64_t i
+        table.size = self.size
+        with nogil:
+            memcpy(table.words, self.words, self.size * sizeof(Word))
+            for i in range(self.mask + 1):
+                slot = self.slots[i]
+                if slot.id:
+                    table.place(word_hash(slot.key, slot.length), slot)
+        return table
+
+
+@cython.final
+cdef class Scan:
+    """A block's tokens as ids, on their way from `Types.scan` to `Types.merge`."""
+    cdef bytes text
+    cdef Table known, pending
+    cdef int64_t pending_bytes
+    cdef uint32_t *ids
+    cdef int64_t size, room
+    cdef object memory  # owns ids
+
+    def __cinit__(self, bytes text, Table known):
+        self.text, self.known, self.pending = text, known, Table(1024, text)
+        self.reserve(len(text) // 4 + 2 * BATCH)
+
+    cdef int reserve(self, int64_t room) except -1:
+        """Make room for so many ids, and keep those there are."""
+        cdef uint32_t[::1] ids = np.empty(room, np.uint32)
+        if self.size:
+            memcpy(&ids[0], self.ids, self.size * sizeof(uint32_t))
+        self.memory, self.ids, self.room = ids, &ids[0], room
+        return 0
+
+    cdef int run(self, const uint8_t *text, int64_t length) except -1 nogil:
+        cdef const uint8_t *start = text
+        cdef const uint8_t *end
+        cdef uint64_t spaces
+        cdef int64_t group, count = 0
+        cdef Token[BATCH + 2 * GROUP] tokens
+        for group in range(length // GROUP):
+            spaces = find_spaces(text + group * GROUP)
+            while spaces:
+                end = text + group * GROUP + lowest_bit(spaces)
+                spaces &= spaces - 1
+                tokens[count].word = Word(start, end - start)
+                count += end > start
+                tokens[count].word.length = 0
+                count += end[0] == c"\n"
+                start = end + 1
+            if count >= BATCH:
+                self.look_up(tokens, count)
+                count = 0
+        self.look_up(tokens, count)
+        return 0
+
+    cdef int look_up(self, Token *tokens, int64_t count) except -1 nogil:
+        """Append the ids of a batch of tokens."""
+        cdef Token *token
+        cdef uint32_t id
+        cdef int64_t i
+        if self.size + count > self.room or self.pending.size + count > self.pending.room:
+            with gil:
+                if self.size + count > self.room:
+                    self.reserve(2 * self.room)
+                if self.pending.size + count > self.pending.room:
+                    self.pending = self.pending.doubled()
+        for i in range(count):
+            token = tokens + i
+            if token.word.length:
+                token.key = word_key(token.word.start, token.word.length)
+                token.hash = word_hash(token.key, <uint32_t> token.word.length)
+                prefetch(&self.known.slots[token.hash & self.known.mask])
+        for i in range(count):
+            token = tokens + i
+            id = SENTENCE
+            if token.word.length:
+                id = self.known.find(token.hash, token.key, token.word)
+                if id == 0:
+                    id = self.pending.find(token.hash, token.key, token.word)
+                    if id == 0:
+                        id = self.pending.add(token.hash, token.key, token.word)
+                        self.pending_bytes += token.word.length
+                    id |= PENDING
+            self.ids[self.size + i] = id
+        self.size += count
+        return 0
+
+
+@cython.final
+cdef class Types:
+    """The types of a corpus: their bytes, their ids and how often each has been seen.
+
+    `errors` says what becomes of words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore"
+    are as in `bytes.decode`; a word of which "ignore" leaves nothing is dropped.
+    """
+    cdef str errors
+    cdef Table known
+    cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
+    cdef uint8_t *free  # where the next type goes in the last chunk; NULL: nowhere
+    cdef int64_t free_bytes
+    cdef int64_t[::1] counted  # by id, with spare room
+    cdef uint32_t last  # id in the text
+
+    def __init__(self, str errors="strict"):
+        self.errors = errors
+        self.clear()
+        self.counted = np.zeros(self.known.room, np.int64)
+        self.last = SENTENCE
+
+    cdef int clear(self) except -1:
+        self.chunks = []
+        self.free, self.free_bytes = NULL, 0
+        self.known = Table(1024, self.chunks)
+        return 0
+
+    def __len__(self):
+        return self.known.size
+
+    def scan(self, bytes text not None):
+        """The tokens of a block of whole words with PADDING behind it; in any thread, without the GIL."""
+        cdef Scan scan = Scan(text, self.known)
+        cdef const uint8_t *start = text
+        cdef int64_t length = len(text)
+        with nogil:
+            scan.run(start, length)
+        return scan
+
+    def merge(self, Scan scan not None):
+        """Count a block's tokens, add its new types, and return its ids: uint32 (tokens,).
+
+        Blocks come in the order of the text, from one thread. A sentence end that follows another, or begins
+        the corpus, is left out.
+        """
+        if scan.known.strings is not self.chunks:  # pruning has changed the ids since
+            scan = self.scan(scan.text)
+        # A byte that cannot be decoded becomes the three of U+FFFD.
+        self.reserve(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
+        cdef const uint8_t *text = scan.text
+        cdef uint32_t[::1] resolved = np.empty(scan.pending.size, np.uint32)
+        cdef int64_t *counts = &self.counted[0]
+        cdef uint32_t *ids = scan.ids
+        cdef int64_t i, kept = 0, size = scan.size
+        cdef uint32_t id, last = self.last
+        with nogil:
+            for i in range(FIRST, scan.pending.size):
+                resolved[i] = self.resolve(scan.pending.words[i], text)
+            for i in range(size):
+                id = ids[i]
+                if id & PENDING:
+                    id = resolved[id ^ PENDING]
+                if id == DROPPED or (id == SENTENCE and last == SENTENCE):
+                    continue
+                ids[kept] = id
+                counts[id] += 1
+                last = id
+                kept += 1
+        self.last = last
+        return np.asarray(scan.memory)[:kept]
+
+    cdef int reserve(self, int64_t types, int64_t length) except -1:
+        """Make room for so many more types, of so many bytes together."""
+        cdef uint8_t[::1] chunk
+        while self.known.size + types > self.known.room:
+            self.known = self.known.doubled()
+        if self.counted.shape[0] < self.known.room:
+            counted = np.zeros(self.known.room, np.int64)
+            counted[:self.counted.shape[0]] = self.counted
+            self.counted = counted
+        if self.free_bytes < length:
+            self.close_chunk()
+            self.free_bytes = max(CHUNK, length)
+            chunk = np.empty(self.free_bytes + GROUP, np.uint8)
+            self.chunks.append(np.asarray(chunk))
+            self.free = &chunk[0]
+        return 0
+
+    cdef int close_chunk(self) except -1:
+        if self.free != NULL:
+            chunk = self.chunks.pop()
+            self.chunks.append(chunk[:chunk.size - GROUP - self.free_bytes])
+            self.free, self.free_bytes = NULL, 0
+        return 0
+
+    cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
+        """The id of a word that was unknown when its block was scanned, or DROPPED."""
+        cdef uint64_t key = word_key(word.start, word.length)
+        cdef uint64_t hash = word_hash(key, <uint32_t> word.length)
+        cdef uint32_t id = self.known.find(hash, key, word)
+        if id == 0:
+            if is_ascii(word.start, word.length):
+                id = self.add(hash, key, word)
+            else:
+                with gil:
+                    id = self.check(hash, key, word, word.start - text)
+        return id
+
+    cdef uint32_t check(self, uint64_t hash, uint64_t key, Word word, int64_t position) except? 1:
+        """`resolve` for a new word that may not be UTF-8."""
+        try:
+            PyUnicode_DecodeUTF8(<const char *> word.start, word.length, NULL)
+            return self.add(hash, key, word)
+        except UnicodeDecodeError as error:
+            raw = word.start[:word.length]
+            if self.errors == "strict":
+                raise Malformed(position + error.start, raw) from None
+        cdef bytes mended = raw.decode("utf-8", self.errors).encode() + PADDING
+        word = Word(mended, len(mended) - GROUP)
+        return self.resolve(word, word.start) if word.length else DROPPED
+
+    cdef uint32_t add(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
+        memcpy(self.free, word.start, word.length)
+        word.start = self.free
+        self.free += word.length
+        self.free_bytes -= word.length
+        return self.known.add(hash, key, word)
+
+    def prune(self, int64_t threshold):
+        """Drop types seen at most so often, number the rest anew; the new ids by old: uint32 (ids,)."""
+        cdef Table old = self.known
+        cdef uint32_t[::1] renumbered = np.arange(old.size, dtype=np.uint32)
+        cdef Word word
+        cdef uint64_t key
+        cdef int64_t id, count
+        self.clear()
+        for id in range(FIRST, old.size):
+            word, count = old.words[id], self.counted[id]
+            renumbered[id] = PRUNED
+            if count > threshold:
+                self.reserve(1, word.length)
+                key = word_key(word.start, word.length)
+                renumbered[id] = self.add(word_hash(key, <uint32_t> word.length), key, word)
+            self.counted[id] = 0
+            self.counted[renumbered[id]] += count
+        return np.asarray(renumbered)
+
+    def counts(self):
+        """How often each id occurs in the text merged so far: int64 (ids,)."""
+        return np.asarray(self.counted)[:self.known.size]
+
+    def lengths(self):
+        """The length of each type in bytes: int64 (ids,); 0 for the ids that are not types."""
+        cdef int64_t[::1] lengths = np.empty(self.known.size, np.int64)
+        cdef int64_t id
+        for id in range(self.known.size):
+            lengths[id] = self.known.words[id].length
+        return np.asarray(lengths)
+
+    def strings(self):
+        """The bytes of all types in order of id, as a list of uint8 arrays to be joined."""
+        self.close_chunk()
+        return self.chunks
+
+
+def last_space(const uint8_t[::1] text not None):
+    """The position of the last white space, or -1."""
+    cdef int64_t i = text.shape[0] - 1
+    while i >= 0 and text[i] != c" " and not c"\t" <= text[i] <= c"\r":
+        i -= 1
+    return i
+
+
+def match(
+    const uint8_t[::1] words not None, const int64_t[::1] word_offsets not None,
+    const uint8_t[::1] strings not None, const int64_t[::1] string_offsets not None,
+):
+    """Where each string stands among the words, or -1: int32 (strings,).
+
+    String i is the bytes between offsets i and i + 1, and PADDING follows the last; so it is with the words,
+    which are different from each other. An empty string is no word.
+    """
+    cdef int64_t count = word_offsets.shape[0] - 1, i
+    cdef Table table = Table(max(1024, 1 << int(2 * count).bit_length()), words)
+    cdef int32_t[::1] found = np.full(string_offsets.shape[0] - 1, -1, np.int32)
+    cdef Word word
+    cdef uint64_t key
+    cdef uint32_t id
+    with nogil:
+        for i in range(count):
+            word = Word(&words[0] + word_offsets[i], word_offsets[i + 1] - word_offsets[i])
+            key = word_key(word.start, word.length)
+            table.add(word_hash(key, <uint32_t> word.length), key, word)
+        for i in range(found.shape[0]):
+            word = Word(&strings[0] + string_offsets[i], string_offsets[i + 1] - string_offsets[i])
+            if word.length:
+                key = word_key(word.start, word.length)
+                id = table.find(word_hash(key, <uint32_t> word.length), key, word)
+                if id:
+                    found[i] = <int32_t> (id - FIRST)
+    return np.asarray(found)
+
+
+def hash_words(
+    const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, uint64_t[::1] hashes not None,
+    uint64_t part, uint64_t parts,
+):
+    """Hash V words: equal ones alike, different ones almost always differently, whoever chose them.
+
+    Word i is the bytes of `blob` between offsets i and i + 1. Only hashes whose lowest bits, those of parts - 1
+    (`parts` a power of two), equal `part` are put into `hashes`, whose size must be V. Returns how many.
+    """
+    cdef Py_ssize_t i, count = 0, size = blob.shape[0]
+    cdef int64_t begin, length
+    cdef const uint8_t *start
+    cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # word_key reads 8 bytes at least
+    cdef uint64_t hash
+    with nogil:
+        for i in range(offsets.shape[0] - 1):
+            begin, length = offsets[i], offsets[i + 1] - offsets[i]
+            hash = 0
+            if length:
+                start = &blob[begin]
+                if begin + 8 > size and length <= 8:
+                    memcpy(last, start, length)
+                    start = last
+                hash = word_hash(word_key(start, length), <uint32_t> length)
+            if hash & (parts - 1) == part:
+                hashes[count] = hash
+                count += 1
+    return count

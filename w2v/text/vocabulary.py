@@ -1,0 +1,185 @@
+"""The vocabulary: words, how often they occur, and how often training keeps them."""
+
+import math
+import os
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.files import PathLike, atomic_write, lines
+from w2v.settings import Formula
+from w2v.text._text import FIRST_TYPE
+from w2v.text.idstore import IdStore
+from w2v.text.words import Words
+
+LARGEST_COUNT = 2**63 - 1
+SENTENCE_END = "</s>"
+BLOCK = 1 << 16  # words written at a time
+SAMPLE = 1 << 16  # bytes that tell what a file is
+WHITE_SPACE = b" \t\n\v\f\r"  # what ends a token
+
+
+class Vocabulary:
+    """Words in order of falling count, equal counts in the order first seen.
+
+    words   V str, packed
+    counts  int64 (V,), at least 1
+    tokens  their sum
+    """
+
+    def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
+        """Raises W2VError unless the words are different tokens, and each has its count."""
+        if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
+            raise W2VError("the words of a vocabulary must be str")
+        self.words = Words.of(words)
+        if not self.words.fit() or not self.words.is_utf8():
+            raise W2VError("the words of a vocabulary are damaged")
+        found = np.asarray(counts)
+        if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
+            raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")
+        self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
+        if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
+            raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
+        if self.counts.sum(dtype=np.float64) > LARGEST_COUNT:
+            raise W2VError(f"the counts add up to more than {LARGEST_COUNT}")
+        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.hold(WHITE_SPACE):
+            raise W2VError("the words of a vocabulary must be not empty and without white space")
+        if self.words.repeated():
+            raise W2VError("the vocabulary holds a word twice")
+        self.tokens = int(self.counts.sum())
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def from_store(cls, store: IdStore, min_count: int = 5, max_vocab: int | None = None) -> Self:
+        """The words that occur at least `min_count` times; of these the `max_vocab` most frequent.
+
+        Raises W2VError if there are none, SettingsError for a limit below 1.
+        """
+        counts = store.counts[FIRST_TYPE:]
+        chosen = _select(counts, min_count, max_vocab)
+        if not chosen.size:
+            if not counts.size:
+                raise W2VError("all words were pruned: raise --max-types")
+            most = int(counts.argmax())
+            word = store.words(np.array([most + FIRST_TYPE]))[0]
+            raise W2VError(
+                f"no word occurs {min_count} times: the most frequent, {word[:60]!r}, occurs {counts[most]} "
+                "times; lower --min-count or give more text"
+            )
+        return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
+
+    def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
+        """The probability that subsampling keeps an occurrence of each word: float32 (V,).
+
+        With t = `sample` and f = the word's share of all occurrences: min(1, √(t/f) + t/f) as in word2vec.c,
+        or min(1, √(t/f)), equation 5 of Mikolov et al. 2013, "Distributed Representations of Words and
+        Phrases and their Compositionality". `sample` 0 keeps all. Raises SettingsError for impossible values.
+        """
+        if not 0 <= sample < math.inf:
+            raise SettingsError(f"sample is {sample}: it must be 0 or more")
+        if formula not in ("word2vec", "paper"):
+            raise SettingsError(f"the subsampling formula is {formula!r}: it must be word2vec or paper")
+        if sample == 0:
+            return np.ones(len(self), np.float32)
+        ratio = sample * self.tokens / self.counts
+        keep = np.sqrt(ratio) + (ratio if formula == "word2vec" else 0)
+        return np.minimum(keep, 1).astype(np.float32)
+
+    def save(self, path: PathLike, sentence_ends: int, *, replace: bool = True) -> None:
+        """Write lines of "word count" as word2vec.c does, after a first line for the sentence ends.
+
+        Raises W2VError if the file cannot be written, or is there already and not to `replace`; an old one is then
+        as it was.
+        """
+        with atomic_write(path, replace) as file:
+            file.write(f"{SENTENCE_END} {sentence_ends}\n".encode())
+            for start in range(0, len(self), BLOCK):
+                counts = self.counts[start : start + BLOCK].tolist()
+                for word, count in zip(self.words[start : start + BLOCK], counts, strict=True):
+                    file.write(f"{word} {count}\n".encode())
+
+    @classmethod
+    def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
+        """Read what `save` or word2vec.c has written and choose from it as `from_store` does.
+
+        A first line for `</s>` is passed over. Raises W2VError, naming the line, for a file that cannot be
+        read or is not of that form.
+        """
+        name = os.fspath(path)
+        blob, ends, found = bytearray(), array("q", [0]), array("q")
+        for number, line in lines(path):
+            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END.encode()):
+                continue
+            try:
+                word, count = _parse(line)
+            except ValueError as error:
+                raise W2VError(f"{name}, line {number}: {error}") from None
+            blob += word
+            ends.append(len(blob))
+            found.append(count)
+        if not found:
+            raise W2VError(f"{name} holds no words")
+        if sum(found) > LARGEST_COUNT:
+            raise W2VError(f"{name}: the counts add up to more than {LARGEST_COUNT}")
+        words = Words(np.frombuffer(blob, np.uint8), np.frombuffer(ends, np.int64))
+        counts = np.frombuffer(found, np.int64)
+        twice = words.repeated()
+        if twice:
+            first, second = counts[[*twice]]
+            same = words[twice[0]][:60]
+            raise W2VError(f"{name}: the word {same!r} stands there twice, with counts {first} and {second}")
+        chosen = _select(counts, min_count, max_vocab)
+        if not chosen.size:
+            raise W2VError(f"{name} holds no word that occurs {min_count} times")
+        return cls(words.take(chosen), counts[chosen])
+
+
+def is_vocabulary(path: PathLike) -> bool:
+    """Whether a file begins as `save` writes it: different words, each with its count, which does not rise."""
+    try:
+        with Path(path).open("rb") as file:
+            lines = file.read(SAMPLE).split(b"\n")
+    except OSError:
+        return False
+    if len(lines) > 1:  # the last is cut, or empty
+        del lines[-1]
+    if lines[0].split()[:1] == [SENTENCE_END.encode()]:
+        del lines[0]
+    try:
+        found = [_parse(line) for line in lines]
+    except ValueError:
+        return False
+    counts = [count for _, count in found]
+    return bool(found) and len(dict(found)) == len(found) and counts == sorted(counts, reverse=True)
+
+
+def _parse(line: bytes) -> tuple[bytes, int]:
+    """A line of a vocabulary file; ValueError says what is wrong with it."""
+    fields = line.split(None, 2)
+    if len(fields) != 2 or not fields[1].isdigit():
+        raise ValueError(f"{line[:60].strip()!r} is not a word and its count")
+    count = int(fields[1])
+    if not 1 <= count <= LARGEST_COUNT:
+        raise ValueError(f"the count is {'0' if count == 0 else f'more than {LARGEST_COUNT}'}")
+    try:
+        fields[0].decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{fields[0][:60]!r} is not UTF-8") from None
+    return fields[0], count
+
+
+def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
+    """Where the counts of at least `min_count` stand, the largest first, at most `max_vocab` of them."""
+    if min_count < 0:
+        raise SettingsError(f"min_count is {min_count}: it must not be negative")
+    if max_vocab is not None and max_vocab < 1:
+        raise SettingsError(f"max_vocab is {max_vocab}: it must be at least 1")
+    enough = int(np.count_nonzero(counts >= min_count))
+    return np.argsort(-counts, kind="stable")[:enough][:max_vocab]

@@ -1,0 +1,1 @@
+"""Training: settings and text in, a model out; checkpoints."""

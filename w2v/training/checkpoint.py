@@ -1,0 +1,345 @@
+"""Checkpoints: all that a run needs to go on, in native files in one folder, written while it trains.
+
+Chance is hashed from seed, epoch and place, so the state of a run is what it moves and how many chunks are done. A
+checkpoint is a model file with that added: other commands read its vectors, and `w2v train --continue` takes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import tempfile
+import time
+import weakref
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import ObjectiveMissing, SettingsError, W2VError, said_by
+from w2v.files import PathLike
+from w2v.formats import bfloat16, native
+from w2v.losses.layers import Layer, kept_layer
+from w2v.losses.objective import shapes
+from w2v.settings import Settings
+from w2v.text.vocabulary import Vocabulary
+from w2v.text.words import Words
+from w2v.threads import Thread
+
+Arrays = dict[str, NDArray[Any]]
+
+EVERY = "10m"
+KEPT = 2
+NAME = "checkpoint-{:06}.safetensors"
+BLOCK = 1 << 20  # bytes of a copy
+UNITS = {"s": 1, "m": 60, "h": 3600}
+INPUTS = "vectors"  # what the native format calls the input rows
+
+log = logging.getLogger("w2v")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run trains on, and what its caller is to do with the model.
+
+    Attributes:
+        sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
+        files: (path, bytes, time of change in ns) of each; None if they can be read only once.
+        cache, errors, max_types: see read_corpus.
+        notes: the caller's own, of what JSON holds.
+        checksum: of the ids, once the text is read.
+    """
+
+    sources: list[str] = field(default_factory=list)
+    files: list[tuple[str, int, int]] | None = None
+    cache: str | None = None
+    errors: str = "strict"
+    max_types: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+    checksum: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """A run at rest. `position` of `end` chunks are done; parameters are what training moves, by name."""
+
+    settings: Settings
+    vocabulary: Vocabulary
+    layer: Layer
+    parameters: Mapping[str, NDArray[Any]]
+    position: int
+    end: int
+    losses: NDArray[np.float64]  # (epochs,), summed
+    predictions: NDArray[np.int64]  # (epochs,)
+    tokens_trained: int
+    seconds: float  # of training
+    instruction_set: str
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint file holds; its arrays are memory-mapped."""
+
+    path: Path
+    state: State
+    origin: Origin
+    every: str
+    version: str  # of the package that has written it
+
+
+def finite(parameters: Iterable[NDArray[Any]]) -> bool:
+    """Whether all values of these matrices are numbers."""
+    return all(bfloat16.first_not_finite(array) < 0 for array in parameters)
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+class Checkpoints:
+    """Writes checkpoints of a run to a folder, of which it keeps the last two.
+
+    `every` is a number with s, m, h or epoch(s). The folder is locked until the end of a `with`, or of the process.
+    Raises SettingsError for another interval; W2VError where the folder cannot be written, another run writes to it, or
+    it holds checkpoints of another run that are not to be replaced.
+    """
+
+    def __init__(self, folder: PathLike, every: str = EVERY, *, replace: bool = False, after: Path | None = None):
+        self.folder = Path(folder).absolute()
+        self.every = every
+        self.origin = Origin()
+        self.diverged = False
+        self._seconds, self._epochs = interval(every)
+        self._mine = [after] if after else []
+        self._copies: Arrays = {}
+        self._writer: Thread | None = None
+        self._taken: State | None = None
+        self._last = time.monotonic()
+        self._last_epoch = 0
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()
+            self._unlock = weakref.finalize(self, os.close, locked(self.folder))
+        except BlockingIOError as error:
+            raise W2VError(
+                f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
+            ) from error
+        except OSError as error:
+            raise W2VError(f"cannot write checkpoints in {self.folder}: {error.strerror}") from error
+        for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # by a process that was killed
+            with suppress(OSError):
+                unfinished.unlink()
+        there = files(self.folder)
+        self._next = number(there[-1]) + 1 if there else 1
+        if there and not after and not replace:
+            self._unlock()
+            raise W2VError(
+                f"{self.folder} holds checkpoints of another run: go on with it by --resume, name another folder, or "
+                "add --force to replace them"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unlock()
+
+    @property
+    def newest(self) -> Path | None:
+        """The last checkpoint of this run, once all that is begun is written."""
+        self._wait()
+        return self._mine[-1] if self._mine else None
+
+    def due(self, epoch: int) -> bool:
+        """Whether it is time for the next, in this epoch, and the last is written."""
+        if self._writer and not self._writer.ended:
+            return False
+        if self._epochs:
+            return epoch >= self._last_epoch + self._epochs
+        return time.monotonic() >= self._last + self._seconds
+
+    def copy(self, state: State) -> None:
+        """Copy the state of a run at rest; the copy is written beside what follows."""
+        for name, array in state.parameters.items():
+            if name not in self._copies:
+                self._copies[name] = np.empty(array.shape, array.dtype)
+            np.copyto(self._copies[name], array)
+        self._start(state, self._copies)
+
+    def write(self, state: State) -> None:
+        """Write the state of a run that stays at rest. Interrupted, it is written all the same."""
+        try:
+            self._write_and_wait(state)
+        except BaseException:
+            self._wait()
+            if self._taken is not state:
+                self._write_and_wait(state)
+            raise
+
+    def _write_and_wait(self, state: State) -> None:
+        self._wait()
+        self._start(state, state.parameters)
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._writer:
+            self._writer.wait()
+
+    def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
+        self._last = time.monotonic()
+        self._last_epoch = state.position * state.settings.epochs // state.end
+        self._writer = Thread(target=self._write, args=(state, dict(parameters)))
+        self._writer.start()
+
+    def _write(self, state: State, parameters: Arrays) -> None:
+        self._taken = state
+        try:
+            self._try_to_write(state, parameters)
+        except (OSError, W2VError, MemoryError) as error:
+            kept = f"; {self._mine[-1]} stays" if self._mine else ""
+            log.warning("%s: no checkpoint this time%s", str(error) or "there is not enough memory", kept)
+
+    def _try_to_write(self, state: State, parameters: Arrays) -> None:
+        if not (np.isfinite(state.losses).all() and finite(parameters.values())):
+            self.diverged = True  # the last good one stays
+            return
+        words = Words.of(state.vocabulary.words)
+        arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
+        arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
+        arrays |= state.layer.tensors | {"losses": state.losses, "predictions": state.predictions}
+        run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
+        run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
+        run |= {"origin": asdict(self.origin), "version": version("w2v")}
+        arrays["run"] = np.frombuffer(
+            json.dumps(run).encode(), np.uint8
+        )  # may be longer than a header is allowed to be
+        metadata = {"settings": json.dumps(state.settings.as_dict())}
+        path = self.folder / NAME.format(self._next)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        metadata["checksum"] = checksum(arrays, metadata["settings"])
+        native.write_native(path, arrays, metadata, replace=False)
+        self._next += 1
+        self._mine = [*self._mine, path][-KEPT:]
+        for old in files(self.folder):
+            if old not in self._mine:
+                with suppress(OSError):
+                    old.unlink()
+
+
+def locked(folder: Path) -> int:
+    """A descriptor of the folder, locked until it is closed. Raises BlockingIOError where another is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError as error:  # some network file systems lock no folders
+        log.info("%s is not locked: %s", folder, error)
+    return descriptor
+
+
+def interval(every: str) -> tuple[float, float]:
+    """Seconds and epochs, of which one is 0. Raises SettingsError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?)", every)
+    if not found or not float(found[1]):
+        raise SettingsError(
+            f"checkpoint_every {every!r}: it must be a number with s, m, h or epoch, like 30s or 1epoch"
+        )
+    size, unit = float(found[1]), found[2]
+    return (size * UNITS[unit], 0.0) if unit in UNITS else (0.0, size)
+
+
+# -- reading --------------------------------------------------------------------------------
+
+
+def files(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, the oldest first."""
+    return sorted((path for path in folder.glob("checkpoint-*.safetensors") if number(path)), key=number)
+
+
+def number(path: Path) -> int:
+    digits = path.stem.removeprefix("checkpoint-")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def latest(folder: PathLike) -> Checkpoint:
+    """The newest checkpoint in a folder that is whole; each that is not is named in a warning.
+
+    Raises W2VError where there is none.
+    """
+    found = files(Path(folder).absolute())
+    if not found:
+        raise W2VError(f"{folder} holds no checkpoint")
+    for path in reversed(found):
+        try:
+            return read(path)
+        except (ObjectiveMissing, SettingsError):  # as it would be with each of them
+            raise
+        except W2VError as error:
+            if path == found[0]:
+                raise
+            log.warning("%s: going on from the checkpoint before it", error)
+    raise AssertionError
+
+
+def read(path: Path) -> Checkpoint:
+    """Read a checkpoint. Raises W2VError where it is not one, or damaged."""
+    arrays, metadata = native.read_native(path, mmap=True)
+    if "run" not in arrays or "settings" not in metadata:
+        raise W2VError(f"{path} is no checkpoint")
+    if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
+        raise W2VError(f"{path} is damaged: its checksum is wrong")
+    try:
+        return _checkpoint(path, arrays, metadata["settings"])
+    except ObjectiveMissing as error:
+        raise ObjectiveMissing(f"{path}: {said_by(error)}") from error
+    except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
+        raise W2VError(f"{path} is damaged: {said_by(error)}") from error
+
+
+def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
+    """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError where it does not fit together."""
+    run = json.loads(arrays["run"].tobytes())
+    settings = Settings(**json.loads(metadata))
+    vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
+    layer = kept_layer(settings, vocabulary, arrays)
+    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
+    wanted = {"inputs": (len(vocabulary), settings.vector_size), **shapes(layer, settings.vector_size)}
+    found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
+    expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
+    if found != expected or not finite(parameters.values()):
+        raise ValueError(f"matrices {found} that do not fit, or are not finite")
+    epochs = ((settings.epochs,), (settings.epochs,))
+    if (arrays["losses"].shape, arrays["predictions"].shape) != epochs or not 0 <= run["position"] <= run["end"]:
+        raise ValueError("a place that is none in the run")
+    state = State(
+        settings=settings,
+        vocabulary=vocabulary,
+        layer=layer,
+        parameters=parameters,
+        losses=arrays["losses"],
+        predictions=arrays["predictions"],
+        **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
+    )
+    return Checkpoint(path, state, Origin(**run["origin"]), run["every"], str(run["version"]))
+
+
+def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
+    """CRC-32 of the arrays by name, and of the settings."""
+    code = zlib.crc32(settings.encode())
+    for name in sorted(arrays):
+        array = bfloat16.bits(np.atleast_1d(arrays[name]))
+        code = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), code)
+        rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+        for start in range(0, len(array), rows):
+            code = zlib.crc32(np.ascontiguousarray(array[start : start + rows]).data, code)
+    return f"{code:08x}"

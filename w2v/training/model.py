@@ -1,0 +1,125 @@
+"""A trained model: its settings, vocabulary and both matrices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError, said_by
+from w2v.files import PathLike
+from w2v.formats import bfloat16, word2vec
+from w2v.losses.layers import Layer, kept_layer
+from w2v.losses.objective import PARAMETER, file_names, shapes
+from w2v.settings import Settings
+from w2v.text.vocabulary import Vocabulary
+from w2v.text.words import Words
+from w2v.vectors.keyed import KeyedVectors
+
+
+@dataclass
+class Model:
+    """What training returns.
+
+    Attributes:
+        settings, vocabulary: what the model was made with.
+        inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
+            training with storage "bf16".
+        layer: which of them predict a word; or the objective.
+        parameters: float32 matrices by name, what an objective has learnt beside these.
+        figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
+            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
+            max_types), cache_reused.
+    """
+
+    settings: Settings
+    vocabulary: Vocabulary
+    inputs: NDArray[Any]
+    outputs: NDArray[Any]
+    layer: Layer
+    figures: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def wv(self) -> KeyedVectors:
+        """The word vectors by word, float32: a copy of those that are bfloat16."""
+        return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+
+    @property
+    def learnt(self) -> dict[str, NDArray[Any]]:
+        """Outputs and parameters, by the names that they have in a file."""
+        outputs = {"outputs": self.outputs} if len(self.outputs) else {}
+        return file_names(outputs | self.parameters)
+
+    def widened(self) -> Self:
+        """The same model with float32 matrices in place of bfloat16 ones."""
+        inputs, outputs = bfloat16.widened(self.inputs), bfloat16.widened(self.outputs)
+        settings = replace(self.settings, storage="float32")
+        return replace(self, settings=settings, inputs=inputs, outputs=outputs)
+
+    @classmethod
+    def load(cls, path: PathLike, mmap: bool = False) -> Self:
+        """The model of a .safetensors file; with `mmap`, its matrices are read when they are used.
+
+        Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
+        """
+        stored = word2vec.read(path, mmap and Path(path).suffix == ".safetensors")
+        learnt = {
+            name: stored.tensors.pop(name)
+            for name in list(stored.tensors)
+            if name == "outputs" or name.startswith(PARAMETER)
+        }
+        if not learnt or stored.counts is None or "settings" not in stored.metadata:
+            raise W2VError(
+                f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
+            )
+        try:
+            settings = Settings(**json.loads(stored.metadata["settings"]))
+            figures = dict(json.loads(stored.metadata.get("figures", "{}")))
+        except (SettingsError, TypeError, ValueError, RecursionError) as error:
+            raise W2VError(f"{path}: damaged: its settings: {said_by(error)}") from error
+        vocabulary = Vocabulary(stored.words, stored.counts)
+        if stored.vectors.shape[1] != settings.vector_size:
+            raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
+        try:
+            layer = kept_layer(settings, vocabulary, stored.tensors)
+        except W2VError as error:
+            raise W2VError(f"{path}: {said_by(error)}") from error
+        for name, shape in shapes(layer, stored.vectors.shape[1]).items():
+            array = learnt.get(name, np.empty(0))
+            if not bfloat16.is_kept(array) or array.shape != shape:
+                what = "output matrix" if name == "outputs" else name
+                raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
+        return cls(settings, vocabulary, layer=layer, figures=figures, **split({"inputs": stored.vectors} | learnt))
+
+    def save(self, path: PathLike, *, replace: bool = True) -> None:
+        """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
+
+        Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
+        for an unknown extension.
+        """
+        word2vec.write(
+            path,
+            word2vec.Stored(
+                Words.of(self.vocabulary.words),
+                self.inputs,
+                self.vocabulary.counts,
+                self.learnt | self.layer.tensors,
+                {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
+            ),
+            replace,
+        )
+
+
+def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Matrices by their names in a file, as arguments of Model: an objective may have no "outputs"."""
+    inputs = learnt["inputs"]
+    outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
+    others = {name.removeprefix(PARAMETER): array for name, array in learnt.items() if name.startswith(PARAMETER)}
+    return {"inputs": inputs, "outputs": outputs, "parameters": others}

@@ -1,0 +1,364 @@
+"""The training loop of every objective in Numba: the same chunks, draws and windows as in _kernels.pyx, and a step.
+
+Functions are plain Python in which names stand for others: `compiled` makes a copy with those that an objective brings,
+compiles it with all that it calls, and keeps the machine code on disk under a hash of all of that code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.errors import SettingsError, W2VError
+
+try:
+    import numba
+except ImportError as error:
+    raise SettingsError("the Numba kernel needs Numba: pip install 'w2v[numba]'") from error
+
+from w2v.losses import rows
+from w2v.losses.dry_run import rehearse
+from w2v.losses.layers import TOGETHER
+from w2v.losses.objective import Array, Objective, Worker
+from w2v.losses.rows import GOLDEN, WHOLE, below, draw, fetch, rows_step, scramble
+from w2v.training import numba_vectors
+from w2v.training.numba_vectors import gather, scatter
+
+SENTENCE_END = -1
+SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
+# Sums may be reordered and fused; infinities and NaN stay what they are.
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
+INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
+
+
+# -- compiling ------------------------------------------------------------------------------
+
+
+def compiled(function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
+    """`function`, compiled, with functions in place of others wherever it leads."""
+    return _compiled(function, tuple(others.items()))
+
+
+@cache
+def _compiled(function: FunctionType, others: Functions) -> Any:
+    copied, _ = _copied(function, others)
+    return numba.njit(**OPTIONS, cache=Path(function.__code__.co_filename).exists())(copied)
+
+
+@cache
+def _inlined(function: FunctionType, others: Functions) -> tuple[Any, bytes]:
+    copied, digest = _copied(function, others)
+    return numba.njit(**OPTIONS, **INLINED)(copied), digest
+
+
+def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, bytes]:
+    """A copy that calls compiled functions, and a hash of all that its machine code rests on, which its name tells."""
+    code, names = function.__code__, dict(function.__globals__)
+    held = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+    names |= held
+    # The module too: machine code on disk refers to it.
+    about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
+    digest = hashlib.sha256(repr(about).encode())
+    for name in sorted({*code.co_names, *code.co_freevars} & names.keys()):
+        value = getattr(names[name], "py_func", names[name])  # what is compiled already is compiled with the rest
+        if isinstance(value, FunctionType):
+            value = dict(others).get(value, value)
+            names[name], part = _inlined(getattr(value, "py_func", value), others)
+        elif isinstance(value, np.ndarray):
+            part = repr((value.dtype, value.shape)).encode() + value.tobytes()
+        else:
+            part = repr(value).encode() if isinstance(value, int | float | str | tuple | np.generic) else b""
+        digest.update(name.encode() + part)
+    cells = tuple(CellType(names[name]) for name in code.co_freevars)
+    copied = FunctionType(code, names, function.__name__, function.__defaults__, cells)
+    copied.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
+    copied.__module__ = function.__module__
+    return copied, digest.digest()
+
+
+def named(kind: str, values: Mapping[str, Any]) -> Any:
+    """A named tuple, as Numba's functions take it."""
+    values = values or {"nothing": 0}
+    return _type("__".join([f"named_{kind}", *values]))(**values)
+
+
+@cache
+def _type(name: str) -> Any:
+    made = namedtuple(name, name.split("__")[1:])  # type: ignore[misc]
+    made.__module__ = __name__
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """The types of `named` by name: the machine code on disk refers to them so."""
+    if not name.startswith("named_"):
+        raise AttributeError(name)
+    return _type(name)
+
+
+# -- the loop -------------------------------------------------------------------------------
+
+
+def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+    raise NotImplementedError
+
+
+def key_of(seed: Any, epoch: int, stream: Any) -> Any:
+    return scramble(scramble(seed) + (np.uint64(epoch) << np.uint64(8)) + stream)
+
+
+def hash_of(key: Any, number: int) -> Any:
+    return scramble(key + np.uint64(number) * GOLDEN)
+
+
+def is_kept(c: Any, key: Any, position: int, word: int) -> bool:
+    return bool(hash_of(key, position) >> np.uint64(32) <= c.keep[word])
+
+
+def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
+    """Fills `kept` with the chunk's words from index window + 1 on, and neighbours around; returns where they end."""
+    kept = s.kept
+    first = last = c.window + 1
+    known = 0
+    for position in range(begin, end):
+        if c.ids[position] == 0:
+            kept[last] = SENTENCE_END
+            last += 1
+            continue
+        word = c.words[c.ids[position]]
+        if word < 0:
+            continue
+        known += 1
+        kept[last] = word
+        s.ordinal[last] = known
+        if is_kept(c, key, position, word):
+            last += 1
+    if last == first:
+        return last
+    k, position = first - 1, begin - 1
+    while k > 0 and position >= 0 and c.ids[position] != 0:
+        word = c.words[c.ids[position]]
+        if word >= 0 and is_kept(c, key, position, word):
+            kept[k] = word
+            k -= 1
+        position -= 1
+    kept[k] = SENTENCE_END
+    k, position = last, end
+    while k < last + c.window and position < len(c.ids) and c.ids[position] != 0:
+        word = c.words[c.ids[position]]
+        if word >= 0 and is_kept(c, key, position, word):
+            kept[k] = word
+            k += 1
+        position += 1
+    kept[k] = SENTENCE_END
+    return last
+
+
+def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
+    """Trains one chunk; returns its summed loss and how many predictions it has made."""
+    begin, chunks = chunk * c.chunk, len(c.tokens_before) - 1
+    total = float(c.epochs * c.tokens_before[chunks])
+    before = epoch * c.tokens_before[chunks] + c.tokens_before[chunk]
+    kept = s.kept
+    s.random[0] = hash_of(key_of(c.seed, epoch, WINDOWS), chunk)
+    for k in range(1, len(s.random)):
+        s.random[k] = draw(s.random)
+    last = collect(c, s, key_of(c.seed, epoch, SUBSAMPLING), begin, min(begin + c.chunk, len(c.ids)))
+    loss, predictions = 0.0, 0
+    one = s.x.dtype.type(1)
+    s.place[0] = -1
+    for centre in range(c.window + 1, last):
+        if kept[centre] == SENTENCE_END:
+            continue
+        progress = np.float32((before + s.ordinal[centre]) / total)
+        alpha = one * max(c.min_alpha, c.alpha + (c.min_alpha - c.alpha) * progress)
+        reach, left, right = c.window, centre, centre
+        if c.shrink:
+            reach -= below(draw(s.random), c.window)
+        while centre - left < reach and kept[left - 1] != SENTENCE_END:
+            left -= 1
+        while right - centre < reach and kept[right + 1] != SENTENCE_END:
+            right += 1
+        n = right - left
+        if n == 0:
+            continue
+        if kept[centre + c.window] >= 0:
+            fetch(c.inputs, kept[centre + c.window])
+        for k in range(n):
+            s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
+        s.place[0] += 1
+        size = n if c.cbow else c.together
+        spread = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
+        for group in range(0, n, size):
+            s.place[1] = group // size
+            words = s.context[group : min(group + size, n)]
+            rows = 1 if c.cbow else len(words)
+            x, change = s.x[:rows], s.change[:rows]
+            gather(c.inputs, words, c.cbow, x, change)
+            loss += step(s, kept[centre], x, change, alpha)
+            scatter(c.inputs, words, c.cbow, spread, change)
+            predictions += rows
+    return loss, predictions
+
+
+class Kernel:
+    """As w2v._kernels.Kernel; in place of an output layer and its matrix it takes an objective and its parameters.
+
+    Raises W2VError for an objective that cannot be compiled or does not do what it must.
+    """
+
+    _position: int
+    _tokens: int
+    _losses: NDArray[np.float64]
+    _predictions: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        ids: NDArray[np.uint32],
+        words: NDArray[np.int32],
+        tokens_before: NDArray[np.int64],
+        keep: NDArray[np.uint32],
+        inputs: NDArray[Any],
+        parameters: Mapping[str, NDArray[Any]],
+        objective: Objective,
+        cbow: bool,
+        corrected: bool,
+        window: int,
+        shrink_windows: bool,
+        per_pair: bool,
+        alpha: float,
+        min_alpha: float,
+        epochs: int,
+        seed: int,
+        chunk: int,
+        workers: int,
+    ) -> None:
+        corpus = {"ids": ids, "words": words, "tokens_before": tokens_before, "keep": keep, "inputs": inputs}
+        corpus |= {"cbow": cbow, "corrected": corrected, "window": window, "shrink": shrink_windows}
+        corpus |= {"together": 1 if per_pair or objective.turns else TOGETHER, "epochs": epochs, "chunk": chunk}
+        corpus |= {"alpha": np.float32(alpha), "min_alpha": np.float32(min_alpha), "seed": np.uint64(seed)}
+        self._corpus = named("corpus", corpus)
+        self._workers = [
+            new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype, chunk) for _ in range(workers)
+        ]
+        if objective.loss == "objective":
+            worker = new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype)
+            rehearse(objective, worker, len(inputs))
+        fast: dict[Any, Any] = {
+            rows.score: numba_vectors.score,
+            rows.update: numba_vectors.update,
+            rows.fetch: numba_vectors.fetch,
+        }
+        own = {step: objective.step or rows_step, rows.choose: objective.choose, rows.link: objective.link}
+        self._tokens_before = tokens_before
+        self._chunks = len(tokens_before) - 1
+        self._end = epochs * self._chunks
+        try:
+            self._train_chunk = compiled(train_chunk, fast | own)
+            self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty one: compiles
+        except Exception as error:  # not all of Numba's are NumbaError
+            raise W2VError(f"objective {objective.name} cannot be compiled: {reason(error)}") from error
+        self._lock = threading.Lock()
+        self.restore(0, np.zeros(epochs), np.zeros(epochs, np.int64))
+
+    def run(self, worker: int) -> None:
+        """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""
+        while not self._stopped:
+            with self._lock:
+                item = self._position
+                self._position = min(item + 1, self._end)
+            if item == self._end:
+                break
+            epoch, chunk = divmod(item, self._chunks)
+            loss, predictions = self._train_chunk(self._corpus, self._workers[worker], epoch, chunk)
+            with self._lock:
+                self._losses[epoch] += loss
+                self._predictions[epoch] += predictions
+                self._tokens += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
+
+    def stop(self) -> None:
+        """Makes every `run` return at the end of its chunk."""
+        self._stopped = True
+
+    def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
+        """At rest, makes `run` go on after the first `position` chunks, as if these had been trained here."""
+        epoch, chunk = divmod(position, self._chunks)
+        self._position = position
+        self._tokens = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
+        self._losses, self._predictions = losses.copy(), predictions.copy()
+        self._stopped = False
+
+    @property
+    def position(self) -> int:
+        """Chunks handed out, through all epochs; at rest, chunks done."""
+        return self._position
+
+    @property
+    def tokens_trained(self) -> int:
+        return self._tokens
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Summed loss of each epoch, float64 (epochs,)."""
+        return self._losses.copy()
+
+    @property
+    def predictions(self) -> NDArray[np.int64]:
+        """Predictions made in each epoch, int64 (epochs,)."""
+        return self._predictions.copy()
+
+
+def new_worker(
+    objective: Objective, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
+) -> Worker:
+    """A thread's state for steps of n input rows at most."""
+    m, kept = objective.most_rows, chunk + n + 2
+    fields: dict[str, Any] = {
+        "parameters": named("parameters", parameters),
+        "data": named("data", objective.data),
+        "scratch": named("scratch", objective.new_scratch(n)),
+        "random": np.zeros(objective.ahead + 1, np.uint64),
+        "place": np.zeros(2, np.int64),
+        "rows": np.zeros(m, np.int64),
+        "target": np.zeros(m, dtype),
+        "offset": np.zeros(m, dtype),
+        "weight": np.ones(m, dtype),
+        "scores": memory.zeros((n * m + WHOLE,), dtype),
+        "room": memory.zeros((n * m + WHOLE,), dtype),
+        "x": memory.zeros((n, width), dtype),
+        "change": memory.zeros((n, width), dtype),
+        "context": np.zeros(n, np.int64),
+        "kept": np.zeros(kept, np.int32),
+        "ordinal": np.zeros(kept, np.int32),
+    }
+    return named("worker", fields)
+
+
+def worker_bytes(objective: Objective, *, width: int, window: int, chunk: int) -> int:
+    """The memory that each of a Kernel's threads takes for itself: that of one whose pages are not written."""
+    worker = new_worker(objective, {}, 2 * window, width, np.float32, chunk)
+    return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
+
+
+def reason(error: Exception) -> str:
+    """The last of what Numba says, and the place in the source that it names first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))]
+    place = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
+    what = said[0] if said else str(error)
+    if not type(error).__module__.startswith("numba"):
+        what = f"{type(error).__name__}: {what}"
+    return f"{what} ({place})" if place else what

@@ -1,0 +1,1 @@
+"""Trained vectors: search, analogies, word pairs."""

@@ -1,0 +1,278 @@
+"""How good vectors are: analogy questions and scored word pairs."""
+
+import importlib.resources
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.files import PathLike, lines
+from w2v.vectors import _search
+from w2v.vectors.cosines import EPSILON, unit
+
+TILE = 1 << 22  # cosines computed at a time: 16 MB, about what a shared cache holds
+QUESTIONS, PAIRS = 1 << 15, 1 << 12  # worked on at a time
+MOST_SECTIONS, MOST_PAIRS = 10_000, 100_000  # in a file
+
+Method = Literal["add", "mul"]
+
+
+class Vectors(Protocol):
+    """V words, and a vector for each: KeyedVectors, for one."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def first_words(self, stop: int) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a question file; questions with words outside the vocabulary are not answered."""
+
+    name: str
+    correct: int
+    answered: int
+    total: int
+
+
+@dataclass(frozen=True)
+class AnalogyResult:
+    """Shares of answered questions that are answered correctly, 0 to 1, or None where none is answered.
+
+    `malformed` lines are neither questions nor section names; `top` is how many words were searched.
+    """
+
+    accuracy: float | None
+    semantic: float | None
+    syntactic: float | None
+    answered: int
+    questions: int
+    malformed: int
+    top: int
+    method: Method
+    sections: list[Section]
+
+
+@dataclass(frozen=True)
+class PairsResult:
+    """Correlations of cosines with given scores, -1 to 1; None for fewer than two pairs, or all values equal.
+
+    `found` of `pairs` have both words in the vocabulary; `unknown` are the words that are not in it.
+    """
+
+    pearson: float | None
+    spearman: float | None
+    found: int
+    pairs: int
+    malformed: int
+    unknown: list[str]
+
+
+def analogies(
+    vectors: Vectors,
+    questions: PathLike | None = None,
+    top: int = 30_000,
+    method: Method = "add",
+    case_insensitive: bool = True,
+) -> AnalogyResult:
+    """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
+
+    The answer is the word, among the `top` first of the vocabulary but a, b and c, that maximises
+    cos(b) - cos(a) + cos(c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(b) cos(c) / cos(a) with
+    the cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014). A file has four words a line and ": name"
+    before each section; sections whose name begins with "gram" count as syntactic, the others as semantic.
+    Where words differ only in case, the first one is asked. Without `questions` the bundled ones are used.
+    Raises W2VError for a file without questions, SettingsError for a `top` below 1 or an unknown method.
+    """
+    if top < 1:
+        raise SettingsError(f"top must be at least 1, not {top}")
+    if method not in ("add", "mul"):
+        raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
+    top = min(top, len(vectors))
+    fold = str.casefold if case_insensitive else str
+    first, heads, variants = _index(map(fold, vectors.first_words(top)))
+    asked = _Questions(questions, lambda word: first.get(fold(word), -1))
+    tallies = np.zeros((3, MOST_SECTIONS), np.int64)  # by section: correct, answered, all
+    for numbers, rows in asked:
+        known = np.all(rows >= 0, axis=1)
+        correct = np.zeros(len(rows), bool)
+        correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        for tally, flags in zip(tallies, (correct, known, None), strict=True):
+            tally += np.bincount(numbers, flags, MOST_SECTIONS).astype(np.int64)
+    if not tallies.any():
+        raise W2VError(f'{questions}: it holds no questions: lines of four words, and ": name" before each section')
+
+    names = asked.names
+    right, answered, totals = tallies[:, : len(names)]
+    syntactic = np.array([name.startswith("gram") for name in names])
+    return AnalogyResult(
+        accuracy=_share(right, answered),
+        semantic=_share(right[~syntactic], answered[~syntactic]),
+        syntactic=_share(right[syntactic], answered[syntactic]),
+        answered=int(answered.sum()),
+        questions=int(totals.sum()),
+        malformed=asked.malformed,
+        top=top,
+        method=method,
+        sections=[
+            Section(name, *figures)
+            for name, *figures in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
+        ],
+    )
+
+
+def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
+    """Correlate the cosines of word pairs with their scores in a file of "word word score" lines.
+
+    Fields are separated by tabs or blanks, "#" begins a comment line. Where words differ only in case, the
+    first one counts. Without `pairs` the bundled ones are used. Raises W2VError for a file without pairs.
+    """
+    fold = str.casefold if case_insensitive else str
+    first = _index(map(fold, vectors))[0]
+    rows: list[tuple[int, int]] = []
+    scores: list[float] = []
+    unknown: dict[str, None] = {}
+    found = malformed = 0
+    for number, line in _lines(pairs, "pairs.txt"):
+        if not line.strip() or line.startswith(b"#"):
+            continue
+        fields = line.split(b"\t", 3) if b"\t" in line else line.split(None, 3)
+        score = _number(fields[2]) if len(fields) == 3 else math.nan
+        if not math.isfinite(score):
+            malformed += 1
+            continue
+        found += 1
+        if found > MOST_PAIRS:
+            raise W2VError(f"{pairs}: it holds more than {MOST_PAIRS} pairs")
+        words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
+        missing = [word for word in words if fold(word) not in first]
+        unknown |= dict.fromkeys(missing)
+        if not missing:
+            rows.append((first[fold(words[0])], first[fold(words[1])]))
+            scores.append(score)
+    if not found:
+        raise W2VError(f"{pairs}: it holds no pairs: lines of two words and a score")
+    cosines = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), PAIRS):
+        left, right = (unit(vectors.vectors[list(side)]) for side in zip(*rows[start : start + PAIRS], strict=True))
+        cosines[start : start + PAIRS] = np.einsum("ij,ij->i", left, right)
+    pearson, spearman = _correlations(cosines, np.array(scores))
+    return PairsResult(pearson, spearman, len(rows), found, malformed, list(unknown))
+
+
+def _number(field: bytes) -> float:
+    """The number that a field is, or NaN."""
+    try:
+        return float(field)
+    except ValueError:
+        return math.nan
+
+
+def _correlations(
+    first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
+) -> tuple[float | None, float | None]:
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None, None
+    from scipy import stats  # takes longer to import than all the rest of the package
+
+    return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)
+
+
+def _answers(
+    vectors: Vectors, questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
+) -> NDArray[np.int64]:
+    """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
+    top = len(variants)
+    used, places = np.unique(questions, return_inverse=True)  # (U,)
+    queries = unit(vectors.vectors[used])  # (U, D)
+    width = max(1, min(_search.WIDTH, TILE // max(1, len(used))))
+    scores = np.full(len(questions), -np.inf, np.float32)
+    rows = np.zeros(len(questions), np.int64)
+    for start in range(0, top, width):
+        cosines = queries @ unit(vectors.vectors[start : min(start + width, top)]).T  # (U, W)
+        if method == "mul":
+            cosines = (1 + cosines) / 2
+        _search.update_best(
+            cosines,
+            places.reshape(-1, 3).astype(np.int32),
+            used,
+            variants,
+            start,
+            method == "mul",
+            EPSILON,
+            scores,
+            rows,
+        )
+    return rows
+
+
+def _index(
+    words: Iterable[str],
+) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
+    """For V words, some equal: the first row of each word; for each row the first and the next equal one."""
+    first: dict[str, int] = {}
+    heads: list[int] = []
+    for row, word in enumerate(words):
+        heads.append(first.setdefault(word, row))
+    variants = np.full(len(heads), -1, np.int32)
+    latest = np.arange(len(heads))  # of the rows equal to this first one
+    for row, head in enumerate(heads):
+        if row != head:
+            variants[latest[head]] = row
+            latest[head] = row
+    return first, np.array(heads, np.int32), variants
+
+
+class _Questions:
+    """The questions of a file, some at a time: their sections by number (n,) and the rows of their words (n, 4)."""
+
+    def __init__(self, path: PathLike | None, row_of: Callable[[str], int]) -> None:
+        self.names: list[str] = []  # of the sections so far
+        self.malformed = 0
+        self._path, self._row_of = path, row_of
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        numbers, rows = array("q"), array("i")
+        for number, line in _lines(self._path, "questions.txt"):
+            words = line.split(None, 4)
+            if line.startswith(b":"):
+                self.names.append(_decoded(self._path, number, line[1:].strip()))
+                if len(self.names) > MOST_SECTIONS:
+                    raise W2VError(f"{self._path}: it has more than {MOST_SECTIONS} sections")
+            elif len(words) == 4:
+                self.names = self.names or ["without a section"]
+                numbers.append(len(self.names) - 1)
+                rows.extend(self._row_of(_decoded(self._path, number, word)) for word in words)
+            elif words:
+                self.malformed += 1
+            if len(numbers) == QUESTIONS:
+                yield np.array(numbers), np.array(rows).reshape(-1, 4)
+                numbers, rows = array("q"), array("i")
+        if numbers:
+            yield np.array(numbers), np.array(rows).reshape(-1, 4)
+
+
+def _lines(path: PathLike | None, bundled: str) -> Iterator[tuple[int, bytes]]:
+    if path is not None:
+        yield from lines(path)
+        return
+    with importlib.resources.as_file(importlib.resources.files("w2v.data") / bundled) as file:
+        yield from lines(file)
+
+
+def _decoded(path: PathLike | None, number: int, text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise W2VError(f"{path}, line {number}: {text[:60]!r} is not UTF-8") from None
+
+
+def _share(right: NDArray[Any], answered: NDArray[Any]) -> float | None:
+    return float(right.sum() / answered.sum()) if answered.sum() else None

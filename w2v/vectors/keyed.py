@@ -1,0 +1,332 @@
+"""Words and their vectors: looking up, comparing, finding the nearest. Names and meanings are gensim's."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.files import Errors, PathLike
+from w2v.formats import word2vec
+from w2v.formats.word2vec import Stored
+from w2v.text.words import Words
+from w2v.vectors import benchmarks
+from w2v.vectors.cosines import EPSILON, Vector, lengths, unit
+
+Neighbours = list[tuple[str, float]]
+Key = str | NDArray[Any]  # a word, or a vector in its place
+Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
+
+BLOCK = 1 << 26  # scores computed at a time (256 MB)
+
+
+class UnknownWordError(W2VError, KeyError):
+    """A word is not in the vocabulary."""
+
+    def __str__(self) -> str:  # KeyError's own puts the message in quotation marks
+        return str(self.args[0])
+
+
+class KeyedVectors:
+    """V words, each with a vector of D values.
+
+    vectors    (V, D) float32
+    counts     (V,) int64, how often each word occurred, or None where that is not known
+    metadata   settings that a native file carries
+    tensors    further arrays of a native file, the output layer among them
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: ArrayLike,
+        counts: ArrayLike | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tensors: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        """Raises W2VError unless there is one vector, and one count if any, to each word."""
+        self.vectors: NDArray[np.float32] = np.asarray(vectors, np.float32)
+        self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
+        self.metadata = dict(metadata or {})
+        self.tensors = dict(tensors or {})
+        self._words = words if isinstance(words, Words) else list(words)
+        if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
+            raise W2VError(f"{len(self._words)} words do not fit vectors of shape {self.vectors.shape}")
+        if self.counts is not None and self.counts.shape != (len(self),):
+            raise W2VError(f"{len(self)} words do not fit counts of shape {self.counts.shape}")
+
+    # -- words and vectors --------------------------------------------------------------------------
+
+    @cached_property
+    def index_to_key(self) -> list[str]:
+        """The words, in the order of the vectors."""
+        return self._words.tolist() if isinstance(self._words, Words) else self._words
+
+    @cached_property
+    def key_to_index(self) -> dict[str, int]:
+        """The row of each word. Raises W2VError if a word appears twice."""
+        index = {word: row for row, word in enumerate(self.index_to_key)}
+        if len(index) != len(self):
+            word = next(word for row, word in enumerate(self.index_to_key) if index[word] != row)
+            raise W2VError(f"the word {word[:60]!r} appears twice")
+        return index
+
+    @property
+    def vector_size(self) -> int:
+        """D, the values in a vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def norms(self) -> Vector:
+        """The length of each vector, (V,) float32."""
+        return lengths(self.vectors)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.key_to_index
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index_to_key)
+
+    def __getitem__(self, key: str | Iterable[str]) -> Vector:
+        """The vector of a word, (D,), or of a list of n words, (n, D). Raises UnknownWordError."""
+        if isinstance(key, str):
+            return self.get_vector(key)
+        return self.vectors[self._rows(key)]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.vectors, dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"<KeyedVectors: {len(self)} words, {self.vector_size} values each>"
+
+    def first_words(self, stop: int) -> list[str]:
+        """The first `stop` words, without decoding the others."""
+        return self._words[:stop]
+
+    def get_vector(self, key: str, norm: bool = False) -> Vector:
+        """The vector of a word, (D,), of length 1 if `norm`. Raises UnknownWordError."""
+        vector: Vector = self.vectors[self._rows([key])[0]]
+        return unit(vector) if norm else vector
+
+    def get_mean_vector(
+        self,
+        keys: Iterable[Key],
+        weights: Iterable[float] | None = None,
+        pre_normalize: bool = True,
+        post_normalize: bool = False,
+        ignore_missing: bool = True,
+    ) -> Vector:
+        """The weighted mean of words and vectors, (D,), the weights' sizes adding up to 1 in it.
+
+        `pre_normalize` first makes the vector of each word of length 1, `post_normalize` the mean.
+        Raises W2VError if none of the words is in the vocabulary; unless `ignore_missing`, UnknownWordError
+        for any that is not.
+        """
+        keys = list(keys)
+        weights = [1.0] * len(keys) if weights is None else list(weights)
+        if len(weights) != len(keys):
+            raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
+        if ignore_missing:
+            known = [place for place, key in enumerate(keys) if not isinstance(key, str) or key in self]
+        else:
+            self._rows(key for key in keys if isinstance(key, str))
+            known = list(range(len(keys)))
+        if not known:
+            raise W2VError("no word is given that the vocabulary holds")
+        parts = np.stack([self._vector(keys[place], pre_normalize) for place in known])  # (n, D)
+        share = np.array([weights[place] for place in known], np.float32)
+        mean = share @ parts / (np.abs(share).sum() or np.float32(1))
+        return unit(mean) if post_normalize else mean
+
+    def _rows(self, words: Iterable[str]) -> list[int]:
+        """The rows of the words. Raises UnknownWordError, naming all that are missing."""
+        index = self.key_to_index
+        words = list(words)
+        missing = [word for word in words if word not in index]
+        if missing:
+            raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, missing))}")
+        return [index[word] for word in words]
+
+    def _vector(self, key: Key, norm: bool) -> Vector:
+        if isinstance(key, str):
+            return self.get_vector(key, norm)
+        vector = np.asarray(key, np.float32)
+        if vector.shape != (self.vector_size,):
+            raise W2VError(f"a vector of shape {vector.shape}, where the model's have {self.vector_size} values")
+        return vector
+
+    # -- comparing ----------------------------------------------------------------------------------
+
+    def similarity(self, word1: str, word2: str) -> float:
+        """The cosine of two words. Raises UnknownWordError."""
+        first, second = unit(self[[word1, word2]])
+        return float(first @ second)
+
+    def n_similarity(self, words1: Iterable[str], words2: Iterable[str]) -> float:
+        """The cosine of the means of two sets of words, unknown ones left out."""
+        first, second = (
+            self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (words1, words2)
+        )
+        return float(first @ second)
+
+    def distance(self, word1: str, word2: str) -> float:
+        """1 minus the cosine of two words. Raises UnknownWordError."""
+        return 1.0 - self.similarity(word1, word2)
+
+    def distances(self, key: Key, other_words: Iterable[str] = ()) -> Vector:
+        """1 minus the cosine of a word or vector with each of n other words, or with all: (n,) float32."""
+        vector = unit(self._vector(key, norm=False))
+        rows = self._rows(other_words)
+        return 1 - (unit(self.vectors[rows]) @ vector if rows else self._cosines(vector, len(self)))
+
+    def rank(self, word1: str, word2: str) -> int:
+        """The place of `word2` among the words nearest to `word1`, from 1."""
+        distances = self.distances(word1)
+        first, second = self._rows([word1, word2])
+        closer = distances < distances[second]
+        closer[first] = False
+        return int(closer.sum()) + 1
+
+    def doesnt_match(self, words: Iterable[str]) -> str:
+        """The word farthest from the mean of all the words given, unknown ones left out."""
+        known = [word for word in words if word in self]
+        mean = self.get_mean_vector(known, post_normalize=True)
+        return known[int(np.argmin(unit(self[known]) @ mean))]
+
+    # -- the nearest --------------------------------------------------------------------------------
+
+    def most_similar(
+        self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
+    ) -> Neighbours:
+        """The `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
+
+        Each may be a word (taken at length 1, and left out of the answer), a vector, or a list of these and
+        of (word, weight) pairs. With `restrict_vocab` only that many first words are searched. For
+        king - man + woman this is 3CosAdd (Mikolov et al. 2013).
+        Raises UnknownWordError.
+        """
+        weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
+        mean = self.get_mean_vector(
+            [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
+        )
+        given = self._rows(key for key, _ in weighted if isinstance(key, str))
+        return self._nearest(unit(mean)[None], [given], topn, restrict_vocab)[0]
+
+    def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
+        """The `topn` words nearest to a vector (D,) by cosine."""
+        return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
+
+    def most_similar_batch(
+        self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
+    ) -> list[Neighbours]:
+        """For each of n words the `topn` nearest others, by one matrix product. Raises UnknownWordError."""
+        rows = self._rows(words)
+        return self._nearest(unit(self.vectors[rows]), [[row] for row in rows], topn, restrict_vocab)
+
+    def most_similar_cosmul(
+        self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
+    ) -> Neighbours:
+        """As most_similar, by 3CosMul: a quotient of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
+        rows = self._searched(restrict_vocab)
+        factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
+        given = self._rows(key for side in factors for key, _ in side if isinstance(key, str))
+        products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
+        for product, side in zip(products, factors, strict=True):
+            for key, _ in side:
+                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
+        scores = products[0] / (products[1] + np.float32(EPSILON))
+        return self._best(scores, given, topn)
+
+    def _searched(self, restrict_vocab: int | None) -> int:
+        if restrict_vocab is not None and restrict_vocab < 0:
+            raise SettingsError(f"restrict_vocab is {restrict_vocab}: it must not be negative")
+        return len(self) if restrict_vocab is None else min(restrict_vocab, len(self))
+
+    def _nearest(
+        self, queries: Vector, given: list[list[int]], topn: int, restrict_vocab: int | None
+    ) -> list[Neighbours]:
+        """For each unit query (n, D) the nearest words by cosine, leaving out the rows `given` with it."""
+        rows = self._searched(restrict_vocab)
+        step = max(1, BLOCK // max(1, rows))
+        found = []
+        for start in range(0, len(queries), step):
+            blocks = self._cosines(queries[start : start + step], rows)
+            for scores, skipped in zip(blocks, given[start : start + step], strict=True):
+                found.append(self._best(scores, skipped, topn))
+        return found
+
+    def _cosines(self, queries: Vector, rows: int) -> Vector:
+        """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
+        scores = queries @ self.vectors[:rows].T
+        norms = self.norms[:rows]
+        scores /= np.where(norms == 0, np.float32(1), norms)
+        return scores
+
+    def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
+        """The words of the highest scores, highest first, equal ones in the order of the vocabulary."""
+        scores[[row for row in given if row < len(scores)]] = -np.inf
+        topn = min(topn, len(scores))
+        if topn < 1:
+            return []
+        least = np.partition(scores, len(scores) - topn)[len(scores) - topn]
+        rows = np.flatnonzero(scores >= least)
+        rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
+        return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
+
+    # -- evaluation and files -----------------------------------------------------------------------
+
+    def evaluate_word_analogies(
+        self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
+    ) -> tuple[float | None, list[benchmarks.Section]]:
+        """The accuracy on a file of analogy questions, and its sections: see w2v.analogies."""
+        result = benchmarks.analogies(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
+        return result.accuracy, result.sections
+
+    def evaluate_word_pairs(
+        self, pairs: PathLike | None = None, case_insensitive: bool = True
+    ) -> tuple[float | None, float | None, float]:
+        """Pearson's and Spearman's correlation with scored word pairs, and the percentage not found."""
+        result = benchmarks.word_pairs(self, pairs, case_insensitive)
+        return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
+
+    def save(self, path: PathLike, *, replace: bool = True) -> None:
+        """Write a file in the format that the extension names: see w2v.formats.word2vec.write."""
+        word2vec.write(path, self._stored(), replace)
+
+    def save_word2vec_format(self, path: PathLike, binary: bool = False) -> None:
+        """Write the format of word2vec, text or binary, whatever the extension."""
+        stored = self._stored()
+        word2vec.write_word2vec(path, stored.words, stored.vectors, binary)
+
+    @classmethod
+    def load_word2vec_format(
+        cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
+    ) -> "KeyedVectors":
+        """The same as w2v.load: the content says whether it is binary, whatever `binary` (gensim's) is."""
+        return load(path, errors=errors)
+
+    def _stored(self) -> Stored:
+        return Stored(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
+
+
+def load(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> KeyedVectors:
+    """Load a vector file of any format that w2v.formats.word2vec.read knows.
+
+    With `mmap` a native file opens at once, whatever its size: read-only, and read from disk as it is used.
+    `errors` ("strict", "replace" or "ignore") says what becomes of words that are not UTF-8. Raises W2VError.
+    """
+    if errors not in get_args(Errors):
+        raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
+    stored = word2vec.read(path, mmap, errors)
+    return KeyedVectors(stored.words, stored.vectors, stored.counts, stored.metadata, stored.tensors)
+
+
+def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
+    if isinstance(keys, str) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+        keys = [keys]
+    return [key if isinstance(key, tuple) else (key, weight) for key in keys]
