@@ -29,7 +29,7 @@ from w2v.settings import COMPILED, LossName, ModelName, Settings
 BASE = Settings(workers=2)
 LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]
 MEGABYTES = {"class": 5, "softmax": 3}
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "fixed windows": {"shrink_windows": False},
@@ -94,7 +94,7 @@ def main() -> None:
                 text = part
             for alpha, variant in itertools.product(options.alphas, options.variants):
                 settings = replace(BASE, model=name, loss=loss, alpha=alpha)
-                settings = replace(settings, max_vocab=MOST_WORDS if loss == "softmax" else None)
+                settings = replace(settings, max_vocab=MAX_WORDS if loss == "softmax" else None)
                 changed = VARIANTS[variant]
                 if "min_alpha" in changed:
                     changed = {"min_alpha": changed["min_alpha"] * alpha}

@@ -23,7 +23,7 @@ from w2v._kernels import step_for
 from w2v.training.run import INSTRUCTION_SETS
 
 OUTPUTS = 6
-MOST = 32  # rows of either side in one call
+MAX_ROWS = 32  # inputs or outputs in one call
 SHAPES = 1024  # calls until the choices repeat
 CALLS = 20_000
 SHAPE_NAMES = ("6 × 6", "2 to 10 × 6")
@@ -38,10 +38,10 @@ class Steps:
         self.function.restype = ctypes.c_double
         self.pool = memory.aligned_rows(2 * rows, size)
         self.pool[:, :size] = random.normal(0, 0.1, (2 * rows, size))
-        self.choices = np.zeros((SHAPES, 2, MOST), np.int32)
+        self.choices = np.zeros((SHAPES, 2, MAX_ROWS), np.int32)
         for choice in self.choices:
-            choice[0, : min(rows, MOST)] = random.permutation(rows)[:MOST]
-            choice[1, : min(rows, MOST)] = rows + random.permutation(rows)[:MOST]
+            choice[0, : min(rows, MAX_ROWS)] = random.permutation(rows)[:MAX_ROWS]
+            choice[1, : min(rows, MAX_ROWS)] = rows + random.permutation(rows)[:MAX_ROWS]
         self.target, self.offset = memory.aligned_rows(2, 16)  # one panel holds all columns
         self.target[0], self.offset[OUTPUTS:] = 1, 1e30
         self.scratch = memory.empty((1 << 16,))

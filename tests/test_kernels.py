@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from w2v import memory, reference
-from w2v._kernels import MOST_CHUNK_IDS, Kernel, step_for
+from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.losses.layers import TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.layers import MAX_INPUTS_PER_STEP, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 from w2v.losses.tree import HierarchicalSoftmax
 from w2v.training.run import INSTRUCTION_SETS, thresholds
 
@@ -80,7 +80,7 @@ def run_of(
         "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "layer": layer,
         "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "corrected": True, "window": 4, "shrink_windows": True, "per_pair": False,
-        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MOST_CHUNK_IDS,
+        "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MAX_CHUNK_IDS,
     }  # fmt: skip
     return arguments | settings
 
@@ -144,7 +144,7 @@ def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_reference_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    arguments = run_of(loss, size=300, window=TOGETHER + 3, alpha=0.05, **model)
+    arguments = run_of(loss, size=300, window=MAX_INPUTS_PER_STEP + 3, alpha=0.05, **model)
     assert_equals_reference(arguments | {"ids": arguments["ids"][arguments["ids"] != 0]})
 
 
@@ -167,7 +167,7 @@ def test_kernel_equals_reference_for_paths_of_any_length(cbow: bool, instruction
 
 
 def test_windows_reach_over_chunk_borders() -> None:
-    assert_equals_reference(run_of("ns", size=2 * MOST_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
+    assert_equals_reference(run_of("ns", size=2 * MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_reference(run_of("nce", chunk=7))
     assert_equals_reference(run_of("hs", chunk=1))
 
@@ -181,7 +181,7 @@ def test_padding_stays_zero() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_every_token_is_trained_once_an_epoch(workers: int) -> None:
-    arguments = run_of("ns", size=5 * MOST_CHUNK_IDS + 77, dimensions=2, epochs=3)
+    arguments = run_of("ns", size=5 * MAX_CHUNK_IDS + 77, dimensions=2, epochs=3)
     kernel = train(arguments, workers)
     known = int((arguments["words"][arguments["ids"]] >= 0).sum())
     assert kernel.tokens_trained == 3 * known

@@ -113,8 +113,8 @@ Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the cent
 
 def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bool, per_pair: bool) -> Drawn:
     """Each prediction in the corpus, with the words that training draws for it."""
-    ahead = layer.negative if isinstance(layer, NegativeSampling) else 0
-    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), ahead)
+    negative = layer.negative if isinstance(layer, NegativeSampling) else 0
+    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), negative)
     found: Drawn = []
     blocks = 1
     for centre, context in windows():
@@ -126,7 +126,7 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
             if isinstance(layer, NegativeSampling):
                 drawn = {centre: 0}
                 for _ in range(blocks):
-                    reference.choose_words(layer, random, drawn)
+                    reference.draw_words(layer, random, drawn)
                 choice = reference.sampled(layer, drawn)
                 if layer.adaptive:
                     least = min(
@@ -227,21 +227,21 @@ def test_link_is_exact_at_every_score(score: float) -> None:
         assert error[0, 0] == pytest.approx(0 if right else 2 * target - 1, abs=1e-16)
 
 
-def test_skip_gram_with_hierarchical_softmax_takes_turns(matrices: tuple[Matrix, Matrix]) -> None:
+def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matrix, Matrix]) -> None:
     layer, alpha = HierarchicalSoftmax.huffman(COUNTS), 0.8
-    trained, by_turns, at_once = ([matrix.copy() for matrix in matrices] for _ in range(3))
+    trained, one_by_one, at_once = ([matrix.copy() for matrix in matrices] for _ in range(3))
     train(*trained, layer, alpha)
     for centre, context in windows():
         path = slice(layer.starts[centre], layer.starts[centre + 1])
         nodes, target = layer.nodes[path], 1 - layer.codes[path]
-        for inputs, outputs, groups in (*by_turns, [[word] for word in context]), (*at_once, [context]):
+        for inputs, outputs, groups in (*one_by_one, [[word] for word in context]), (*at_once, [context]):
             for group in groups:
                 change, outputs_change, _ = reference.step(
                     inputs[group], outputs[nodes], reference.Choice.of([*nodes], target), alpha
                 )
                 np.add.at(inputs, group, change)
                 outputs[nodes] += outputs_change
-    for found, expected, other in zip(trained, by_turns, at_once, strict=True):
+    for found, expected, other in zip(trained, one_by_one, at_once, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-12)
         assert np.abs(found - other).max() > 0.01
 

@@ -1,9 +1,9 @@
-"""One thread of training: what it works on, how that lies in memory, and the step that it takes (see _kernels.pyx)."""
+"""The state of one training thread, its layout in memory, and the step that it calls (see _kernels.pyx)."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t, uintptr_t
 
 cdef extern from "step.h" nogil:
-    enum: PANEL
+    enum: STEP_PANEL
     enum: BLOCK_OUTPUTS
     const float NO_SCORE
     ctypedef struct StepLoss:
@@ -18,12 +18,12 @@ cdef extern from "step.h" nogil:
         const float *weight
         int64_t softmax
         int repeats
-        int turns
+        int sequential
         int pooled
-        float spread
+        float gradient_scale
         float alpha
-        float **ahead
-        int64_t ahead_count
+        float **prefetch
+        int64_t prefetch_count
         float *scratch
         int bfloat16
         uint64_t random
@@ -44,97 +44,97 @@ cdef enum:
 
 
 cdef struct Window:
-    # One centre's rows, chosen ahead of the step that moves them.
+    # The rows of one centre word, chosen some windows before the step that updates them.
     int64_t n              # context words
-    int64_t m              # output rows of a group
-    int64_t groups         # steps, of consecutive context words: one for the window, or more
-    int32_t *firsts        # groups + 1: each step's first context word
-    int64_t drawn          # groups that have output rows of their own: one, or each
-    int64_t cached         # first output rows of a group that are in cache anyway, or not to be fetched
-    int64_t aimed          # last column with target 1 in a softmax over classes or words
+    int64_t m              # output rows of a step
+    int64_t groups         # groups of consecutive context words; each takes a step
+    int32_t *group_starts  # groups + 1: the first context word of each group, and n
+    int64_t output_sets    # sets of output rows: one for all groups, or one for each
+    int64_t no_prefetch    # output rows at the beginning of a set that are in cache anyway, or too many to prefetch
+    int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre
-    int repeats            # whether a context word stands twice
+    int repeats            # whether a context word occurs twice in a group
     float alpha
     float **inputs         # n
-    float **outputs        # drawn × m, and then an input row that is about to enter
-    int32_t *words         # drawn × m, of the losses that draw; -1 where a word is drawn again
-    int32_t *counts        # drawn × m: how often it is
+    float **outputs        # output_sets × m, and after them an input row to prefetch
+    int32_t *words         # output_sets × m, of the losses that draw words; -1 where a word was drawn again
+    int32_t *counts        # output_sets × m: how often each word was drawn
     float *target          # by column
-    float *offset          # drawn × columns
-    float *weight          # drawn × columns, of the losses that weigh
+    float *offset          # output_sets × columns
+    float *weight          # output_sets × columns, of the losses with weights
 
 
 cdef struct Sizes:
-    # What decides how much memory a worker takes.
-    int64_t kept           # words of a chunk, and those around it
+    # What determines the memory of a worker.
+    int64_t kept           # words in `kept`: of a chunk, and around it
     int64_t width          # values in a row
     int64_t row_bytes
-    bint bfloat16          # whether rows are of bfloat16, or of float32
-    int64_t hot            # output rows that it has copies of, at most
-    int64_t n              # context words of a window, at most
-    int64_t together       # context words of a step, at most
-    int64_t m              # output rows of a group, at most
+    bint bfloat16          # whether rows are bfloat16; otherwise float32
+    int64_t hot            # maximum of copied output rows
+    int64_t n              # maximum of context words in a window
+    int64_t inputs_per_step  # maximum of context words in a step
+    int64_t m              # maximum of output rows in a step
     int64_t columns        # of m output rows
-    int64_t drawn          # groups that have output rows of their own, at most
-    int64_t negative       # K, or 0 where nothing is drawn
-    bint weighed           # whether draws are counted
-    bint pooled            # whether a step is of their mean
+    int64_t output_sets    # maximum of sets of output rows in a window
+    int64_t negative       # K; 0 if no words are drawn
+    bint weighted          # whether output rows have weights
+    bint pooled            # whether X is the mean of the context words
 
 
 cdef struct Worker:
-    # One thread's state. Each lies in cache lines of its own.
+    # The state of one thread. Each array starts on a cache line.
     uint64_t random        # state of the chunk's SplitMix64 stream
-    uint64_t *drawn        # K numbers for the next negatives
-    int32_t *kept          # the chunk's tokens as words, without the unknown and the subsampled
-    int32_t *ordinal       # how many known tokens of the chunk have passed at each kept one
+    uint64_t *predrawn     # K random numbers for the next negatives
+    int32_t *kept          # the chunk's words, without unknown and subsampled ones, and its neighbours'
+    int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
     Window windows[LOOKAHEAD + 1]
     Step step
     StepLoss *loss
-    int64_t blocks         # times K words drawn for a prediction
-    float *blank           # a row of zeros, for columns without an output row amid others
-    char *copies           # of the hot output rows
-    char *originals        # what they were when they were copied
+    int64_t blocks         # a prediction draws this many times K words
+    float *zero_row        # zeros: the output row of columns in use without a word
+    char *copies           # the worker's copies of the hot output rows
+    char *originals        # their values when they were copied
     void *memory
 
 
 cdef inline void *take(uintptr_t *at, int64_t size) noexcept nogil:
-    """The next piece of a worker's memory, on a cache line of its own."""
+    """Takes the next `size` bytes of memory from a cache line boundary on."""
     cdef uintptr_t piece = (at[0] + LINE - 1) // LINE * LINE
     at[0] = piece + size
     return <void *>piece
 
 
 cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
-    """Gives a worker its pieces of the memory in which it stands first, at `start`; returns how many bytes that is."""
+    """Points a worker at its arrays, which follow it in memory from `start` on; returns their size and its own."""
     cdef uintptr_t at = start + sizeof(Worker)
-    cdef int64_t words = s.drawn * s.m * sizeof(int32_t) if s.negative else 0
+    cdef int64_t words = s.output_sets * s.m * sizeof(int32_t) if s.negative else 0
     cdef Window *w
     cdef int64_t k
     worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
     worker.kept = <int32_t *>take(&at, s.kept * sizeof(int32_t))
-    worker.ordinal = <int32_t *>take(&at, s.kept * sizeof(int32_t))
-    worker.drawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
-    worker.blank = <float *>take(&at, s.row_bytes)
+    worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
+    worker.zero_row = <float *>take(&at, s.row_bytes)
     worker.copies = <char *>take(&at, s.hot * s.row_bytes)
     worker.originals = <char *>take(&at, s.hot * s.row_bytes)
     worker.step.scratch = <float *>take(
-        &at, step_scratch(s.together, s.m, s.width, s.pooled, s.bfloat16) * sizeof(float)
+        &at, step_scratch(s.inputs_per_step, s.m, s.width, s.pooled, s.bfloat16) * sizeof(float)
     )
     for k in range(LOOKAHEAD + 1):
         w = &worker.windows[k]
         w.inputs = <float **>take(&at, s.n * sizeof(float *))
-        w.firsts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
-        w.outputs = <float **>take(&at, (s.drawn * s.m + 1) * sizeof(float *))
+        w.group_starts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
+        w.outputs = <float **>take(&at, (s.output_sets * s.m + 1) * sizeof(float *))
         w.words = <int32_t *>take(&at, words)
         w.counts = <int32_t *>take(&at, words)
         w.target = <float *>take(&at, s.columns * sizeof(float))
-        w.offset = <float *>take(&at, s.drawn * s.columns * sizeof(float))
-        w.weight = <float *>take(&at, s.drawn * s.columns * sizeof(float) if s.weighed else 0)
+        w.offset = <float *>take(&at, s.output_sets * s.columns * sizeof(float))
+        w.weight = <float *>take(&at, s.output_sets * s.columns * sizeof(float) if s.weighted else 0)
     return at - start
 
 
 cdef inline int64_t size_of(Sizes s) noexcept nogil:
-    """The bytes of a worker, wherever they begin."""
+    """The bytes to allocate for a worker, at any alignment."""
     cdef Worker worker
     return lay_out(&worker, s, 0) + LINE

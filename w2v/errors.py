@@ -15,5 +15,5 @@ class SettingsError(W2VError):
     """An option or argument has an impossible value, or contradicts another."""
 
 
-class ObjectiveMissing(W2VError):
-    """A file names an objective of a user's own that has not been imported."""
+class LossMissing(W2VError):
+    """A file names a user's own loss that has not been imported."""

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.losses.layers import ADAPTIVE_BLOCKS, TOGETHER, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
+from w2v.losses.loss import Loss
+from w2v.plan import Plan
+from w2v.settings import MAX_ADAPTIVE_BLOCKS, MAX_INPUTS_PER_STEP
 
 Matrix = NDArray[Any]
 
@@ -81,38 +83,79 @@ def step(inputs: Matrix, outputs: Matrix, choice: Choice, alpha: float) -> tuple
     return alpha * error @ outputs, alpha * error.T @ inputs, loss
 
 
-def alias_of(layer: NegativeSampling, random: int) -> int:
-    cell = random * layer.rows >> 64
-    chance = (random * layer.rows & MASK) >> 32
-    return int(layer.cells[cell, 1]) if chance > layer.cells[cell, 0] else cell
+def alias_of(table: Matrix, random: int) -> int:
+    cell = random * len(table) >> 64
+    chance = (random * len(table) & MASK) >> 32
+    return int(table[cell, 1]) if chance > table[cell, 0] else cell
 
 
-def choose_words(layer: NegativeSampling, random: Random, counts: dict[int, int]) -> None:
+def choose_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
     """Draws K words by the alias table beside those in `counts`, of which the first is the centre.
 
     Negative sampling draws again what it has; the other losses count it.
     """
+    table = loss.data["alias_table"]
     for drawn in random.drawn:
-        word, tries = alias_of(layer, drawn), 0
-        while word in counts and layer.loss == "ns":
+        word, tries = alias_of(table, drawn), 0
+        while word in counts and not loss.weighted:
             tries += 1
-            word = alias_of(layer, random.draw()) if tries < REDRAWS else (word + 1) % layer.rows
+            word = alias_of(table, random.draw()) if tries < REDRAWS else (word + 1) % len(table)
         counts[word] = counts.get(word, 0) + 1
     random.drawn = [random.draw() for _ in random.drawn]
 
 
-def sampled(layer: NegativeSampling, counts: dict[int, int]) -> Choice:
-    """The choice of the words in `counts`, the centre and those drawn, each so often."""
+def drawn_words(loss: Any, random: Random, centre: int, blocks: int) -> tuple[list[int], Matrix, Matrix, Matrix]:
+    """The centre and `blocks` times K words drawn: rows, targets, offsets, and how often each is drawn."""
+    counts = {centre: 0}
+    for _ in range(blocks):
+        choose_words(loss, random, counts)
     rows, times = list(counts), np.array(list(counts.values()), np.float64)
-    target = np.arange(len(rows)) == 0
-    offset = layer.offsets[rows].astype(np.float64)
-    if layer.loss == "ns":
-        return Choice.of(rows, target)
-    if layer.loss == "nce":
-        return Choice.of(rows, target, offset, times + target)
-    draws = times.sum() / layer.negative
-    offset += np.log(draws) - np.log(times + target)
+    return rows, np.arange(len(rows)) == 0, loss.data["offsets"][rows].astype(np.float64), times
+
+
+def choose_ns(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    rows, target, _, _ = drawn_words(loss, random, centre, blocks)
+    return Choice.of(rows, target)
+
+
+def choose_nce(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    rows, target, offset, times = drawn_words(loss, random, centre, blocks)
+    return Choice.of(rows, target, offset, times + target)
+
+
+def choose_sampled(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    rows, target, offset, times = drawn_words(loss, random, centre, blocks)
+    offset += np.log(times.sum() / loss.negative) - np.log(times + target)
     return Choice.of(rows, target, offset, times + target, [slice(None)])
+
+
+def choose_path(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    starts, nodes, codes = (loss.data[name] for name in ("starts", "nodes", "codes"))
+    path = slice(starts[centre], starts[centre + 1])
+    return Choice.of(nodes[path].tolist(), 1 - codes[path])
+
+
+def choose_class(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    starts, own = loss.data["starts"], int(loss.data["class_of"][centre])
+    words, classes = range(starts[own], starts[own + 1]), len(starts) - 1
+    rows = [*range(starts[-1], starts[-1] + classes), *words]
+    target = np.zeros(len(rows))
+    target[[own, classes + centre - words[0]]] = 1
+    return Choice.of(rows, target, softmaxes=[slice(classes), slice(classes, None)])
+
+
+def choose_all(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    return Choice.of(list(range(loss.rows)), np.arange(loss.rows) == centre, softmaxes=[slice(None)])
+
+
+CHOICES = {
+    "ns": choose_ns,
+    "nce": choose_nce,
+    "sampled": choose_sampled,
+    "hs": choose_path,
+    "class": choose_class,
+    "softmax": choose_all,
+}
 
 
 def effective(scores: Matrix, weight: Matrix) -> float:
@@ -126,28 +169,13 @@ def effective(scores: Matrix, weight: Matrix) -> float:
 def adapted(blocks: int, effective: float, negative: int) -> int:
     """Times K words to draw for a window, from those of the window before and their effective number."""
     if effective < negative / 2:
-        return min(2 * blocks, ADAPTIVE_BLOCKS)
+        return min(2 * blocks, MAX_ADAPTIVE_BLOCKS)
     return max(blocks // 2, 1) if effective > negative else blocks
 
 
-def choose(layer: OutputLayer, random: Random, centre: int, blocks: int) -> Choice:
+def choose(loss: Loss, random: Random, centre: int, blocks: int = 1) -> Choice:
     """The output rows that predict a centre word; of words that are drawn, `blocks` times K."""
-    if isinstance(layer, NegativeSampling):
-        counts = {centre: 0}
-        for _ in range(blocks):
-            choose_words(layer, random, counts)
-        return sampled(layer, counts)
-    if isinstance(layer, ClassSoftmax):
-        own = int(layer.class_of[centre])
-        words = range(layer.starts[own], layer.starts[own + 1])
-        rows = [*range(layer.words, layer.rows), *words]
-        target = np.zeros(len(rows))
-        target[[own, layer.classes + centre - words[0]]] = 1
-        return Choice.of(rows, target, softmaxes=[slice(layer.classes), slice(layer.classes, None)])
-    if isinstance(layer, FullSoftmax):
-        return Choice.of(list(range(layer.words)), np.arange(layer.words) == centre, softmaxes=[slice(None)])
-    path = slice(layer.starts[centre], layer.starts[centre + 1])
-    return Choice.of(layer.nodes[path].tolist(), 1 - layer.codes[path])
+    return CHOICES[loss.name](loss, random, centre, blocks)
 
 
 def collect(
@@ -165,42 +193,24 @@ def collect(
     return kept, known
 
 
-def train(
-    *,
-    ids: NDArray[np.uint32],
-    words: NDArray[np.int32],
-    keep: NDArray[np.uint32],
-    inputs: Matrix,
-    outputs: Matrix,
-    layer: OutputLayer,
-    cbow: bool,
-    corrected: bool,
-    window: int,
-    shrink_windows: bool,
-    per_pair: bool,
-    alpha: float,
-    min_alpha: float,
-    epochs: int,
-    seed: int,
-    chunk: int,
-) -> list[float]:
+def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
     """Trains `inputs` and `outputs` in place, as Kernel does with the same arguments; returns its mean losses."""
-    tokens = sum(words[number] >= 0 for number in ids.tolist())
+    tokens = sum(plan.words[number] >= 0 for number in plan.ids.tolist())
     means = []
-    for epoch in range(epochs):
-        kept, _ = collect(ids, words, keep, key_of(seed, epoch, SUBSAMPLING))
-        negative = layer.negative if isinstance(layer, NegativeSampling) else 0
+    for epoch in range(plan.epochs):
+        kept, _ = collect(plan.ids, plan.words, plan.keep, key_of(plan.seed, epoch, SUBSAMPLING))
+        negative = plan.loss.prefetched_draws
         random, current, blocks = Random(0, 0), -1, 1
         loss, predictions = 0.0, 0
         for index, (position, centre, known) in enumerate(kept):
-            if position // chunk != current:
-                current = position // chunk
-                random, blocks = Random(hash_of(key_of(seed, epoch, WINDOWS), current), negative), 1
+            if position // plan.chunk != current:
+                current = position // plan.chunk
+                random, blocks = Random(hash_of(key_of(plan.seed, epoch, WINDOWS), current), negative), 1
             if centre < 0:
                 continue
-            progress = (epoch * tokens + known) / (epochs * tokens)
-            rate = max(min_alpha, alpha + (min_alpha - alpha) * progress)
-            reach = window - (random.draw() * window >> 64) if shrink_windows else window
+            progress = (epoch * tokens + known) / (plan.epochs * tokens)
+            rate = max(plan.min_alpha, plan.alpha + (plan.min_alpha - plan.alpha) * progress)
+            reach = plan.window - (random.draw() * plan.window >> 64) if plan.shrink_windows else plan.window
             left = right = index
             while index - left < reach and left > 0 and kept[left - 1][1] >= 0:
                 left -= 1
@@ -209,16 +219,18 @@ def train(
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:
                 continue
-            together = len(context) if cbow else 1 if per_pair or layer.loss == "hs" else TOGETHER
+            together = (
+                len(context) if plan.cbow else 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP
+            )
             least = np.inf
             for first in range(0, len(context), together):
                 group = context[first : first + together]
-                rows = inputs[group].mean(axis=0, keepdims=True) if cbow else inputs[group]
-                choice = choose(layer, random, centre, blocks)
-                if isinstance(layer, NegativeSampling) and layer.adaptive:
+                rows = inputs[group].mean(axis=0, keepdims=True) if plan.cbow else inputs[group]
+                choice = choose(plan.loss, random, centre, blocks)
+                if getattr(plan.loss, "adaptive", False):
                     least = min(least, effective(rows @ outputs[choice.rows].T - choice.offset, choice.weight))
                 change, outputs_change, moved = step(rows, outputs[choice.rows], choice, rate)
-                np.add.at(inputs, group, change / (len(group) if cbow and corrected else 1))
+                np.add.at(inputs, group, change / (len(group) if plan.cbow and plan.corrected else 1))
                 outputs[choice.rows] += outputs_change
                 loss, predictions = loss + moved, predictions + len(rows)
             blocks = adapted(blocks, least, negative) if np.isfinite(least) else blocks

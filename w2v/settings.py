@@ -1,219 +1,105 @@
-"""What a model is and how it is trained: one set of values, checked once."""
+"""The settings of a run that every loss has. Those of some losses only stand beside them, in w2v/losses."""
 
 from __future__ import annotations
 
-import math
-import os
-from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
-from w2v.cpu import processors
-from w2v.errors import SettingsError
+from w2v.options import check_options, option
 
 ModelName = Literal["skipgram", "cbow"]
-LossName = Literal["ns", "hs", "nce", "sampled", "class", "softmax", "dsoftmax", "mos", "charcnn", "objective"]
-KernelName = Literal["cython", "numba"]
 Storage = Literal["float32", "bf16"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 
-# The learning rate that measured best for each model and loss, with the faithful gradient (bench/defaults.py);
-# with the losses that only Numba has, by bench/objectives.py; skip-gram's mos and charcnn were not swept.
-ALPHA: dict[tuple[ModelName, LossName], float] = {
-    ("skipgram", "ns"): 0.05,
-    ("skipgram", "hs"): 0.025,
-    ("cbow", "ns"): 0.075,
-    ("cbow", "hs"): 0.05,
-    ("skipgram", "nce"): 0.05,
-    ("cbow", "nce"): 0.1,
-    ("skipgram", "sampled"): 0.05,
-    ("cbow", "sampled"): 0.1,
-    ("skipgram", "class"): 0.05,
-    ("cbow", "class"): 0.1,
-    ("skipgram", "softmax"): 0.05,
-    ("cbow", "softmax"): 0.1,
-    ("skipgram", "dsoftmax"): 0.05,
-    ("cbow", "dsoftmax"): 0.2,
-    ("skipgram", "mos"): 0.05,
-    ("cbow", "mos"): 0.05,
-    ("skipgram", "charcnn"): 0.025,
-    ("cbow", "charcnn"): 0.05,
-    ("skipgram", "objective"): 0.05,
-    ("cbow", "objective"): 0.05,
-}
-COMPILED = ("dsoftmax", "mos", "charcnn", "objective")  # losses that the Numba kernel has alone
-CORRECTED = 2  # times as much measured best with the corrected one
+MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together (bench/NOTES.md)
+MAX_ADAPTIVE_BLOCKS = 16  # times `negative` samples that adaptive_samples draws for a prediction
+
+# The headings of `w2v train --help`.
+TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a training run, under the names that gensim made common.
+@dataclass(frozen=True, kw_only=True)
+class BaseSettings:
+    """The settings that every loss has, under the names that gensim made common; see Settings."""
 
-    Attributes:
-        model: "skipgram" predicts the centre word from each context word, "cbow" from their mean.
-        loss: "ns" negative sampling, "hs" hierarchical softmax, "nce" noise-contrastive estimation, "sampled"
-            softmax, "class"-based softmax, or the full "softmax": see w2v/outputs.py. Only with Numba, and in
-            w2v/objectives: "dsoftmax" differentiated softmax, "mos" mixture of softmaxes, "charcnn" output vectors
-            made from characters; "objective": that of `objective`.
-        objective: in place of a loss, module:Name of an Objective: see docs/objectives.md.
-        kernel: "cython", or "numba", which gives the same and takes objectives.
-        storage: how the matrices are kept, in training and in a .safetensors file: "float32", or "bf16", as bfloat16
-            in half the memory; all arithmetic stays float32. Only with kernel "cython", not with loss "softmax"; needs
-            ml_dtypes.
-        vector_size: dimensions of a vector.
-        window: context words on either side, at most.
-        shrink_windows: draw each window's reach evenly from 1 to `window`, as word2vec.c.
-        min_count: words that occur less often are left out.
-        max_vocab: keep only this many words, the most frequent.
-        tree: of "hs": "huffman", "balanced", "clustered" by the vectors of the model file `tree_vectors`, or a file
-            with a word and its code of zeros and ones on each line.
-        negative: words drawn for each prediction by "ns", "nce" and "sampled". ns_exponent: they are drawn from
-            count^ns_exponent. adaptive_samples: whether "sampled" draws more where few have weight; with 3 or more.
-        classes: of "class", about this many, by default the square root of the vocabulary's size.
-        blocks: of "dsoftmax", "300:1000,150:4000,75": output vectors of 300 values for the first 1000 words, of 150
-            for the next 4000, of 75 for the others; without numbers of words, blocks of as many words each. The
-            lengths add up to vector_size, of which they are by default a half, a quarter and the rest.
-        mixtures: of "mos", softmaxes that are mixed; sampled_mixtures: whether each is over sampled words.
-        large_softmax: whether "softmax", "dsoftmax" and "mos" may take a vocabulary of more than 30,000 words.
-        per_pair: whether every context word takes a step of its own, with negatives of its own, as in
-            word2vec.c; otherwise a window's context words share them.
-        cbow_gradient: "faithful" gives each context word the whole gradient of their mean, as word2vec.c and
-            gensim do, and measured as good; "corrected" divides it among them (İrsoy et al. 2021).
-        sample: threshold of subsampling, 0 for none; sample_formula: see Vocabulary.keep_probabilities.
-        alpha: learning rate at the start, by default the one that measured best for model and loss; it falls
-            linearly with the tokens trained to min_alpha, by default alpha / 10,000.
-        epochs: passes over the corpus. workers: threads, by default one for each processor.
-        seed: one worker and one seed give the same bits on every run.
-
-    Raises SettingsError, naming the value, for one that is impossible.
-    """
-
-    model: ModelName = "skipgram"
-    loss: LossName = "ns"
-    objective: str | None = None
-    kernel: KernelName = "cython"
-    storage: Storage = "float32"
-    vector_size: int = 100
-    window: int = 5
-    shrink_windows: bool = True
-    min_count: int = 5
-    max_vocab: int | None = None
-    tree: str = "huffman"
-    tree_vectors: str | None = None
-    negative: int = 5
-    ns_exponent: float = 0.75
-    adaptive_samples: bool = False
-    classes: int | None = None
-    blocks: str | None = None
-    mixtures: int = 4
-    sampled_mixtures: bool = False
-    large_softmax: bool = False
-    per_pair: bool = False
-    cbow_gradient: Gradient = "faithful"
-    sample: float = 1e-3
-    sample_formula: Formula = "word2vec"
-    alpha: float | None = None
-    min_alpha: float | None = None
-    epochs: int = 5
-    workers: int | None = None
-    seed: int = 1
+    model: ModelName = option(
+        "skipgram", "Predict the centre word from each context word (skipgram), or from their mean (cbow).", MODEL
+    )
+    vector_size: int = option(
+        100, "Dimensions of a vector.", MODEL, minimum=1, maximum=1 << 20, flags=("--vector-size", "--size")
+    )
+    window: int = option(5, "Maximum number of context words on either side.", MODEL, minimum=1, maximum=1 << 14)
+    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)
+    max_vocab: int | None = option(
+        None, "Keep only this many words, the most frequent.", TEXT, minimum=1, default_text="all"
+    )
+    sample: float = option(1e-3, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
+    sample_formula: Formula = option(
+        "word2vec",
+        "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",
+        MODEL,
+    )
+    shrink_windows: bool = option(
+        True,
+        "Draw each window's size from 1 to --window, or always use --window.",
+        MODEL,
+        flags=("--shrink-windows/--fixed-windows",),
+    )
+    cbow_gradient: Gradient = option(
+        "faithful",
+        "Give each context word the whole gradient of their mean, as word2vec.c does, or divide it among them "
+        "(İrsoy et al. 2021).",
+        MODEL,
+        only_with=("model", ("cbow",)),
+    )
+    per_pair: bool = option(
+        False,
+        "Take a step for each context word, as word2vec.c does, or one for all those of a window.",
+        MODEL,
+        flags=("--per-pair/--shared",),
+        only_with=("model", ("skipgram",)),
+    )
+    epochs: int = option(
+        5, "Passes over the corpus.", TRAINING, minimum=1, maximum=1_000_000, flags=("--epochs", "--iter")
+    )
+    alpha: float | None = option(
+        None,
+        "Learning rate at the start.",
+        TRAINING,
+        minimum=0,
+        maximum=1000,
+        default_text="what measured best for model and loss",
+    )
+    min_alpha: float | None = option(
+        None,
+        "Learning rate at the end; it falls linearly.",
+        TRAINING,
+        minimum=0,
+        maximum=1000,
+        default_text="alpha / 10,000",
+    )
+    seed: int = option(
+        1,
+        "With one worker, the same seed gives the same vectors on every run.",
+        TRAINING,
+        minimum=0,
+        maximum=(1 << 64) - 1,
+    )
+    workers: int | None = option(
+        None,
+        "Number of threads.",
+        TRAINING,
+        minimum=1,
+        maximum=1 << 10,
+        flags=("--workers", "--threads"),
+        default_text="one for each processor",
+    )
+    storage: Storage = option(
+        "float32",
+        "Keep the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
+        TRAINING,
+    )
 
     def __post_init__(self) -> None:
-        if self.objective is not None:
-            if not isinstance(self.objective, str) or ":" not in self.objective or not self.objective.isprintable():
-                raise SettingsError(f"objective {self.objective!r}: write module:Name")
-            if self.loss not in ("ns", "objective"):  # ns is also what stands where none is given
-                raise SettingsError(f"objective {self.objective} stands in place of loss {self.loss}: give one of them")
-            object.__setattr__(self, "loss", "objective")
-        elif self.loss == "objective":
-            raise SettingsError("loss objective: name it by objective, module:Name")
-        if self.loss in COMPILED:
-            object.__setattr__(self, "kernel", "numba")
-        for name, choices in (
-            ("model", ModelName),
-            ("loss", LossName),
-            ("kernel", KernelName),
-            ("storage", Storage),
-            ("sample_formula", Formula),
-            ("cbow_gradient", Gradient),
-        ):
-            if getattr(self, name) not in get_args(choices):
-                raise SettingsError(f"{name} {getattr(self, name)!r}: choose from {', '.join(get_args(choices))}")
-        if self.storage == "bf16" and self.kernel == "numba":
-            what = f"loss {self.loss}" if self.loss in COMPILED else "kernel numba"
-            raise SettingsError(f"storage bf16: {what} keeps float32 alone: choose storage float32")
-        if self.storage == "bf16" and self.loss == "softmax":
-            raise SettingsError("storage bf16: with loss softmax each thread would widen all rows: choose float32")
-        for name in ("shrink_windows", "per_pair", "adaptive_samples", "sampled_mixtures", "large_softmax"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
-        for name, least, most in (
-            ("vector_size", 1, 1 << 20),
-            ("window", 1, 1 << 14),
-            ("min_count", 0, None),
-            ("max_vocab", 1, None),
-            ("negative", 1, 1 << 14),
-            ("classes", 1, None),
-            ("mixtures", 1, 1 << 10),
-            ("epochs", 1, 1_000_000),
-            ("workers", 1, 1 << 10),
-            ("seed", 0, (1 << 64) - 1),
-        ):
-            self._check(name, int, least, most)
-        for name in ("tree", "tree_vectors"):
-            value = getattr(self, name)
-            if value is not None or name == "tree":
-                if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-                    raise SettingsError(f"{name} {value!r}: it must be a name or a path")
-                object.__setattr__(self, name, os.fspath(value))
-        if (self.tree == "clustered") != (self.tree_vectors is not None):
-            raise SettingsError("tree clustered and tree_vectors, the model to cluster, go together: give both")
-        if self.loss == "sampled" and self.adaptive_samples and self.negative < 3:
-            raise SettingsError(
-                f"negative {self.negative}: adaptive_samples draws more where fewer than half of the words drawn have "
-                "weight, and one always has: give 3 or more"
-            )
-        self._check("ns_exponent", float, -10, 10)
-        self._check("sample", float, 0, 1)
-        self._check("alpha", float, 0, 1000)
-        self._check("min_alpha", float, 0, 1000)
-        if self.alpha == 0:
-            raise SettingsError("alpha 0: with a learning rate of 0 nothing is learnt")
-        if self.min_alpha is not None and self.min_alpha > self.start_alpha:
-            raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
-
-    def _check(self, name: str, kind: type, least: float, most: float | None) -> None:
-        value = getattr(self, name)
-        if value is None and type(self).__dataclass_fields__[name].default is None:
-            return
-        fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
-        if not fits or isinstance(value, bool) or value < least or (most is not None and value > most):
-            wanted = "a whole number" if kind is int else "a number"
-            limits = f"{least:,} or more" if most is None else f"from {least:,} to {most:,}"
-            raise SettingsError(f"{name} {value!r}: it must be {wanted}, {limits}")
-        object.__setattr__(self, name, kind(value))  # NumPy's numbers become Python's
-
-    @property
-    def start_alpha(self) -> float:
-        if self.alpha is not None:
-            return self.alpha
-        corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
-        return ALPHA[self.model, self.loss] * (CORRECTED if corrected else 1)
-
-    @property
-    def end_alpha(self) -> float:
-        return self.start_alpha * 1e-4 if self.min_alpha is None else self.min_alpha
-
-    @property
-    def threads(self) -> int:
-        return self.workers or processors()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every setting with the value it takes in training."""
-        used = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-        return asdict(self) | used
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
+        check_options(self)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.test_checkpoint import assert_same, stopped
-from tests.test_cli import QUICK, run, run_json
+from tests.training.test_checkpoint import assert_same, stopped
+from tests.cli.test_main import QUICK, run, run_json
 from w2v import memory
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec

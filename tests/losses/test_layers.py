@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from w2v import memory
-from w2v._kernels import MOST_CHUNK_IDS, Kernel
+from w2v._kernels import MAX_CHUNK_IDS, Kernel
 from w2v.errors import SettingsError
 from w2v.losses.layers import NegativeSampling
 from w2v.losses.tree import HierarchicalSoftmax
@@ -37,7 +37,7 @@ def noise(counts: np.ndarray, exponent: float = 0.75) -> np.ndarray:
 
 def choose_negatives(layer: NegativeSampling, random: Random, centre: int) -> list[int]:
     counts = {centre: 0}
-    choose_words(layer, random, counts)
+    draw_words(layer, random, counts)
     return list(counts)
 
 
@@ -48,14 +48,14 @@ def entropy(shares: np.ndarray) -> float:
 @given(COUNTS, st.sampled_from([0, 0.75, 1, -0.5, 2]))
 def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: float) -> None:
     layer = NegativeSampling.build(counts, 1, exponent)
-    thresholds, aliases = layer.cells.T
+    thresholds, aliases = layer.alias_table.T
     own = (thresholds + 1.0) / 2**32
     held = (own + np.bincount(aliases, 1 - own, len(counts))) / len(counts)
     np.testing.assert_allclose(held, noise(counts, exponent), rtol=0, atol=1e-8)
 
 
 def test_draws_follow_the_noise_distribution() -> None:
-    centre, draws, random = 3, 20_000, Random(1, ahead=1)
+    centre, draws, random = 3, 20_000, Random(1, negative=1)
     layer = NegativeSampling.build(ZIPF, 1)
     drawn = np.bincount([choose_negatives(layer, random, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
     others = np.arange(len(ZIPF)) != centre
@@ -70,7 +70,7 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
 
     The corpus is pairs of words 3 and 5, each centre once; the other words come from the noise alone.
     """
-    pairs, size, alpha = MOST_CHUNK_IDS, len(ZIPF), 2.0**-26
+    pairs, size, alpha = MAX_CHUNK_IDS, len(ZIPF), 2.0**-26
     inputs, outputs = memory.aligned_rows(size, 1), memory.aligned_rows(size, 1)
     inputs[:, 0] = 1
     Kernel(
@@ -98,7 +98,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
     negative = data.draw(st.integers(1, min(size - 1, 30)))
     layer = NegativeSampling.build(counts, negative)
     centre = data.draw(st.integers(0, size - 1))
-    words = choose_negatives(layer, Random(seed, ahead=negative), centre)
+    words = choose_negatives(layer, Random(seed, negative=negative), centre)
     assert words[0] == centre
     assert len(set(words)) == len(words) == negative + 1
     assert 0 <= min(words) <= max(words) < size
@@ -108,7 +108,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
 def test_all_other_words_can_be_negatives(centre: int) -> None:
     counts = np.array([10**15] + [1] * 7)  # the rest would take ages to be drawn
     layer = NegativeSampling.build(counts, 7, exponent=1)
-    assert sorted(choose_negatives(layer, Random(1, ahead=7), centre)) == list(range(8))
+    assert sorted(choose_negatives(layer, Random(1, negative=7), centre)) == list(range(8))
 
 
 @pytest.mark.parametrize("negative", [3, 100])

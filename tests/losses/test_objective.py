@@ -169,7 +169,7 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     doubles = inputs.astype(np.float64)
     kernel = Kernel(**arguments, inputs=inputs, parameters=rounded, objective=objective)
     corpus = kernel._corpus._replace(inputs=doubles)
-    worker = worker_of(objective, exact, 4)._replace(kept=np.zeros(200, np.int32), ordinal=np.zeros(200, np.int32))
+    worker = worker_of(objective, exact, 4)._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
     own = {"step": objective.step, "choose": objective.choose, "link": objective.link}
     python = interpreted(train_chunk, **own, gather=gather, scatter=scatter, fetch=fetch)
     loss, predictions = python(corpus, worker, 0, 0)
@@ -185,8 +185,8 @@ def gather(inputs: Any, words: Any, pooled: bool, x: Any, change: Any) -> None:
     x[:], change[:] = inputs[words], 0
 
 
-def scatter(inputs: Any, words: Any, pooled: bool, spread: float, change: Any) -> None:
-    np.add.at(inputs, words, spread * change)
+def scatter(inputs: Any, words: Any, pooled: bool, gradient_scale: float, change: Any) -> None:
+    np.add.at(inputs, words, gradient_scale * change)
 
 
 def fetch(rows: Any, row: int) -> None:

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.test_text import LATIN_1, WORDS, reference, texts
+from tests.text.test_text import LATIN_1, WORDS, reference, texts
 from w2v.errors import SettingsError, W2VError
 from w2v.files import text_start
 from w2v.text import corpus
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 
@@ -177,7 +177,7 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
         store = read_corpus(Corpus(path), max_types=max_types, workers=workers)
     text, counts, dropped = pruned_reference(blocks, max_types)
     words = words_of(store)
-    names = {SENTENCE_END: b"\n", PRUNED_TYPE: None}
+    names = {SENTENCE_END_ID: b"\n", PRUNED_TYPE: None}
     found = [names[i] if i in names else words[i - FIRST_TYPE].encode() for i in store.ids.tolist()]
     assert found == text
     assert dict(zip(words, store.counts[FIRST_TYPE:].tolist(), strict=True)) == {

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 import w2v
 from w2v import memory
-from w2v._kernels import MOST_CHUNK_IDS
+from w2v._kernels import MAX_CHUNK_IDS
 from w2v.cli import main as cli
 from w2v.settings import COMPILED, LossName, ModelName
 from w2v.threads import Thread
@@ -404,7 +404,7 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = w2v.train(sample, **SMALL)
-    needed = 2 * 64 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MOST_CHUNK_IDS)
+    needed = 2 * 64 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MAX_CHUNK_IDS)
     monkeypatch.setattr(memory, "available", lambda: needed)
     w2v.train(sample, **SMALL)
     with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take

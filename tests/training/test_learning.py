@@ -9,8 +9,8 @@ import pytest
 import w2v
 from w2v.losses.tree import HierarchicalSoftmax
 
-# Where a window's words take turns at one centre, the later profit from what the earlier have just taught: at a high
-# rate this flatters the loss of the early epochs.
+# Sequential steps predict a centre word several times, so later context words profit from the updates by earlier ones:
+# with a high learning rate this lowers the loss of the first epochs.
 MODELS: list[dict[str, Any]] = [
     {"model": "skipgram", "loss": "ns"},
     {"model": "skipgram", "loss": "hs", "alpha": 0.001},

@@ -14,7 +14,7 @@ import w2v
 from data import make
 from w2v.evaluation.probabilities import log_probabilities
 from w2v.losses import registry
-from w2v.losses.layers import TOGETHER, output_layer
+from w2v.losses.layers import MAX_INPUTS_PER_STEP, output_layer
 from w2v.losses.objective import Objective
 from w2v.losses.rows import below, draw, place_of
 from w2v.training.numba_kernel import compiled
@@ -59,7 +59,7 @@ def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
 @pytest.mark.parametrize("loss", ["ns", "hs", "class"])
 def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
     sentence = text.read_text("utf-8").split()[:5000]
-    options = SMALL | {"epochs": 1, "window": TOGETHER + 3, "loss": loss}
+    options = SMALL | {"epochs": 1, "window": MAX_INPUTS_PER_STEP + 3, "loss": loss}
     one, other = (w2v.train([sentence], kernel=kernel, **options) for kernel in ("cython", "numba"))
     assert np.abs(one.outputs).max() > 0.1
     np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
@@ -133,7 +133,7 @@ def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
 class Hinge(Objective):
     """That of docs/objectives.md, with a bias for each word beside."""
 
-    most_rows = 6
+    max_rows = 6
 
     def parameters(self, random: np.random.Generator) -> dict[str, Any]:
         return super().parameters(random) | {"bias": np.zeros((len(self.vocabulary), 1), np.float32)}
@@ -258,7 +258,7 @@ class WrongScratch(Hinge):
 
 
 class WrongSize(Hinge):
-    most_rows = 0
+    max_rows = 0
 
 
 class Unprepared(Hinge):
@@ -278,7 +278,7 @@ class Unprepared(Hinge):
         (NoParameters, r"NoParameters: parameters gave NoneType: it must be a dict of arrays$"),
         (WrongName, r"WrongName: parameters have the name 'my-bias': write a word"),
         (WrongScratch, r"WrongScratch: scratch 'room' is str: it must be an array$"),
-        (WrongSize, r"WrongSize: most_rows is 0: it must be a whole number above 0$"),
+        (WrongSize, r"WrongSize: max_rows is 0: it must be a whole number above 0$"),
         (Unprepared, r"Unprepared: prepare, test_numba.py, line \d+: IndexError: index 0 is out of bounds"),
         (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba.py\", line \d+\)$"),
         (WrongParameter, r"parameter 'outputs' is float64 \(3,\): it must be a C-contiguous float32 matrix$"),

@@ -12,8 +12,8 @@ import pytest
 
 import w2v
 from w2v import memory
-from w2v._kernels import MOST_CHUNK_IDS
-from w2v.losses.layers import TOGETHER
+from w2v._kernels import MAX_CHUNK_IDS
+from w2v.losses.layers import MAX_INPUTS_PER_STEP
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
@@ -100,7 +100,7 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=lambda phase, *bytes: told.update({phase: bytes}))
     estimated, limit = told["memory"]
     assert limit is not None
-    needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MOST_CHUNK_IDS)
+    needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MAX_CHUNK_IDS)
     assert needed <= estimated - held < needed + 50e6
     assert estimated < limit
     monkeypatch.setattr(memory, "available", lambda: needed)
@@ -121,9 +121,9 @@ def address_space() -> int:
 @pytest.mark.parametrize(
     ("options", "least"),
     [
-        ({"loss": "softmax", "window": 1000}, TOGETHER * 30_000),  # scores
+        ({"loss": "softmax", "window": 1000}, MAX_INPUTS_PER_STEP * 30_000),  # scores
         ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
-        ({"loss": "class", "window": 1000, "classes": 2}, TOGETHER * 15_000),
+        ({"loss": "class", "window": 1000, "classes": 2}, MAX_INPUTS_PER_STEP * 15_000),
         ({"loss": "ns", "window": 1000, "negative": 9999}, 2000 * 10_000),
         ({"loss": "ns", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
         ({"loss": "nce", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import w2v
-from w2v._kernels import step_for
-from w2v.cli.options import ONLY_WITH
 from w2v.cpu import processors
 from w2v.errors import W2VError
 from w2v.formats import detect, native
 from w2v.formats.row_blocks import opened
 from w2v.formats.word2vec import Stored
-from w2v.training.run import INSTRUCTION_SETS, instruction_set
+from w2v.instruction_set import available_sets, instruction_set
+from w2v.losses.registry import Settings, needed_for
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -32,7 +31,7 @@ def installation() -> dict[str, Any]:
         "platform": platform.platform(),
         "processors": processors(),
         "instruction_set": instruction_set(),
-        "instruction_sets": [name for name in INSTRUCTION_SETS if step_for(name)],
+        "instruction_sets": available_sets(),
     }
 
 
@@ -62,7 +61,8 @@ def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]
     if "outputs" not in tensors or "loss" not in settings:
         return {}
     loss = settings["loss"]
-    names = [name for name, (other, values) in ONLY_WITH.items() if other == "loss" and loss in values]
+    needs = {name: needed_for(name) for name in Settings.names()}
+    names = [name for name, need in needs.items() if need and need[0] == "loss" and loss in need[1]]
     chosen = {name: settings[name] for name in names if settings.get(name) is not None}
     if "class_starts" in tensors:
         chosen["classes"] = len(tensors["class_starts"]) - 1

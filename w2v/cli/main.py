@@ -15,7 +15,6 @@ import click
 
 from w2v import memory
 from w2v.cli import info, outputs, show
-from w2v.cli import train as jobs
 from w2v.cli.console import Program, Reporter, Stopped, say
 from w2v.cli.options import (
     CORPUS,
@@ -28,9 +27,13 @@ from w2v.cli.options import (
     OBJECTIVE,
     QUIET,
     READING,
+    GroupedCommand,
+    GroupedOption,
     chosen_settings,
+    reading_options,
     settings_options,
 )
+from w2v.cli.train import OUTPUT, new_job, resume_job
 from w2v.errors import W2VError
 from w2v.evaluation.perplexity import perplexity
 from w2v.evaluation.rank import SAMPLE, picture, rank
@@ -38,13 +41,15 @@ from w2v.files import Errors
 from w2v.formats import word2vec
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
+from w2v.settings import LOSS as LOSS_GROUP
+from w2v.settings import MODEL as MODEL_GROUP
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, read_corpus
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
-from w2v.training.checkpoint import EVERY
+from w2v.training.checkpoint import DEFAULT_INTERVAL
 from w2v.training.model import Model
-from w2v.training.start import Words
+from w2v.training.start import Vocab
 from w2v.vectors import query
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import KeyedVectors, load
@@ -69,32 +74,40 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@main.command()
-@click.argument("corpus", nargs=-1)
-@READING
+@main.command(cls=GroupedCommand)
+@click.argument("corpus", nargs=-1, type=click.Path())
 @click.option(
     "-o",
     "--output",
     type=FILE,
     help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
-    f"[default: {jobs.OUTPUT}]",
+    f"[default: {OUTPUT}]",
 )
 @settings_options(*Settings.names())
-@click.option("--sg", is_flag=True, help="The same as --model skipgram.")
-@click.option("--cbow", is_flag=True, help="The same as --model cbow.")
-@click.option("--hs", is_flag=True, help="The same as --loss hs.")
+@READING
+@click.option("--sg", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
+@click.option("--cbow", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model cbow.")
+@click.option("--hs", cls=GroupedOption, group=LOSS_GROUP, is_flag=True, help="The same as --loss hs.")
 @click.option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
-@click.option("--continue", "continue_from", type=FILE, metavar="MODEL", help="Go on from this .safetensors file.")
+@click.option(
+    "--continue", "continue_from", type=FILE, metavar="MODEL", help="Continue training from this .safetensors file."
+)
 @click.option(
     "--vocab",
-    type=click.Choice(get_args(Words)),
-    help="Words of --continue: its own, or the corpus's too.  [default: old]",
+    type=click.Choice(get_args(Vocab)),
+    help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
-@click.option("--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder.")
-@click.option("--checkpoint-every", metavar="TIME", help=f"Such as 30s, 10m, 2h or 1epoch.  [default: {EVERY}]")
-@click.option("--resume", "states", type=FILE, metavar="DIR", help="Go on with the run whose states are here.")
-@click.option("--ignore-memory", is_flag=True, help="Begin although the memory that is needed is not there.")
+@click.option(
+    "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
+)
+@click.option(
+    "--checkpoint-every", metavar="TIME", help=f"How often: 30s, 10m, 2h or 1epoch.  [default: {DEFAULT_INTERVAL}]"
+)
+@click.option(
+    "--resume", "states", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."
+)
+@click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
 @FORCE
 @QUIET
 @JSON
@@ -104,13 +117,10 @@ def train(
     save_vocab: Path | None,
     read_vocab: Path | None,
     continue_from: Path | None,
-    vocab: Words | None,
+    vocab: Vocab | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
-    cache: Path | None,
-    errors: Errors,
-    max_types: int,
     ignore_memory: bool,
     force: bool,
     quiet: bool,
@@ -133,13 +143,13 @@ def train(
     shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
     shared |= {"force": force, "ignore_memory": ignore_memory}
     if states:
-        job = jobs.go_on(states, corpus, given, **shared)
+        job = resume_job(states, corpus, given, **shared)
     else:
         shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
-        job = jobs.begin(corpus, given, cache=cache, errors=errors, max_types=max_types, **shared)
+        job = new_job(corpus, given, **shared)
     try:
         with Reporter(quiet) as progress:
-            model = job.work(progress=progress)
+            model = job.run(progress=progress)
         trained = time.perf_counter()
         outputs.save(lambda path: model.save(path, replace=job.force), job.output)
         if job.save_vocab:
@@ -148,7 +158,7 @@ def train(
     except Stopped as stopped:
         if job.states and job.resumable():
             own = f" --objective {given['objective']}" if given["objective"] else ""
-            stopped.add_note(f"go on with: w2v train --resume {shlex.quote(str(job.states))}{own}")
+            stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
         raise
     now = time.perf_counter()
     figures = {
@@ -163,7 +173,7 @@ def train(
     if as_json:
         show.as_json(figures)
     elif not quiet:
-        show.training(figures)
+        show.training(figures | {"settings": model.settings.relevant()})
 
 
 @main.command()
@@ -219,11 +229,9 @@ def predict(
     model: Path,
     objective: str | None,
     corpus: tuple[str, ...],
-    cache: Path | None,
-    errors: Errors,
-    max_types: int,
     quiet: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
@@ -245,9 +253,7 @@ def predict(
         registry.find(objective)
     files = Corpus(list(corpus)).files
     with Reporter(quiet) as progress:
-        result = perplexity(
-            Model.load(model), files, cache=cache, errors=errors, max_types=max_types, progress=progress
-        )
+        result = perplexity(Model.load(model), files, **asdict(reading_options(given)), progress=progress)
     if as_json:
         show.as_json(asdict(result))
     elif not quiet:
@@ -403,9 +409,6 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
 @JSON
 def vocab(
     corpus: tuple[str, ...],
-    cache: Path | None,
-    errors: Errors,
-    max_types: int,
     output: Path,
     force: bool,
     quiet: bool,
@@ -423,7 +426,7 @@ def vocab(
     settings = chosen_settings(given)
     text = Corpus(list(corpus))
     outputs.check(output, force, map(Path, text.files))
-    store = read(text, settings, quiet, cache=cache, errors=errors, max_types=max_types)
+    store = read(text, settings, quiet, reading_options(given))
     vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
     figures = {
@@ -441,13 +444,13 @@ def vocab(
         show.facts(figures)
 
 
-def read(corpus: Corpus, settings: Settings, quiet: bool, **options: Any) -> IdStore:
+def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
     with Reporter(quiet) as progress:
         return read_corpus(
             corpus,
+            reading,
             workers=settings.threads,
             progress=progress,
-            **options,
         )
 
 
@@ -465,9 +468,6 @@ def read(corpus: Corpus, settings: Settings, quiet: bool, **options: Any) -> IdS
 @JSON
 def tree(
     corpus: tuple[str, ...],
-    cache: Path | None,
-    errors: Errors,
-    max_types: int,
     words: tuple[str, ...],
     counted: bool | None,
     quiet: bool,
@@ -492,7 +492,7 @@ def tree(
     if counted:
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        store = read(Corpus(list(corpus)), settings, quiet, cache=cache, errors=errors, max_types=max_types)
+        store = read(Corpus(list(corpus)), settings, quiet, reading_options(given))
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
     if as_json:

@@ -1,9 +1,9 @@
-"""What `w2v train` is asked to do: a new run, or one that was begun before. Checked here, before any work."""
+"""What `w2v train` is to do: a new run, or one to resume. Everything is checked here, before any work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ from typing import Any
 import click
 
 from w2v.cli import outputs
-from w2v.cli.options import chosen_settings, first_name, given_settings, refuse_beside
+from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_beside
 from w2v.errors import SettingsError
 from w2v.formats import word2vec
+from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import EVERY, Checkpoints, latest
+from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
 from w2v.training.model import Model
-from w2v.training.run import instruction_set
-from w2v.training.start import Words
+from w2v.training.start import Vocab
 from w2v.training.train import resume, train
 
 OUTPUT = Path("model.bin")
@@ -28,12 +28,12 @@ OUTPUT = Path("model.bin")
 
 @dataclass(frozen=True)
 class Job:
-    """`work` trains (given `progress`); the model goes to `output`, its words to `save_vocab`, if any.
+    """`run` trains (given `progress`); the model goes to `output`, its words to `save_vocab`, if any.
 
     `states` is the folder of its checkpoints, where it keeps any, and `resumable` says whether one is there.
     """
 
-    work: Callable[..., Model]
+    run: Callable[..., Model]
     output: Path
     save_vocab: Path | None
     force: bool
@@ -41,7 +41,7 @@ class Job:
     resumable: Callable[[], bool]
 
 
-def begin(
+def new_job(
     corpus: tuple[str, ...],
     given: dict[str, Any],
     *,
@@ -49,11 +49,11 @@ def begin(
     save_vocab: Path | None,
     read_vocab: Path | None,
     continue_from: Path | None,
-    vocab: Words | None,
+    vocab: Vocab | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     force: bool,
-    **reading: Any,
+    ignore_memory: bool,
 ) -> Job:
     """A new run. Raises W2VError, SettingsError or click.UsageError for what cannot be done."""
     if given.get("objective"):
@@ -61,9 +61,9 @@ def begin(
     if not corpus:
         raise click.UsageError("Missing argument 'CORPUS...'")
     if checkpoint_every and not checkpoint:
-        raise click.UsageError("--checkpoint-every says nothing without --checkpoint")
+        raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
     if vocab and not continue_from:
-        raise click.UsageError("--vocab says nothing without --continue")
+        raise click.UsageError("--vocab has no effect without --continue")
     model = Model.load(continue_from, mmap=True) if continue_from else None
     settings = chosen_settings(given, model)
     instruction_set()  # the one that is asked for must be there
@@ -75,14 +75,15 @@ def begin(
         what = partial(train, files, continue_from=model, vocab=vocab or "old", **given_settings(given))
     else:
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
-        what = partial(train, files, settings, vocabulary=words)
-    checkpoints = Checkpoints(checkpoint, checkpoint_every or EVERY, replace=force) if checkpoint else None
+        what = partial(train, files, settings=settings, vocabulary=words)
+    checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
     notes = {"output": absolute(output), "save_vocab": absolute(save_vocab), "force": force}
-    work = partial(what, checkpoint=checkpoints, notes=notes, **reading)
-    return Job(work, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
+    reading = asdict(reading_options(given))
+    run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
+    return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
 
 
-def go_on(
+def resume_job(
     folder: Path,
     corpus: tuple[str, ...],
     given: dict[str, Any],
@@ -93,7 +94,7 @@ def go_on(
     force: bool,
     ignore_memory: bool,
 ) -> Job:
-    """A run that goes on from the checkpoints in a folder; what is given beside it must be as it was."""
+    """The run whose checkpoints are in a folder; settings given beside it must be those of the run."""
     refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
     if given.get("objective"):
         registry.find(given["objective"])
@@ -102,11 +103,11 @@ def go_on(
     for name, value in given_settings(given).items():
         if value != settings[name]:
             raise SettingsError(
-                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or begin another"
+                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start anew"
             )
     notes = found.origin.notes
     if not output and "output" not in notes:
-        raise click.UsageError("this run was not begun by w2v train: name its output with -o")
+        raise click.UsageError("this run was not started by w2v train: name its output with -o")
     output = output or Path(notes["output"])
     if not save_vocab and notes.get("save_vocab"):
         save_vocab = Path(notes["save_vocab"])
@@ -114,8 +115,8 @@ def go_on(
     files = Corpus(list(corpus)).files if corpus else found.origin.sources
     check_outputs(output, save_vocab, force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
-    work = partial(resume, found, files or None, ignore_memory=ignore_memory)
-    return Job(work, output, save_vocab, force, folder, lambda: True)
+    run = partial(resume, found, files or None, ignore_memory=ignore_memory)
+    return Job(run, output, save_vocab, force, folder, lambda: True)
 
 
 def check_outputs(output: Path, save_vocab: Path | None, force: bool, inputs: Iterable[Path]) -> None:

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from w2v.cpu import processors
 from w2v.errors import W2VError
-from w2v.evaluation.probabilities import BLOCK, Integers, Matrix, log_probabilities_of, scores_of
 from w2v.files import Errors, PathLike
+from w2v.losses.loss import Array, Integers
 from w2v.progress import Progress
-from w2v.text._text import SENTENCE_END
+from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import read_corpus
+from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.training.model import Model
+
+MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32, and some three arrays of them are held
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,11 @@ def perplexity(
     corpus: Source,
     *,
     cache: PathLike | None = None,
-    errors: Errors = "strict",
-    max_types: int = 50_000_000,
+    errors: Errors = ReadingOptions.errors,
+    max_types: int = ReadingOptions.max_types,
     progress: Progress | None = None,
 ) -> Perplexity:
-    """Predict each word of a text from the whole window, neither shrunk nor subsampled; see log_probabilities_of.
+    """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
     skip-gram, for each of its words in CBOW; the memory does not, so nothing else limits the vocabulary. `progress` is
@@ -64,15 +66,13 @@ def perplexity(
     tell = progress or (lambda phase, done, total: None)
     with read_corpus(
         Corpus(corpus),
-        cache=cache,
-        errors=errors,
+        ReadingOptions(cache=cache, errors=errors, max_types=max_types),
         workers=processors(),
-        max_types=max_types,
         progress=tell,
     ) as store:
         places = store.remap(model.vocabulary.words)[store.ids]  # (tokens + sentences,)
         known = places >= 0
-        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END)[known], model.settings.window)
+        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END_ID)[known], model.settings.window)
         skipped = store.tokens - len(text.words)
     skipgram = model.settings.model == "skipgram"
     predictions = text.contexts if skipgram else np.minimum(text.contexts, 1)  # of each word
@@ -84,10 +84,10 @@ def perplexity(
         )
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     total = 0.0
-    most = max(1, BLOCK // max(scores_of(model), model.inputs.shape[1]))
+    most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
         for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
-            total -= float(log_probabilities_of(model, rows, numbers, words).sum(dtype=np.float64))
+            total -= float(model.log_probabilities_of(rows, numbers, words).sum(dtype=np.float64))
             tell("predict", done, len(text.words))
     if not math.isfinite(total):
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
@@ -124,7 +124,7 @@ class Text:
                 yield inside, self.words[other]
 
 
-Predictions = tuple[int, Matrix, Integers, Integers]
+Predictions = tuple[int, Array, Integers, Integers]
 
 
 def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
@@ -135,7 +135,7 @@ def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
     order = np.argsort(text.words, kind="stable")
     words = text.words[order]
     rank = np.cumsum(np.diff(words, prepend=words[:1]) != 0)
-    places = max(1, BLOCK // 8 // text.window)
+    places = max(1, MAX_SCORES // 8 // text.window)
     first = 0
     while first < len(order):
         last = min(first + places, int(np.searchsorted(rank, rank[first] + most)))

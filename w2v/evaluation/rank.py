@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.probabilities import BLOCK, log_probabilities
+from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
@@ -48,8 +48,8 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None) ->
         if number is not None and not 2 <= number <= size:
             raise SettingsError(f"{name} {number}: from 2 to {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
-    blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // BLOCK))
-    logs: NDArray[Any] = np.concatenate([log_probabilities(model, rows)[:, :m] for rows in blocks])
+    blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
+    logs: NDArray[Any] = np.concatenate([model.log_probabilities(rows)[:, :m] for rows in blocks])
     if not np.isfinite(logs).all():
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     values = np.linalg.svd(logs, compute_uv=False)

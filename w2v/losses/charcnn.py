@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.losses.layers import NegativeSampling
-from w2v.losses.objective import Array, Objective, Worker, log_softmax
+from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
-from w2v.settings import LossName
+from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
 
 CHARACTERS = 254  # different ones at most; the rarer are one
 OTHER, EDGE = 0, 1
 SPAN = 3  # characters that a filter sees
 
 
-class CharacterCNN(Objective):
+class CharacterCNN(Loss):
     """A sampled softmax with y_w = P [tanh(max_p F c_p(w)), correction_w] as the output vector of word w.
 
     c_p are the values of SPAN characters of the word, from its p-th on, with an edge before and after it. Parameters:
@@ -27,7 +26,11 @@ class CharacterCNN(Objective):
     (V, correction). Where training has ended the vectors are computed once for all words.
     """
 
-    loss: LossName = "charcnn"
+    name = "charcnn"
+    help = "output vectors from characters"
+    alpha = Alpha(0.025, 0.05)
+    settings_class = SamplingSettings
+    settings: SamplingSettings
     length = 16  # values of a character
     filters = 128
     correction = 16  # values that a word has of its own
@@ -40,28 +43,43 @@ class CharacterCNN(Objective):
         spelt = [[EDGE, *(numbers.get(character, OTHER) for character in word), EDGE] for word in words]
         spelt = [[*word, EDGE] if len(word) < SPAN else word for word in spelt]
         starts = np.cumsum([0, *map(len, spelt)])
-        layer = NegativeSampling.build(self.vocabulary.counts, settings.negative, settings.ns_exponent, "sampled")
-        self.ahead, self._characters = settings.negative, len(ordered) + EDGE + 1
+        weights = noise_weights(self.vocabulary.counts, settings.ns_exponent)
+        self.prefetched_draws, self._characters = settings.negative, len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
-        self.data = {"cells": layer.cells, "offsets": layer.offsets, "starts": starts}
+        offsets = log_expected_draws(weights, settings.negative)
+        self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts}
         self.data |= {"spelt": np.concatenate(spelt).astype(np.int64)}
-        most = max(self.most_rows, self.filters, memory.row_width(settings.vector_size))
+        most = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
 
     @property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         return self.settings.negative + 1
 
     @property
-    def mean_rows(self) -> float:
+    def expected_rows(self) -> float:
         spans = len(self.data["spelt"]) / len(self.vocabulary)
         return (
-            3 * self.most_rows * (spans * self.filters * SPAN * self.length / self.settings.vector_size + self.filters)
+            3 * self.max_rows * (spans * self.filters * SPAN * self.length / self.settings.vector_size + self.filters)
         )
 
     @property
-    def rows(self) -> int:
+    def memory_rows(self) -> int:
         return self.filters + self.correction + len(self.vocabulary) * self.correction // self.settings.vector_size
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        features = self.filters + self.correction
+        return {
+            "characters": (self._characters, self.length),
+            "filters": (self.filters, SPAN * self.length),
+            "projection": (self.settings.vector_size, features),
+            "corrections": (len(self.vocabulary), self.correction),
+        }
+
+    @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         size, span, words = self.settings.vector_size, SPAN * self.length, len(self.vocabulary)
@@ -80,7 +98,7 @@ class CharacterCNN(Objective):
         return dict(parameters) | {"projection": parameters["projection"][: self.settings.vector_size]}
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        m, features, span = self.most_rows, self.filters + self.correction, SPAN * self.length
+        m, features, span = self.max_rows, self.filters + self.correction, SPAN * self.length
         return {
             "outputs": memory.aligned_rows(m, self.settings.vector_size),
             "moved": memory.aligned_rows(m, self.settings.vector_size),

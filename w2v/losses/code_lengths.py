@@ -1,4 +1,4 @@
-"""What binary trees promise to hierarchical softmax: the lengths of their codes, beside the entropy of the words."""
+"""Binary trees compared by expected code length, which is what hierarchical softmax costs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.files import PathLike
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.hierarchical_softmax import tree_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import UnknownWordError
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeLength:
     """A tree over V words.
 
     `expected_bits` is the mean code length of an occurrence, so the mean number of rows that a prediction takes;
@@ -29,7 +29,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Word:
+class WordCodes:
     """A word, how often it occurs, −log2 of its share of all occurrences, and its code by the name of the tree."""
 
     word: str
@@ -50,8 +50,8 @@ class CodeLengths:
     tokens: int
     entropy_bits: float
     huffman_speed_up: float
-    trees: list[Tree]
-    words: list[Word]
+    trees: list[TreeLength]
+    words: list[WordCodes]
 
 
 def code_lengths(
@@ -68,25 +68,25 @@ def code_lengths(
     if unknown:
         raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, unknown))}")
     names = dict.fromkeys(["balanced", "huffman", tree])
-    layers = {name: HierarchicalSoftmax.build(vocabulary, name, tree_vectors) for name in names}
+    found = {name: tree_of(vocabulary, name, tree_vectors) for name in names}
     shares = vocabulary.counts / vocabulary.tokens
     information = -np.log2(shares)
-    expected = {name: float(shares @ layer.lengths) for name, layer in layers.items()}
+    expected = {name: float(shares @ each.lengths) for name, each in found.items()}
     return CodeLengths(
         vocabulary_size=len(vocabulary),
         tokens=vocabulary.tokens,
         entropy_bits=float(shares @ information),
         huffman_speed_up=expected["balanced"] / expected["huffman"],
         trees=[
-            Tree(name, expected[name], layer.most_rows, len(vocabulary) / expected[name])
-            for name, layer in layers.items()
+            TreeLength(name, expected[name], int(each.lengths.max()), len(vocabulary) / expected[name])
+            for name, each in found.items()
         ],
         words=[
-            Word(
+            WordCodes(
                 word,
                 int(vocabulary.counts[numbers[word]]),
                 float(information[numbers[word]]),
-                {name: layer.code(numbers[word]) for name, layer in layers.items()},
+                {name: each.code(numbers[word]) for name, each in found.items()},
             )
             for word in words
         ],

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.errors import SettingsError
-from w2v.losses.objective import Array, Objective, Worker, log_softmax
+from w2v.losses.full_softmax import SoftmaxSettings
+from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import exponentials, score, update
-from w2v.settings import LossName
+from w2v.options import option
+from w2v.settings import LOSS
 
 
-class DifferentiatedSoftmax(Objective):
+@dataclass(frozen=True, kw_only=True)
+class BlockSettings(SoftmaxSettings):
+    blocks: str | None = option(
+        None,
+        "Lengths of the output vectors by word frequency, with numbers of words, such as 300:1000,150:4000,75: 300 "
+        "values for the first 1000 words, 150 for the next 4000, 75 for the others. The lengths add up to "
+        "--vector-size; without numbers the blocks have equally many words.",
+        LOSS,
+        default_text="a half of the vector, a quarter and the rest",
+    )
+
+
+class DifferentiatedSoftmax(Loss):
     """The full softmax, where each block of words, by frequency, has vectors of its own length.
 
     As in the paper a block is scored by a part of the hidden layer that is its own: the first by the first values of
@@ -23,7 +39,15 @@ class DifferentiatedSoftmax(Objective):
     whole cache lines; in the model and its file block k is "block_k", (words, length), without padding.
     """
 
-    loss: LossName = "dsoftmax"
+    name = "dsoftmax"
+    help = "differentiated softmax"
+    alpha = Alpha(0.05, 0.2)
+    settings_class = BlockSettings
+    settings: BlockSettings
+
+    @classmethod
+    def check(cls, settings: Any) -> None:
+        block_lengths(settings.blocks, settings.vector_size)
 
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
@@ -34,8 +58,16 @@ class DifferentiatedSoftmax(Objective):
         self.data["identity"] = np.arange(max(self.sizes))
 
     @property
-    def rows(self) -> int:
+    def memory_rows(self) -> int:
         return -(-int(self.data["places"][-1]) // self.settings.vector_size)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"block_{k}": shape for k, shape in enumerate(zip(self.sizes, self.lengths, strict=True))}
+
+    @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         return {"blocks": memory.aligned_rows(1, int(self.data["places"][-1]))}
@@ -95,14 +127,14 @@ def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
     """Scores, block after block (n, words), ← alpha (target − softmax); returns −Σ log p."""
     loss, starts = 0.0, s.data.starts
     for i in range(n):
-        top, total, aimed = s.scores[n * starts[0]], 0.0, 0.0
+        top, total, target_score = s.scores[n * starts[0]], 0.0, 0.0
         for k in range(len(starts) - 1):
             words = starts[k + 1] - starts[k]
             row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
             for j in range(words):
                 top = max(top, row[j])
             if starts[k] <= centre < starts[k + 1]:
-                aimed = row[centre - starts[k]]
+                target_score = row[centre - starts[k]]
         for k in range(len(starts) - 1):
             words = starts[k + 1] - starts[k]
             row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
@@ -111,7 +143,7 @@ def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
             exponentials(row)
             for j in range(words):
                 total += row[j]
-        loss += np.log(total) + top - aimed
+        loss += np.log(total) + top - target_score
         share = row.dtype.type(-alpha / total)
         for k in range(len(starts) - 1):
             words = starts[k + 1] - starts[k]
@@ -123,10 +155,10 @@ def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
     return loss
 
 
-def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
-    """Lengths and numbers of words of "300:1000,150:4000,75"; without numbers, blocks of equal size.
+def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
+    """Lengths and given numbers of words of "300:1000,150:4000,75". Raises SettingsError.
 
-    By default three blocks, of which each takes half of what is left of the vector. Raises SettingsError.
+    By default three blocks, of which each takes half of what is left of the vector.
     """
     half, quarter = size - size // 2, size // 2 - size // 4
     found = re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", blocks or f"{half},{quarter},{size // 4}")
@@ -140,8 +172,16 @@ def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], lis
         )
     if len(given) not in (0, len(parts) - 1) or len(parts[-1]) > 1:
         raise SettingsError(f"blocks {found[0]}: give a number of words to all but the last, which has the others")
-    ends = [words * k // len(parts) for k in range(1, len(parts))] if not given else np.cumsum(given).tolist()
+    return lengths, given
+
+
+def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
+    """Lengths and numbers of words of all blocks; without numbers, of equal size. Raises SettingsError."""
+    lengths, given = block_lengths(blocks, size)
+    count = len(lengths)
+    ends = [words * k // count for k in range(1, count)] if not given else np.cumsum(given).tolist()
     sizes = np.diff([0, *ends, words]).tolist()
     if min(sizes) < 1:
-        raise SettingsError(f"blocks {found[0]}: the vocabulary has {words} words, too few for them")
+        asked = blocks or ",".join(map(str, lengths))
+        raise SettingsError(f"blocks {asked}: the vocabulary has {words} words, too few for them")
     return lengths, sizes

@@ -4,52 +4,75 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.losses.layers import LARGE_SOFTMAX, NegativeSampling, too_large
-from w2v.losses.objective import Array, Objective, Worker, log_softmax
-from w2v.losses.rows import SampledSoftmax, Softmax, choose, exponentials, score, update
-from w2v.settings import LossName
+from w2v.losses.full_softmax import FullSoftmax, SoftmaxSettings, check_size
+from w2v.losses.loss import Array, Loss, Worker, log_softmax
+from w2v.losses.rows import choose, exponentials, score, update
+from w2v.losses.sampled_softmax import SampledSoftmax
+from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
+from w2v.options import option
+from w2v.settings import LOSS
 
 
-class MixtureOfSoftmaxes(Objective):
+@dataclass(frozen=True, kw_only=True)
+class MixtureSettings(SamplingSettings, SoftmaxSettings):
+    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10)
+    sampled_mixtures: bool = option(
+        False,
+        "Compute each softmax over sampled words, or over all.",
+        LOSS,
+        flags=("--sampled-mixtures/--full-mixtures",),
+    )
+
+
+class MixtureOfSoftmaxes(Loss):
     """p(w | x) = Σ_k π_k softmax(Y tanh(W_k x))_w, with weights π = softmax(G x) of K components.
 
     Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). Over all words or, with sampled_mixtures, over
     `negative` words drawn for each prediction and the word itself, each component as sampled softmax does.
     """
 
-    loss: LossName = "mos"
+    name = "mos"
+    help = "mixture of softmaxes"
+    settings_class = MixtureSettings
+    settings: MixtureSettings
 
     def prepare(self) -> None:
-        settings, words = self.settings, len(self.vocabulary)
-        most = settings.mixtures * settings.vector_size
-        self.data = {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
+        settings, counts = self.settings, self.vocabulary.counts
+        size = settings.mixtures * settings.vector_size
+        self.data = {"identity": np.arange(size), "zeros": np.zeros(size, np.float32)}
         self._sampled = settings.sampled_mixtures
         if self._sampled:
-            layer = NegativeSampling.build(self.vocabulary.counts, settings.negative, settings.ns_exponent, "sampled")
-            self.ahead = settings.negative
-            self.data |= {"cells": layer.cells, "offsets": layer.offsets}
+            weights = noise_weights(counts, settings.ns_exponent)
+            offsets = log_expected_draws(weights, settings.negative)
+            self.data |= {"alias_table": alias_table(weights), "offsets": offsets}
+            self.prefetched_draws = settings.negative
             self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
-        elif words > LARGE_SOFTMAX and not settings.large_softmax:
-            raise too_large("mos", words, "set sampled_mixtures")
         else:
-            self.choose = Softmax.choose  # type: ignore[method-assign]
+            check_size(self, "set sampled_mixtures")
+            self.choose = FullSoftmax.choose  # type: ignore[method-assign]
 
     @property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         return self.settings.negative + 1 if self._sampled else len(self.vocabulary)
 
     @property
-    def mean_rows(self) -> float:
-        return self.settings.mixtures * (self.most_rows + self.settings.vector_size)
+    def expected_rows(self) -> float:
+        return self.settings.mixtures * (self.max_rows + self.settings.vector_size)
 
     @property
-    def rows(self) -> int:
+    def memory_rows(self) -> int:
         return len(self.vocabulary) + self.settings.mixtures * (self.settings.vector_size + 1)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        size, mixtures = self.settings.vector_size, self.settings.mixtures
+        return {"outputs": (self.rows, size), "projections": (mixtures * size, size), "gates": (mixtures, size)}
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         size, mixtures = self.settings.vector_size, self.settings.mixtures
@@ -62,7 +85,7 @@ class MixtureOfSoftmaxes(Objective):
     def scratch(self, inputs: int) -> dict[str, Array]:
         size, mixtures = self.settings.vector_size, self.settings.mixtures
         rows = {name: memory.aligned_rows(inputs * mixtures, size) for name in ("hidden", "moved")}
-        sizes = {"logits": self.most_rows, "before": size, "gates": 1}
+        sizes = {"logits": self.max_rows, "before": size, "gates": 1}
         return rows | {name: memory.aligned_rows(1, inputs * mixtures * each)[0] for name, each in sizes.items()}
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
@@ -106,24 +129,24 @@ class MixtureOfSoftmaxes(Objective):
 def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
     """Gates (n, K) and logits (n K, m) ← −alpha times the gradient of −Σ log p, which it returns."""
     n, mixtures = gates.shape
-    loss, aimed = 0.0, 0
+    loss, target_column = 0.0, 0
     for j in range(m):
         if s.target[j] > 0:
-            aimed = j
+            target_column = j
     for i in range(n):
         normalise(gates[i])
         p = 0.0
         for k in range(mixtures):
             normalise(logits[i * mixtures + k])
-            p += gates[i, k] * logits[i * mixtures + k, aimed]
+            p += gates[i, k] * logits[i * mixtures + k, target_column]
         loss -= math.log(p)
         for k in range(mixtures):
             row = logits[i * mixtures + k]
-            share = gates[i, k] * row[aimed] / p  # of the component in what happened
+            share = gates[i, k] * row[target_column] / p  # of the component in what happened
             scale = gates.dtype.type(-alpha * share)
             for j in range(m):
                 row[j] *= scale
-            row[aimed] -= scale
+            row[target_column] -= scale
             gates[i, k] = alpha * (share - gates[i, k])
     return loss
 

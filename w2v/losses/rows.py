@@ -1,18 +1,17 @@
-"""Losses that choose output rows: what they share, and the six that the Cython kernel has.
+"""What `choose`, `link` and `step` of the losses are made of: random numbers, drawing words, scores, links, updates.
 
-Functions are plain Python in the part of it that Numba compiles; see Objective for their arguments.
+Functions are plain Python in the part of it that Numba compiles; see Loss for their arguments.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from w2v.losses.layers import ADAPTIVE_BLOCKS, ClassSoftmax, NegativeSampling, OutputLayer
-from w2v.losses.objective import Array, Objective, Worker
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.loss import Array, Integers, Worker
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -43,12 +42,12 @@ def below(bits: Any, size: int) -> Any:
     return np.int64(((bits >> HALF) * np.uint64(size) + low) >> HALF)
 
 
-def alias_of(cells: Array, bits: Any) -> Any:
+def alias_of(table: Array, bits: Any) -> Any:
     """A word by an alias table: the high half of bits × size is a cell, and the low half decides in it."""
-    size = np.uint64(len(cells))
-    cell = below(bits, len(cells))
-    if ((bits * size) & np.uint64(0xFFFFFFFFFFFFFFFF)) >> HALF > cells[cell, 0]:
-        return np.int64(cells[cell, 1])
+    size = np.uint64(len(table))
+    cell = below(bits, len(table))
+    if ((bits * size) & np.uint64(0xFFFFFFFFFFFFFFFF)) >> HALF > table[cell, 0]:
+        return np.int64(table[cell, 1])
     return cell
 
 
@@ -64,7 +63,7 @@ def link(s: Worker, scores: Array) -> float:
 
 
 def rows_step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-    """The step of an objective that has `choose` and `link`."""
+    """The step of a loss that has `choose` and `link`."""
     outputs = s.parameters.outputs
     n, m = len(x), choose(s, centre, x)
     scores = s.scores[: n * m].reshape(n, m)
@@ -89,8 +88,8 @@ def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -
     outputs[at] += error.T @ x
 
 
-def fetch(outputs: Array, row: int) -> None:
-    """Says that a row is needed soon."""
+def prefetch(outputs: Array, row: int) -> None:
+    """Prefetch a row that is needed soon, where the compiled step can."""
 
 
 # -- links ----------------------------------------------------------------------------------
@@ -157,105 +156,22 @@ def softmax_of(scores: Array, target: Array, room: Array, begin: int, end: int) 
         top = scores[i, begin]
         for j in range(begin, end):
             top = max(top, scores[i, j])
-        aimed = zero
+        target_score = zero
         for j in range(begin, end):
-            aimed += target[j] * scores[i, j]
+            target_score += target[j] * scores[i, j]
             powers[j - begin] = scores[i, j] - top
         exponentials(powers)
         total = zero
         for j in range(end - begin):
             total += powers[j]
-        loss += math.log(total) + top - aimed
+        loss += math.log(total) + top - target_score
         share = 1 / total
         for j in range(begin, end):
             scores[i, j] = target[j] - powers[j - begin] * share
     return loss
 
 
-# -- the losses -----------------------------------------------------------------------------
-
-
-class RowObjective(Objective):
-    """An objective over one of the output layers of w2v/outputs.py, which stands for it elsewhere."""
-
-    def __init__(self, layer: Any) -> None:
-        self.layer, self.loss = layer, layer.loss
-
-    @property
-    def most_rows(self) -> int:
-        return int(self.layer.most_rows)
-
-
-class NegativeSamples(RowObjective):
-    """Negative sampling: draws K different words."""
-
-    link = staticmethod(logistic)
-
-    def __init__(self, layer: NegativeSampling) -> None:
-        super().__init__(layer)
-        self.ahead, self.data = layer.negative, {"cells": layer.cells, "offsets": layer.offsets}
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
-        m = draw_words(s, centre, 1, False)
-        fetch_drawn(s)
-        return m
-
-
-class NoiseContrastive(NegativeSamples):
-    """Noise-contrastive estimation: counts a word that is drawn again."""
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
-        m = draw_words(s, centre, 1, True)
-        fetch_drawn(s)
-        for j in range(m):
-            s.offset[j] = s.data.offsets[s.rows[j]]
-        return m
-
-
-class SampledSoftmax(NegativeSamples):
-    link = staticmethod(softmax)
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
-        m = draw_words(s, centre, 1, True)
-        fetch_drawn(s)
-        set_importance(s, m, 1)
-        return m
-
-
-class AdaptiveSoftmax(SampledSoftmax):
-    """Draws more or fewer after windows whose samples were worth too little or enough: see NegativeSampling."""
-
-    def scratch(self, inputs: int) -> dict[str, Array]:
-        return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
-        if s.place[0] == 0:
-            blocks[0] = 1
-        elif s.place[1] == 0 and least[0] < 0.5 * negative:
-            blocks[0] = min(2 * blocks[0], ADAPTIVE_BLOCKS)
-        elif s.place[1] == 0 and negative < least[0] < np.inf:
-            blocks[0] = max(blocks[0] // 2, 1)
-        if s.place[1] == 0:
-            least[0] = np.inf
-        start_words(s, centre)
-        for _ in range(blocks[0]):
-            m = draw_words(s, centre, m, True)
-        fetch_drawn(s)
-        set_importance(s, m, blocks[0])
-        return m
-
-    @staticmethod
-    def link(s: Worker, scores: Array) -> float:
-        s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
-        return softmax(s, scores)
+# -- drawing words --------------------------------------------------------------------------
 
 
 def start_words(s: Worker, centre: int) -> None:
@@ -270,13 +186,13 @@ def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
 
     A word that is there is drawn again or, if `counted`, its weight grows.
     """
-    size = len(s.data.cells)
+    size = len(s.data.alias_table)
     for k in range(1, len(s.random)):
-        word, tries = alias_of(s.data.cells, s.random[k]), 0
+        word, tries = alias_of(s.data.alias_table, s.random[k]), 0
         at = place_of(s.rows, word, m)
         while at < m and not counted:
             tries += 1
-            word = alias_of(s.data.cells, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+            word = alias_of(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
             at = place_of(s.rows, word, m)
         if at < m:
             s.weight[at] += 1
@@ -290,10 +206,10 @@ def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
     return m
 
 
-def fetch_drawn(s: Worker) -> None:
-    """Says that the rows of the words for the next prediction are needed soon."""
+def prefetch_draws(s: Worker) -> None:
+    """Prefetch the rows of the words for the next prediction."""
     for k in range(1, len(s.random)):
-        fetch(s.parameters.outputs, alias_of(s.data.cells, s.random[k]))
+        prefetch(s.parameters.outputs, alias_of(s.data.alias_table, s.random[k]))
 
 
 def place_of(rows: Array, word: int, m: int) -> int:
@@ -326,70 +242,11 @@ def effective(scores: Array, weight: Array, room: Array) -> float:
     return least
 
 
-class Tree(RowObjective):
-    """Hierarchical softmax. The nodes near the root are in every prediction, so words take turns."""
-
-    link = staticmethod(logistic)
-    turns = True
-
-    def __init__(self, layer: HierarchicalSoftmax) -> None:
-        super().__init__(layer)
-        self.data = {"starts": layer.starts, "nodes": layer.nodes, "codes": layer.codes}
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        start, end = s.data.starts[centre], s.data.starts[centre + 1]
-        for j in range(end - start):
-            s.rows[j] = s.data.nodes[start + j]
-            s.target[j] = 1 - s.data.codes[start + j]
-        return end - start
+# -- in Python ------------------------------------------------------------------------------
 
 
-class Classes(RowObjective):
-    """Class-based softmax: the classes' rows, then those of the words of the centre's class."""
-
-    def __init__(self, layer: ClassSoftmax) -> None:
-        super().__init__(layer)
-        self.data = {"starts": layer.starts, "class_of": layer.class_of}
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        classes, own = len(s.data.starts) - 1, s.data.class_of[centre]
-        first, words = s.data.starts[own], s.data.starts[own + 1] - s.data.starts[own]
-        for j in range(classes):
-            s.rows[j] = s.data.starts[classes] + j
-            s.target[j] = j == own
-        for j in range(words):
-            s.rows[classes + j] = first + j
-            s.target[classes + j] = first + j == centre
-        return classes + words
-
-    @staticmethod
-    def link(s: Worker, scores: Array) -> float:
-        classes = len(s.data.starts) - 1
-        of_class = softmax_of(scores, s.target, s.room, 0, classes)
-        return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
-
-
-class Softmax(RowObjective):
-    """The full softmax: every word's row."""
-
-    link = staticmethod(softmax)
-
-    @staticmethod
-    def choose(s: Worker, centre: int, x: Array) -> int:
-        m = len(s.parameters.outputs)
-        for j in range(m):
-            s.rows[j] = j
-            s.target[j] = j == centre
-        return m
-
-
-def objective_of(layer: OutputLayer) -> Objective:
-    """The objective of one of the losses that choose rows."""
-    if isinstance(layer, NegativeSampling):
-        kinds = {"ns": NegativeSamples, "nce": NoiseContrastive, "sampled": SampledSoftmax}
-        return AdaptiveSoftmax(layer) if layer.adaptive else kinds[layer.loss](layer)
-    if isinstance(layer, HierarchicalSoftmax):
-        return Tree(layer)
-    return Classes(layer) if isinstance(layer, ClassSoftmax) else Softmax(layer)
+def grouped(keys: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each of the keys, and the places where it stands."""
+    order = np.argsort(keys, kind="stable")
+    distinct, starts = np.unique(keys[order], return_index=True)
+    yield from zip(distinct.tolist(), np.split(order, starts)[1:], strict=True)

@@ -1,37 +1,34 @@
-"""Binary trees with the words as leaves, for hierarchical softmax: Huffman's, balanced, clustered, or from a file."""
+"""Binary trees with the words as leaves, for hierarchical softmax: Huffman's, balanced, clustered, or from codes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike, lines
+from w2v.errors import W2VError
+from w2v.formats.codes import MAX_CODE
 from w2v.losses import _trees
-from w2v.settings import LossName
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import load
+from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
-LONGEST_CODE = 1024  # bits
 
 
 @dataclass(frozen=True)
-class HierarchicalSoftmax:
+class Tree:
     """A binary tree whose leaves are the words (Morin & Bengio 2005).
 
     Nodes 0 to V − 1 are the words, and V to 2V − 2 the inner nodes, each after its children, so the root is the last.
-    Inner node V + k has output row k: the last rows are the ones most visited.
+    Inner node V + k is row k of the output matrix: the last rows are the ones most visited.
 
     Attributes:
         parents: int32 (2V − 2,): each node's parent, but the root's. bits: int8 (2V − 2,): the branch to it, 0 or 1.
         starts: int64 (V + 1,): word w's path is nodes[starts[w]:starts[w + 1]], from the root down.
-        nodes: int32: output row of each inner node on the path.
+        nodes: int32: row of each inner node on the path.
         codes: int8: the branch taken there.
     """
 
@@ -40,11 +37,6 @@ class HierarchicalSoftmax:
     starts: NDArray[np.int64]
     nodes: NDArray[np.int32]
     codes: NDArray[np.int8]
-    loss: ClassVar[LossName] = "hs"
-
-    @property
-    def rows(self) -> int:
-        return len(self.starts) - 2
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -52,34 +44,29 @@ class HierarchicalSoftmax:
         return np.diff(self.starts)
 
     @property
-    def most_rows(self) -> int:
-        return int(self.lengths.max())
-
-    @property
-    def mean_rows(self) -> float:
-        return float(self.lengths.mean())
-
-    @property
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        return {"tree_parents": self.parents, "tree_bits": self.bits}
+    def depths(self) -> NDArray[np.int64]:
+        """Edges between the root and each node, int64 (2V − 1,)."""
+        depths = np.empty(len(self.parents) + 1, np.int64)
+        _trees.fill_depths(self.parents, depths)
+        return depths
 
     def code(self, word: int) -> str:
         return "".join(map(str, self.codes[self.starts[word] : self.starts[word + 1]]))
 
     @classmethod
-    def of(cls, parents: NDArray[np.int32], bits: NDArray[np.int8]) -> HierarchicalSoftmax:
+    def of(cls, parents: NDArray[np.int32], bits: NDArray[np.int8]) -> Tree:
         size = len(parents) // 2 + 1
         depths = np.empty(2 * size - 1, np.int64)
         _trees.fill_depths(parents, depths)
-        if depths.max() > LONGEST_CODE:
-            raise W2VError(f"a tree of {depths.max()} levels: at most {LONGEST_CODE} are possible")
+        if depths.max() > MAX_CODE:
+            raise W2VError(f"a tree of {depths.max()} levels: at most {MAX_CODE} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
         return layer
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], size: int) -> HierarchicalSoftmax:
+    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], size: int) -> Tree:
         """The tree of a file. Raises W2VError unless it is one over `size` words."""
         parents, bits = tensors.get("tree_parents"), tensors.get("tree_bits")
         nodes = np.arange(2 * size - 2)
@@ -97,7 +84,7 @@ class HierarchicalSoftmax:
         return cls.of(np.ascontiguousarray(parents), np.ascontiguousarray(bits))
 
     @classmethod
-    def huffman(cls, counts: NDArray[np.int64]) -> HierarchicalSoftmax:
+    def huffman(cls, counts: NDArray[np.int64]) -> Tree:
         """Huffman's tree (Mikolov et al. 2013a, section 3.3). `counts` is int64 (V,), falling, V >= 2."""
         size = len(counts)
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
@@ -105,7 +92,7 @@ class HierarchicalSoftmax:
         return cls.of(parents, bits)
 
     @classmethod
-    def balanced(cls, size: int) -> HierarchicalSoftmax:
+    def balanced(cls, size: int) -> Tree:
         """The tree whose levels are full but the last. The first of the `size` words have the shorter codes."""
         heap = np.arange(1, 2 * size - 1)  # places in level order but the root, which is 0; inner nodes come first
         node = np.where(heap < size - 1, 2 * size - 2 - heap, heap - (size - 1))
@@ -115,7 +102,7 @@ class HierarchicalSoftmax:
         return cls.of(parents, bits)
 
     @classmethod
-    def from_codes(cls, codes: list[str], vocabulary: Vocabulary, place: str = "") -> HierarchicalSoftmax:
+    def from_codes(cls, codes: list[str], vocabulary: Vocabulary, place: str = "") -> Tree:
         """The tree in which word w of the vocabulary has the code codes[w], of characters 0 and 1.
 
         Raises W2VError, beginning with `place`, unless they are a full prefix code: none begins another, and every
@@ -130,7 +117,7 @@ class HierarchicalSoftmax:
         for code, count in zip(codes, vocabulary.counts.tolist(), strict=True):
             for length in range(len(code)):
                 visits[code[:length]] = visits.get(code[:length], 0) + count
-            if len(visits) > 2 * len(codes) + LONGEST_CODE:  # a full tree has fewer nodes than words
+            if len(visits) > 2 * len(codes) + MAX_CODE:  # a full tree has fewer nodes than words
                 raise W2VError(f"{place}the tree is not full: codes begin in more than {2 * len(codes)} ways")
         for prefix in visits:
             if prefix in leaves:
@@ -147,54 +134,37 @@ class HierarchicalSoftmax:
                 parents[number], bits[number] = numbers[prefix[:-1]], prefix[-1] == "1"
         return cls.of(parents, bits)
 
-    @classmethod
-    def build(cls, vocabulary: Vocabulary, tree: str, vectors: PathLike | None) -> HierarchicalSoftmax:
-        """The tree that `Settings.tree` names. Raises W2VError for a file that cannot be used."""
-        if tree == "huffman":
-            return cls.huffman(vocabulary.counts)
-        if tree == "balanced":
-            return cls.balanced(len(vocabulary))
-        if tree == "clustered":
-            if vectors is None:
-                raise SettingsError("tree clustered: name a model whose vectors are to be clustered by tree_vectors")
-            return cls.from_codes(cluster(vocabulary, vectors), vocabulary)
-        return cls.from_codes(read_codes(tree, vocabulary), vocabulary, f"{tree}: ")
 
+def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
+    """The code of each word of the vocabulary, from (place, word, code) of each; see w2v.formats.codes.
 
-def read_codes(path: PathLike, vocabulary: Vocabulary) -> list[str]:
-    """The code of each word of the vocabulary, from a file with a word and its code on each line."""
+    Raises W2VError where a word is missing, named twice or unknown.
+    """
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
-    codes = [""] * len(vocabulary)
-    for number, line in lines(path):
-        fields, place = line.split(None, 2), f"{path}, line {number}"
-        if not fields:
-            continue
-        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > LONGEST_CODE:
-            raise W2VError(f"{place}: not a word and its code of at most {LONGEST_CODE} zeros and ones")
-        word, code = fields[0].decode("utf-8", "replace"), fields[1].decode()
+    found = [""] * len(vocabulary)
+    for place, word, code in codes:
         if word not in numbers:
             raise W2VError(f"{place}: {word[:60]!r} is not in the vocabulary; a tree has its words and no others")
-        if codes[numbers[word]]:
+        if found[numbers[word]]:
             raise W2VError(f"{place}: {word[:60]!r} has a code already")
-        codes[numbers[word]] = code
-    missing = [word for word, code in zip(vocabulary.words, codes, strict=True) if not code]
+        found[numbers[word]] = code
+    missing = [word for word, code in zip(vocabulary.words, found, strict=True) if not code]
     if missing:
-        raise W2VError(f"{path}: {len(missing)} of the vocabulary's words have no code, {missing[0][:60]!r} for one")
-    return codes
+        raise W2VError(f"{source}: {len(missing)} of the vocabulary's words have no code, {missing[0][:60]!r} for one")
+    return found
 
 
-def cluster(vocabulary: Vocabulary, model: PathLike) -> list[str]:
-    """Codes by recursive two-way clustering of the model's vectors (Mnih & Hinton 2008, section 4).
+def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[str]:
+    """Codes by recursive two-way clustering of vectors (Mnih & Hinton 2008, section 4).
 
     Each set of words is parted across the line between its two means, where half of its occurrences are on either
     side: so similar words share the beginnings of their codes, and frequent ones have short codes. Words that the
     model lacks count as zero vectors.
     """
-    known = load(Path(model))
     vectors = np.zeros((len(vocabulary), known.vector_size), np.float32)
     found = [(row, known.key_to_index[word]) for row, word in enumerate(vocabulary.words) if word in known]
     if not found:
-        raise W2VError(f"{model}: has none of the vocabulary's words")
+        raise W2VError(f"{source}: has none of the vocabulary's words")
     rows, indices = map(list, zip(*found, strict=True))
     vectors[rows] = known.vectors[indices]
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -27,13 +27,11 @@ cdef extern from "_text.h" nogil:
     uint32_t read_id(const uint32_t *id)
     void publish_id(uint32_t *slot, uint32_t id)
 
-SENTENCE_END = SENTENCE
 PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped: out of every vocabulary
 FIRST_TYPE = FIRST
 PADDING = b" " * GROUP  # must follow every text that is handed over: the scan reads whole groups of 64 bytes
 cdef enum:
     GROUP = 64
-    SENTENCE = 0
     PRUNED = 1
     FIRST = 2
     BATCH = 512  # tokens whose slots are fetched before they are looked up
@@ -192,7 +190,7 @@ cdef class Scan:
                 prefetch(&self.known.slots[token.hash & self.known.mask])
         for i in range(count):
             token = tokens + i
-            id = SENTENCE
+            id = SENTENCE_END_ID
             if token.word.length:
                 id = self.known.find(token.hash, token.key, token.word)
                 if id == 0:
@@ -225,7 +223,7 @@ cdef class Types:
         self.errors = errors
         self.clear()
         self.counted = np.zeros(self.known.room, np.int64)
-        self.last = SENTENCE
+        self.last = SENTENCE_END_ID
 
     cdef int clear(self) except -1:
         self.chunks = []
@@ -268,7 +266,7 @@ cdef class Types:
                 id = ids[i]
                 if id & PENDING:
                     id = resolved[id ^ PENDING]
-                if id == DROPPED or (id == SENTENCE and last == SENTENCE):
+                if id == DROPPED or (id == SENTENCE_END_ID and last == SENTENCE_END_ID):
                     continue
                 ids[kept] = id
                 counts[id] += 1

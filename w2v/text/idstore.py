@@ -10,16 +10,19 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast, get_args
+from typing import Any, BinaryIO, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
+from w2v.options import check_options, option
 from w2v.progress import Progress
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END, Malformed, Scan, Types, match
+from w2v.settings import TEXT
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Block, Corpus
 from w2v.text.words import Words
 
@@ -64,7 +67,7 @@ class IdStore:
         self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
         self._words = Words(self._strings[: -len(PADDING)], self._offsets)
         self.tokens = int(self.counts[PRUNED_TYPE:].sum())
-        self.sentences = int(self.counts[SENTENCE_END])
+        self.sentences = int(self.counts[SENTENCE_END_ID])
         self.reused = reused
         if reused:
             self._check()
@@ -127,14 +130,28 @@ class IdStore:
         self.close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How a text is read. Raises SettingsError for impossible values."""
+
+    cache: PathLike | None = option(
+        None, "Keep the text as ids in this folder, and use them again.", TEXT, default_text="none"
+    )
+    errors: Errors = option("strict", "What to do with bytes that are not UTF-8.", TEXT)
+    max_types: int = option(
+        50_000_000,
+        "Drop the rarest words while there are more different words than this.",
+        TEXT,
+        minimum=1,
+        maximum=LARGEST_MAX_TYPES,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
 def read_corpus(
-    corpus: Corpus,
-    *,
-    cache: PathLike | None = None,
-    errors: Errors = "strict",
-    workers: int = 1,
-    max_types: int = 50_000_000,
-    progress: Progress | None = None,
+    corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Progress | None = None
 ) -> IdStore:
     """Read the text once, in `workers` threads, and keep it as ids.
 
@@ -147,12 +164,10 @@ def read_corpus(
     Raises W2VError for a text that cannot be read or holds no word and for a folder that cannot be written,
     SettingsError for impossible settings.
     """
-    if errors not in get_args(Errors):
-        raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if workers < 1:
-        raise SettingsError(f"workers is {workers}: it must be at least 1")
-    if not 1 <= max_types <= LARGEST_MAX_TYPES:
-        raise SettingsError(f"max_types is {max_types}: it must be between 1 and {LARGEST_MAX_TYPES}")
+        raise SettingsError(f"workers {workers}: it must be at least 1")
+    reading = reading or ReadingOptions()
+    cache, errors, max_types = reading.cache, reading.errors, reading.max_types
     files = corpus.fingerprint()
     settings = {"files": files, "errors": errors, "max_types": max_types}
     folder = Path(tempfile.gettempdir() if cache is None else cache)

@@ -18,7 +18,7 @@ from w2v.text.idstore import IdStore
 from w2v.text.words import Words
 
 LARGEST_COUNT = 2**63 - 1
-SENTENCE_END = "</s>"
+SENTENCE_END_WORD = "</s>"  # in vocabularies of word2vec.c
 BLOCK = 1 << 16  # words written at a time
 SAMPLE = 1 << 16  # bytes that tell what a file is
 WHITE_SPACE = b" \t\n\v\f\r"  # what ends a token
@@ -99,7 +99,7 @@ class Vocabulary:
         as it was.
         """
         with atomic_write(path, replace) as file:
-            file.write(f"{SENTENCE_END} {sentence_ends}\n".encode())
+            file.write(f"{SENTENCE_END_WORD} {sentence_ends}\n".encode())
             for start in range(0, len(self), BLOCK):
                 counts = self.counts[start : start + BLOCK].tolist()
                 for word, count in zip(self.words[start : start + BLOCK], counts, strict=True):
@@ -115,7 +115,7 @@ class Vocabulary:
         name = os.fspath(path)
         blob, ends, found = bytearray(), array("q", [0]), array("q")
         for number, line in lines(path):
-            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END.encode()):
+            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END_WORD.encode()):
                 continue
             try:
                 word, count = _parse(line)
@@ -150,7 +150,7 @@ def is_vocabulary(path: PathLike) -> bool:
         return False
     if len(lines) > 1:  # the last is cut, or empty
         del lines[-1]
-    if lines[0].split()[:1] == [SENTENCE_END.encode()]:
+    if lines[0].split()[:1] == [SENTENCE_END_WORD.encode()]:
         del lines[0]
     try:
         found = [_parse(line) for line in lines]

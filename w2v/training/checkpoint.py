@@ -25,19 +25,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import ObjectiveMissing, SettingsError, W2VError, said_by
+from w2v.errors import LossMissing, SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.formats import bfloat16, native
-from w2v.losses.layers import Layer, kept_layer
-from w2v.losses.objective import shapes
-from w2v.settings import Settings
+from w2v.losses.loss import Loss, file_names
+from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.threads import Thread
 
 Arrays = dict[str, NDArray[Any]]
 
-EVERY = "10m"
+DEFAULT_INTERVAL = "10m"
 KEPT = 2
 NAME = "checkpoint-{:06}.safetensors"
 BLOCK = 1 << 20  # bytes of a copy
@@ -74,7 +73,7 @@ class State:
 
     settings: Settings
     vocabulary: Vocabulary
-    layer: Layer
+    loss: Loss
     parameters: Mapping[str, NDArray[Any]]
     position: int
     end: int
@@ -112,7 +111,9 @@ class Checkpoints:
     it holds checkpoints of another run that are not to be replaced.
     """
 
-    def __init__(self, folder: PathLike, every: str = EVERY, *, replace: bool = False, after: Path | None = None):
+    def __init__(
+        self, folder: PathLike, every: str = DEFAULT_INTERVAL, *, replace: bool = False, after: Path | None = None
+    ):
         self.folder = Path(folder).absolute()
         self.every = every
         self.origin = Origin()
@@ -214,7 +215,7 @@ class Checkpoints:
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
-        arrays |= state.layer.tensors | {"losses": state.losses, "predictions": state.predictions}
+        arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
         run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
         run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
         run |= {"origin": asdict(self.origin), "version": version("w2v")}
@@ -282,7 +283,7 @@ def latest(folder: PathLike) -> Checkpoint:
     for path in reversed(found):
         try:
             return read(path)
-        except (ObjectiveMissing, SettingsError):  # as it would be with each of them
+        except (LossMissing, SettingsError):  # as it would be with each of them
             raise
         except W2VError as error:
             if path == found[0]:
@@ -300,8 +301,8 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is damaged: its checksum is wrong")
     try:
         return _checkpoint(path, arrays, metadata["settings"])
-    except ObjectiveMissing as error:
-        raise ObjectiveMissing(f"{path}: {said_by(error)}") from error
+    except LossMissing as error:
+        raise LossMissing(f"{path}: {said_by(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
         raise W2VError(f"{path} is damaged: {said_by(error)}") from error
 
@@ -311,9 +312,9 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     run = json.loads(arrays["run"].tobytes())
     settings = Settings(**json.loads(metadata))
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
-    layer = kept_layer(settings, vocabulary, arrays)
+    loss = loss_for(settings, vocabulary, arrays)
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
-    wanted = {"inputs": (len(vocabulary), settings.vector_size), **shapes(layer, settings.vector_size)}
+    wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
@@ -324,7 +325,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     state = State(
         settings=settings,
         vocabulary=vocabulary,
-        layer=layer,
+        loss=loss,
         parameters=parameters,
         losses=arrays["losses"],
         predictions=arrays["predictions"],

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError, said_by
 from w2v.files import PathLike
 from w2v.formats import bfloat16, word2vec
-from w2v.losses.layers import Layer, kept_layer
-from w2v.losses.objective import PARAMETER, file_names, shapes
-from w2v.settings import Settings
+from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
+from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors
@@ -31,8 +30,8 @@ class Model:
         settings, vocabulary: what the model was made with.
         inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16".
-        layer: which of them predict a word; or the objective.
-        parameters: float32 matrices by name, what an objective has learnt beside these.
+        loss: which of them predict a word.
+        parameters: float32 matrices by name, what the loss has learnt beside these.
         figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
             max_types), cache_reused.
@@ -42,7 +41,7 @@ class Model:
     vocabulary: Vocabulary
     inputs: NDArray[Any]
     outputs: NDArray[Any]
-    layer: Layer
+    loss: Loss
     figures: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
 
@@ -56,6 +55,25 @@ class Model:
         """Outputs and parameters, by the names that they have in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
         return file_names(outputs | self.parameters)
+
+    def log_probabilities(self, rows: Array) -> Array:
+        """log p(word | row), natural, of each word of the vocabulary: (N, V) for rows (N, D), in their dtype.
+
+        A row is a word's input vector in skip-gram, the mean of the context words' in CBOW.
+        """
+        return self.loss.distribution(self._parameters, rows)
+
+    def log_probabilities_of(self, rows: Array, numbers: Integers, words: Integers) -> Array:
+        """log p(words[k] | rows[numbers[k]]), natural: (N,) for rows (M, D) and `numbers` and `words`, both (N,).
+
+        Hierarchical softmax takes the nodes on the word's path, class-based softmax the classes and the words of its
+        own; the other losses take all words.
+        """
+        return self.loss.log_probabilities_of(self._parameters, rows, numbers, words)
+
+    @property
+    def _parameters(self) -> dict[str, Array]:
+        return {"outputs": self.outputs} | self.parameters
 
     def widened(self) -> Self:
         """The same model with float32 matrices in place of bfloat16 ones."""
@@ -73,7 +91,7 @@ class Model:
         learnt = {
             name: stored.tensors.pop(name)
             for name in list(stored.tensors)
-            if name == "outputs" or name.startswith(PARAMETER)
+            if name == "outputs" or name.startswith(PREFIX)
         }
         if not learnt or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(
@@ -88,15 +106,15 @@ class Model:
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         try:
-            layer = kept_layer(settings, vocabulary, stored.tensors)
+            loss = loss_for(settings, vocabulary, stored.tensors)
         except W2VError as error:
             raise W2VError(f"{path}: {said_by(error)}") from error
-        for name, shape in shapes(layer, stored.vectors.shape[1]).items():
+        for name, shape in file_names(loss.shapes).items():
             array = learnt.get(name, np.empty(0))
             if not bfloat16.is_kept(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
-        return cls(settings, vocabulary, layer=layer, figures=figures, **split({"inputs": stored.vectors} | learnt))
+        return cls(settings, vocabulary, loss=loss, figures=figures, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
@@ -110,7 +128,7 @@ class Model:
                 Words.of(self.vocabulary.words),
                 self.inputs,
                 self.vocabulary.counts,
-                self.learnt | self.layer.tensors,
+                self.learnt | self.loss.tensors,
                 {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
             ),
             replace,
@@ -118,8 +136,8 @@ class Model:
 
 
 def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Matrices by their names in a file, as arguments of Model: an objective may have no "outputs"."""
+    """Matrices by their names in a file, as arguments of Model: a loss may have no "outputs"."""
     inputs = learnt["inputs"]
     outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
-    others = {name.removeprefix(PARAMETER): array for name, array in learnt.items() if name.startswith(PARAMETER)}
+    others = {name.removeprefix(PREFIX): array for name, array in learnt.items() if name.startswith(PREFIX)}
     return {"inputs": inputs, "outputs": outputs, "parameters": others}

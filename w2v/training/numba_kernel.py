@@ -1,6 +1,6 @@
-"""The training loop of every objective in Numba: the same chunks, draws and windows as in _kernels.pyx, and a step.
+"""The training loop of every loss in Numba: the same chunks, draws and windows as in _kernels.pyx, and a step.
 
-Functions are plain Python in which names stand for others: `compiled` makes a copy with those that an objective brings,
+Functions are plain Python in which names stand for others: `compiled` makes a copy with those that a loss brings,
 compiles it with all that it calls, and keeps the machine code on disk under a hash of all of that code.
 """
 
@@ -27,14 +27,15 @@ except ImportError as error:
     raise SettingsError("the Numba kernel needs Numba: pip install 'w2v[numba]'") from error
 
 from w2v.losses import rows
-from w2v.losses.dry_run import rehearse
-from w2v.losses.layers import TOGETHER
-from w2v.losses.objective import Array, Objective, Worker
-from w2v.losses.rows import GOLDEN, WHOLE, below, draw, fetch, rows_step, scramble
+from w2v.losses.dry_run import dry_run
+from w2v.losses.loss import Array, Loss, Worker
+from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scramble
+from w2v.plan import Plan
+from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
-SENTENCE_END = -1
+END_OF_SENTENCE = -1
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 # Sums may be reordered and fused; infinities and NaN stay what they are.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
@@ -134,7 +135,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
     known = 0
     for position in range(begin, end):
         if c.ids[position] == 0:
-            kept[last] = SENTENCE_END
+            kept[last] = END_OF_SENTENCE
             last += 1
             continue
         word = c.words[c.ids[position]]
@@ -142,7 +143,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
             continue
         known += 1
         kept[last] = word
-        s.ordinal[last] = known
+        s.token_number[last] = known
         if is_kept(c, key, position, word):
             last += 1
     if last == first:
@@ -154,7 +155,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
             kept[k] = word
             k -= 1
         position -= 1
-    kept[k] = SENTENCE_END
+    kept[k] = END_OF_SENTENCE
     k, position = last, end
     while k < last + c.window and position < len(c.ids) and c.ids[position] != 0:
         word = c.words[c.ids[position]]
@@ -162,7 +163,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
             kept[k] = word
             k += 1
         position += 1
-    kept[k] = SENTENCE_END
+    kept[k] = END_OF_SENTENCE
     return last
 
 
@@ -180,27 +181,27 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     one = s.x.dtype.type(1)
     s.place[0] = -1
     for centre in range(c.window + 1, last):
-        if kept[centre] == SENTENCE_END:
+        if kept[centre] == END_OF_SENTENCE:
             continue
-        progress = np.float32((before + s.ordinal[centre]) / total)
+        progress = np.float32((before + s.token_number[centre]) / total)
         alpha = one * max(c.min_alpha, c.alpha + (c.min_alpha - c.alpha) * progress)
         reach, left, right = c.window, centre, centre
         if c.shrink:
             reach -= below(draw(s.random), c.window)
-        while centre - left < reach and kept[left - 1] != SENTENCE_END:
+        while centre - left < reach and kept[left - 1] != END_OF_SENTENCE:
             left -= 1
-        while right - centre < reach and kept[right + 1] != SENTENCE_END:
+        while right - centre < reach and kept[right + 1] != END_OF_SENTENCE:
             right += 1
         n = right - left
         if n == 0:
             continue
         if kept[centre + c.window] >= 0:
-            fetch(c.inputs, kept[centre + c.window])
+            prefetch(c.inputs, kept[centre + c.window])
         for k in range(n):
             s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
         s.place[0] += 1
         size = n if c.cbow else c.together
-        spread = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
+        gradient_scale = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
         for group in range(0, n, size):
             s.place[1] = group // size
             words = s.context[group : min(group + size, n)]
@@ -208,15 +209,15 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
             x, change = s.x[:rows], s.change[:rows]
             gather(c.inputs, words, c.cbow, x, change)
             loss += step(s, kept[centre], x, change, alpha)
-            scatter(c.inputs, words, c.cbow, spread, change)
+            scatter(c.inputs, words, c.cbow, gradient_scale, change)
             predictions += rows
     return loss, predictions
 
 
 class Kernel:
-    """As w2v._kernels.Kernel; in place of an output layer and its matrix it takes an objective and its parameters.
+    """As w2v._kernels.Kernel, for every loss, whose parameters it takes by name.
 
-    Raises W2VError for an objective that cannot be compiled or does not do what it must.
+    Raises W2VError for a loss that cannot be compiled or does not do what it must.
     """
 
     _position: int
@@ -224,55 +225,33 @@ class Kernel:
     _losses: NDArray[np.float64]
     _predictions: NDArray[np.int64]
 
-    def __init__(
-        self,
-        *,
-        ids: NDArray[np.uint32],
-        words: NDArray[np.int32],
-        tokens_before: NDArray[np.int64],
-        keep: NDArray[np.uint32],
-        inputs: NDArray[Any],
-        parameters: Mapping[str, NDArray[Any]],
-        objective: Objective,
-        cbow: bool,
-        corrected: bool,
-        window: int,
-        shrink_windows: bool,
-        per_pair: bool,
-        alpha: float,
-        min_alpha: float,
-        epochs: int,
-        seed: int,
-        chunk: int,
-        workers: int,
-    ) -> None:
-        corpus = {"ids": ids, "words": words, "tokens_before": tokens_before, "keep": keep, "inputs": inputs}
-        corpus |= {"cbow": cbow, "corrected": corrected, "window": window, "shrink": shrink_windows}
-        corpus |= {"together": 1 if per_pair or objective.turns else TOGETHER, "epochs": epochs, "chunk": chunk}
-        corpus |= {"alpha": np.float32(alpha), "min_alpha": np.float32(min_alpha), "seed": np.uint64(seed)}
-        self._corpus = named("corpus", corpus)
-        self._workers = [
-            new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype, chunk) for _ in range(workers)
-        ]
-        if objective.loss == "objective":
-            worker = new_worker(objective, parameters, 2 * window, inputs.shape[1], inputs.dtype)
-            rehearse(objective, worker, len(inputs))
+    def __init__(self, plan: Plan, inputs: NDArray[Any], parameters: Mapping[str, NDArray[Any]]) -> None:
+        loss = plan.loss
+        corpus = {"ids": plan.ids, "words": plan.words, "tokens_before": plan.tokens_before, "keep": plan.keep}
+        corpus |= {"inputs": inputs, "cbow": plan.cbow, "corrected": plan.corrected, "window": plan.window}
+        corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
+        corpus |= {"together": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
+        corpus |= {"alpha": np.float32(plan.alpha), "min_alpha": np.float32(plan.min_alpha)}
+        self._corpus = named("corpus", corpus | {"seed": np.uint64(plan.seed)})
+        n, width = 2 * plan.window, inputs.shape[1]
+        self._workers = [new_worker(loss, parameters, n, width, inputs.dtype, plan.chunk) for _ in range(plan.workers)]
+        if loss.name == Loss.name:
+            dry_run(loss, new_worker(loss, parameters, n, width, inputs.dtype), len(inputs))
         fast: dict[Any, Any] = {
             rows.score: numba_vectors.score,
             rows.update: numba_vectors.update,
-            rows.fetch: numba_vectors.fetch,
+            rows.prefetch: numba_vectors.prefetch,
         }
-        own = {step: objective.step or rows_step, rows.choose: objective.choose, rows.link: objective.link}
-        self._tokens_before = tokens_before
-        self._chunks = len(tokens_before) - 1
-        self._end = epochs * self._chunks
+        own = {step: loss.step or rows_step, rows.choose: loss.choose, rows.link: loss.link}
+        self._tokens_before = plan.tokens_before
+        self._chunks, self._end = plan.chunks, plan.end
         try:
             self._train_chunk = compiled(train_chunk, fast | own)
             self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty one: compiles
         except Exception as error:  # not all of Numba's are NumbaError
-            raise W2VError(f"objective {objective.name} cannot be compiled: {reason(error)}") from error
+            raise W2VError(f"{loss.label} cannot be compiled: {reason(error)}") from error
         self._lock = threading.Lock()
-        self.restore(0, np.zeros(epochs), np.zeros(epochs, np.int64))
+        self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
     def run(self, worker: int) -> None:
         """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""
@@ -322,15 +301,15 @@ class Kernel:
 
 
 def new_worker(
-    objective: Objective, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
+    loss: Loss, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
 ) -> Worker:
     """A thread's state for steps of n input rows at most."""
-    m, kept = objective.most_rows, chunk + n + 2
+    m, kept = loss.max_rows, chunk + n + 2
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
-        "data": named("data", objective.data),
-        "scratch": named("scratch", objective.new_scratch(n)),
-        "random": np.zeros(objective.ahead + 1, np.uint64),
+        "data": named("data", loss.data),
+        "scratch": named("scratch", loss.new_scratch(n)),
+        "random": np.zeros(loss.prefetched_draws + 1, np.uint64),
         "place": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
         "target": np.zeros(m, dtype),
@@ -342,14 +321,14 @@ def new_worker(
         "change": memory.zeros((n, width), dtype),
         "context": np.zeros(n, np.int64),
         "kept": np.zeros(kept, np.int32),
-        "ordinal": np.zeros(kept, np.int32),
+        "token_number": np.zeros(kept, np.int32),
     }
     return named("worker", fields)
 
 
-def worker_bytes(objective: Objective, *, width: int, window: int, chunk: int) -> int:
+def worker_bytes(plan: Plan) -> int:
     """The memory that each of a Kernel's threads takes for itself: that of one whose pages are not written."""
-    worker = new_worker(objective, {}, 2 * window, width, np.float32, chunk)
+    worker = new_worker(plan.loss, {}, 2 * plan.window, plan.width, np.float32, plan.chunk)
     return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
 
 

@@ -112,7 +112,7 @@ def _fetch_line(typing: Any, array: Any, at: Any) -> Any:
     return types.void(array, types.int64), code
 
 
-def fetch(rows: Array, row: int) -> None:
+def prefetch(rows: Array, row: int) -> None:
     """Has a row of a matrix brought near."""
     width = rows.shape[1]
     for at in range(0, width, LANES):
@@ -206,10 +206,10 @@ def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -
                 store(x, i * width + d, load(inputs, words[i] * width + d))
 
 
-def scatter(inputs: Array, words: Array, pooled: bool, spread: float, change: Array) -> None:
-    """The words' rows of inputs ← themselves + spread · change."""
+def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, change: Array) -> None:
+    """The words' rows of inputs ← themselves + gradient_scale · change."""
     width = change.shape[1]
-    times = splat(spread)
+    times = splat(gradient_scale)
     for i in range(len(words)):
         row, at = words[i] * width, 0 if pooled else i * width
         for d in range(0, width, LANES):

@@ -10,21 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.losses.layers import Layer, output_layer
-from w2v.settings import COMPILED, Settings
+from w2v.losses.loss import Loss
+from w2v.losses.registry import Settings, loss_for
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import finite
 from w2v.training.model import Model
 
-Words = Literal["old", "union"]
+Vocab = Literal["old", "union"]
 
-# What a model's matrices rest on.
-OF_THE_MODEL = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes", "blocks", "mixtures")
-# Losses whose output rows are not only the words' own.
-BOUND = {"hs": "nodes of its tree, where new words have no leaf", "class": "classes, which new words would change"}
-BOUND |= dict.fromkeys(COMPILED, "an objective, which alone knows what new words need")
+# The settings that a model's matrices depend on.
+FIXED_SETTINGS = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes", "blocks", "mixtures")
 
 
 @dataclass(frozen=True)
@@ -32,21 +29,21 @@ class Start:
     """What a run begins with.
 
     Attributes:
-        layer: by default the one that settings and vocabulary ask for.
+        loss: by default the one that settings and vocabulary ask for.
         parameters: matrices by name, without padding; by default new ones.
         rows: which rows of the run theirs are, int64 (V,); by default all, in order. The others are new.
     """
 
     vocabulary: Vocabulary
-    layer: Layer | None = None
+    loss: Loss | None = None
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
 
 
-def going_on(model: Model, given: Mapping[str, Any]) -> Settings:
+def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:
     """A model's settings with those that are given. Raises SettingsError for what cannot become another."""
     settings = model.settings.as_dict()
-    for name in OF_THE_MODEL:
+    for name in FIXED_SETTINGS:
         if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
             raise SettingsError(f"{name} {given[name]}: the model that goes on has {settings[name]}; leave it out")
     if "alpha" in given:
@@ -54,25 +51,24 @@ def going_on(model: Model, given: Mapping[str, Any]) -> Settings:
     return Settings(**settings | dict(given))
 
 
-def carry(model: Model, words: Words, settings: Settings, store: IdStore) -> Start:
+def start_from_model(model: Model, words: Vocab, settings: Settings, store: IdStore) -> Start:
     """Begin with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the words of the text that occur min_count times, and
     its counts, to them, up to max_vocab words in all. Raises SettingsError where the loss cannot have that, W2VError
     for a model with NaN or infinite values.
     """
-    if words not in get_args(Words):
-        raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Words))}")
+    if words not in get_args(Vocab):
+        raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
     parameters = {"inputs": model.inputs} | model.learnt
     if not finite(parameters.values()):
         raise W2VError("the model that goes on holds values that are not numbers")
     if words == "old":
-        layer = output_layer(settings, model.vocabulary, model.layer.tensors)
-        return Start(model.vocabulary, layer, parameters)
-    if settings.loss in BOUND:
+        loss = loss_for(settings, model.vocabulary, model.loss.tensors)
+        return Start(model.vocabulary, loss, parameters)
+    if model.loss.fixed_vocabulary:
         raise SettingsError(
-            f"vocab union: with loss {settings.loss}, output rows belong to {BOUND[settings.loss]}: choose old, or "
-            "train anew"
+            f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train anew"
         )
     vocabulary, rows = united(model.vocabulary, store, settings)
     return Start(vocabulary, None, parameters, rows)

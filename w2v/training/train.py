@@ -6,102 +6,155 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Concatenate, ParamSpec, cast
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
+from w2v.instruction_set import instruction_set
 from w2v.losses import registry
+from w2v.losses.registry import Settings
+from w2v.options import refuse_unknown
 from w2v.progress import Progress
-from w2v.settings import Settings
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, read_corpus
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import EVERY, Checkpoint, Checkpoints, Origin, State, latest
+from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
-from w2v.training.run import Run, instruction_set
-from w2v.training.start import Start, Words, carry, going_on
+from w2v.training.run import Run
+from w2v.training.start import Start, Vocab, continued_settings, start_from_model
 
 log = logging.getLogger("w2v")
 
 
-def train(
-    corpus: Source,
-    settings: Settings | None = None,
-    *,
-    vocabulary: Vocabulary | None = None,
-    continue_from: Model | PathLike | None = None,
-    vocab: Words = "old",
-    cache: PathLike | None = None,
-    errors: Errors = "strict",
-    max_types: int = 50_000_000,
-    checkpoint: PathLike | Checkpoints | None = None,
-    checkpoint_every: str = EVERY,
-    notes: Mapping[str, Any] | None = None,
-    ignore_memory: bool = False,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Model:
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(ReadingOptions):
+    """What `train` takes beside the settings; see there."""
+
+    settings: Settings | None = None
+    vocabulary: Vocabulary | None = None
+    continue_from: Model | PathLike | None = None
+    vocab: Vocab = "old"
+    checkpoint: PathLike | Checkpoints | None = None
+    checkpoint_every: str = DEFAULT_INTERVAL
+    notes: Mapping[str, Any] | None = None
+    ignore_memory: bool = False
+    progress: Progress | None = None
+
+    @property
+    def reading(self) -> ReadingOptions:
+        return ReadingOptions(**{each.name: getattr(self, each.name) for each in fields(ReadingOptions)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(RunOptions, Settings):
+    """The keyword arguments of `train`, for its signature."""
+
+
+P = ParamSpec("P")
+
+
+def _taking(
+    options: Callable[P, TrainOptions],
+) -> Callable[[Callable[..., Model]], Callable[Concatenate[Source, P], Model]]:
+    """Give a function the keyword arguments that a dataclass has, for type checkers, completion and help."""
+
+    def decorate(function: Callable[..., Model]) -> Callable[Concatenate[Source, P], Model]:
+        corpus = Parameter("corpus", Parameter.POSITIONAL_OR_KEYWORD, annotation="Source")
+        keywords = list(signature(options).parameters.values())
+        vars(function)["__signature__"] = Signature([corpus, *keywords], return_annotation="Model")
+        return function
+
+    return decorate
+
+
+@_taking(TrainOptions)
+def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors.
 
     Args:
         corpus: a path or list of paths (files, folders, globs, "-"; compressed or not), or any iterable of
             lists of words, which is read once.
-        settings: or the names of `Settings` as keyword arguments; `objective` may be an Objective itself.
+        settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
+            `w2v train --help` describes. `objective` may be a Loss itself.
         vocabulary: words to use in place of those of the corpus.
-        continue_from: a model, or the .safetensors file of one, to go on from: its vectors and its settings, but for
-            those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; words
-            that are new begin like those of a new model.
+        continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
+            those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
+            words start like those of a new model.
         cache, errors, max_types: see read_corpus.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
-        ignore_memory: begin although the memory that it needs is not there.
+        ignore_memory: train even if memory looks insufficient.
         progress: called now and then as progress(phase, done, total); phase is "read" (bytes), then once "memory"
             (bytes: the estimated peak, and what is available), then "train" (tokens).
 
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
     """
-    if "objective" in options and not isinstance(options["objective"], str | None):
-        options["objective"] = registry.use(options["objective"])
-    unknown = sorted(set(options) - set(Settings.names()))
-    if unknown:
-        raise SettingsError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.names())}")
-    if settings and options:
+    own = {each.name for each in fields(RunOptions)}
+    refuse_unknown(given, [*Settings.names(), *own], RENAMED)
+    run = RunOptions(**{name: value for name, value in given.items() if name in own})
+    options = {name: value for name, value in given.items() if name not in own}
+    if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} stands beside settings: put it into them")
-    if continue_from is None:
-        chosen = settings or Settings(**options)
-
-        def begin(store: IdStore) -> Start:
-            return Start(vocabulary or Vocabulary.from_store(store, chosen.min_count, chosen.max_vocab))
-
-    else:
-        if settings or vocabulary:
-            raise SettingsError("continue_from brings settings and vocabulary; give single settings beside it")
-        model = continue_from if isinstance(continue_from, Model) else Model.load(continue_from, mmap=True)
-        chosen = going_on(model, options)
-        begin = partial(carry, model, vocab, chosen)
-    if chosen.objective is not None:
-        registry.find(chosen.objective)
-    bfloat16.dtype_of(chosen.storage)  # what it needs must be there
+    settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
+    if settings.objective is not None:
+        registry.find(str(settings.objective))
+    bfloat16.dtype_of(settings.storage)  # what it needs must be there
     text = Corpus(corpus)
+    checkpoint = run.checkpoint
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
-        checkpoint = Checkpoints(checkpoint, checkpoint_every)
+        checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
     origin = Origin(
         sources=[file if file == "-" else str(Path(file).absolute()) for file in text.files],
         files=text.fingerprint(),
-        cache=None if cache is None else str(Path(cache).absolute()),
-        errors=errors,
-        max_types=max_types,
-        notes=dict(notes or {}),
+        cache=None if run.cache is None else str(Path(run.cache).absolute()),
+        errors=run.errors,
+        max_types=run.max_types,
+        notes=dict(run.notes or {}),
     )
-    return _train(text, origin, chosen, begin, None, checkpoint, ignore_memory, progress)
+    return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+
+
+# What gensim and word2vec.c call our settings.
+RENAMED = {
+    "size": "vector_size",
+    "iter": "epochs",
+    "sg": 'model="skipgram" or model="cbow"',
+    "cbow": 'model="cbow"',
+    "hs": 'loss="hs"',
+    "cbow_mean": "cbow_gradient",
+    "max_final_vocab": "max_vocab",
+    "max_vocab_size": "max_types",
+    "threads": "workers",
+    "sentences": "it as the first argument: w2v.train(sentences)",
+    "corpus_file": "it as the first argument: w2v.train(path)",
+}
+
+
+def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+    settings = run.settings or Settings(**options)
+
+    def begin(store: IdStore) -> Start:
+        return Start(run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab))
+
+    return settings, begin
+
+
+def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+    if run.settings or run.vocabulary:
+        raise SettingsError("continue_from brings settings and vocabulary; give single settings beside it")
+    given = run.continue_from
+    model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
+    settings = continued_settings(model, options)
+    return settings, partial(start_from_model, model, run.vocab, settings)
 
 
 def resume(
@@ -111,8 +164,8 @@ def resume(
     ignore_memory: bool = False,
     progress: Progress | None = None,
 ) -> Model:
-    """Go on with a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had
-    never been stopped.
+    """Resume a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had never
+    been stopped.
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
@@ -133,7 +186,7 @@ def resume(
     if found.version != version("w2v"):
         log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, version("w2v"))
     state = found.state
-    start = Start(state.vocabulary, state.layer, state.parameters)
+    start = Start(state.vocabulary, state.loss, state.parameters)
     return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress)
 
 
@@ -154,10 +207,8 @@ def _train(
         checkpoints or nullcontext(),
         read_corpus(
             text,
-            cache=origin.cache,
-            errors=cast(Errors, origin.errors),
+            ReadingOptions(cache=origin.cache, errors=cast(Errors, origin.errors), max_types=origin.max_types),
             workers=settings.threads,
-            max_types=origin.max_types,
             progress=tell,
         ) as store,
     ):
@@ -172,10 +223,10 @@ def _train(
             run.restore(state)
         tell("memory", run.peak, run.limit)
         read = time.perf_counter()
-        run.go(tell, checkpoints)
+        run.train(tell, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}
     figures = {
-        "tokens": run.tokens,
+        "tokens": run.plan.tokens,
         "tokens_trained": run.kernel.tokens_trained,
         "words_per_second": run.kernel.tokens_trained / seconds["train"],
         "seconds": seconds,
@@ -183,9 +234,9 @@ def _train(
         "sentences": store.sentences,
         "pruned": store.pruned,
         "cache_reused": store.reused,
-        "instruction_set": run.instruction_set,
+        "instruction_set": run.plan.instruction_set,
     }
-    return Model(settings, run.vocabulary, layer=run.layer, figures=figures, **split(run.parameters))
+    return Model(settings, run.vocabulary, loss=run.plan.loss, figures=figures, **split(run.parameters))
 
 
 def _instruction_set_of(state: State) -> str:

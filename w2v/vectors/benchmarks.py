@@ -17,7 +17,7 @@ from w2v.vectors.cosines import EPSILON, unit
 
 TILE = 1 << 22  # cosines computed at a time: 16 MB, about what a shared cache holds
 QUESTIONS, PAIRS = 1 << 15, 1 << 12  # worked on at a time
-MOST_SECTIONS, MOST_PAIRS = 10_000, 100_000  # in a file
+MAX_SECTIONS, MAX_PAIRS = 10_000, 100_000  # in a file
 
 Method = Literal["add", "mul"]
 
@@ -99,13 +99,13 @@ def analogies(
     fold = str.casefold if case_insensitive else str
     first, heads, variants = _index(map(fold, vectors.first_words(top)))
     asked = _Questions(questions, lambda word: first.get(fold(word), -1))
-    tallies = np.zeros((3, MOST_SECTIONS), np.int64)  # by section: correct, answered, all
+    tallies = np.zeros((3, MAX_SECTIONS), np.int64)  # by section: correct, answered, all
     for numbers, rows in asked:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
         for tally, flags in zip(tallies, (correct, known, None), strict=True):
-            tally += np.bincount(numbers, flags, MOST_SECTIONS).astype(np.int64)
+            tally += np.bincount(numbers, flags, MAX_SECTIONS).astype(np.int64)
     if not tallies.any():
         raise W2VError(f'{questions}: it holds no questions: lines of four words, and ": name" before each section')
 
@@ -149,8 +149,8 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
             malformed += 1
             continue
         found += 1
-        if found > MOST_PAIRS:
-            raise W2VError(f"{pairs}: it holds more than {MOST_PAIRS} pairs")
+        if found > MAX_PAIRS:
+            raise W2VError(f"{pairs}: it holds more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
         missing = [word for word in words if fold(word) not in first]
         unknown |= dict.fromkeys(missing)
@@ -244,8 +244,8 @@ class _Questions:
             words = line.split(None, 4)
             if line.startswith(b":"):
                 self.names.append(_decoded(self._path, number, line[1:].strip()))
-                if len(self.names) > MOST_SECTIONS:
-                    raise W2VError(f"{self._path}: it has more than {MOST_SECTIONS} sections")
+                if len(self.names) > MAX_SECTIONS:
+                    raise W2VError(f"{self._path}: it has more than {MAX_SECTIONS} sections")
             elif len(words) == 4:
                 self.names = self.names or ["without a section"]
                 numbers.append(len(self.names) - 1)

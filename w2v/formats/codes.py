@@ -1,0 +1,22 @@
+"""Files of codes: a word and its code of zeros and ones on each line."""
+
+from collections.abc import Iterator
+
+from w2v.errors import W2VError
+from w2v.files import PathLike, lines
+
+MAX_CODE = 1024  # bits
+
+
+def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
+    """The place (file and line, for messages), the word and the code of each line that is not empty.
+
+    Raises W2VError for a file that cannot be read and for a line of another form.
+    """
+    for number, line in lines(path):
+        fields, place = line.split(None, 2), f"{path}, line {number}"
+        if not fields:
+            continue
+        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > MAX_CODE:
+            raise W2VError(f"{place}: not a word and its code of at most {MAX_CODE} zeros and ones")
+        yield place, fields[0].decode("utf-8", "replace"), fields[1].decode()

@@ -1,0 +1,137 @@
+"""A softmax over classes, and one over the words of the class (Goodman 2001; Mikolov et al. 2011, section 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker, log_softmax
+from w2v.losses.rows import grouped, softmax_of
+from w2v.options import option
+from w2v.settings import LOSS, BaseSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassSettings(BaseSettings):
+    classes: int | None = option(
+        None, "Number of classes, about.", LOSS, minimum=1, default_text="the square root of the number of words"
+    )
+
+
+class ClassSoftmax(Loss):
+    """data: starts, int64 (C + 1,): class c is the words from starts[c] to starts[c + 1], and its row is number V + c;
+    class_of, int32 (V,): the class of each word.
+    """
+
+    name = "class"
+    help = "class-based softmax"
+    kernels = ("cython", "numba")
+    alpha = Alpha(0.05, 0.1)
+    settings_class = ClassSettings
+    settings: ClassSettings
+    storages = ("float32", "bf16")
+    fixed_vocabulary = "output rows belong to classes, which new words would change"
+
+    def prepare(self) -> None:
+        kept = self.vocabulary.keep_probabilities(self.settings.sample, self.settings.sample_formula)
+        masses = self.vocabulary.counts * kept  # as often as training sees the words
+        self._set(equal_classes(masses, self.settings.classes))
+
+    def restore(self, tensors: Mapping[str, Array]) -> None:
+        size = len(self.vocabulary)
+        if "class_starts" not in tensors:
+            raise W2VError("it lacks class_starts")
+        starts = tensors["class_starts"]
+        if starts.dtype != np.int64 or starts.ndim != 1 or len(starts) < 2 or starts[0] != 0 or starts[-1] != size:
+            raise W2VError(f"the model's classes are damaged: they do not part its {size} words")
+        if (starts[1:] <= starts[:-1]).any():
+            raise W2VError("the model's classes are damaged: one is empty")
+        self._set(np.ascontiguousarray(starts))
+
+    def _set(self, starts: NDArray[np.int64]) -> None:
+        self.classes = len(starts) - 1
+        class_of = np.repeat(np.arange(self.classes, dtype=np.int32), np.diff(starts))
+        self.data = {"starts": starts, "class_of": class_of}
+
+    @property
+    def tensors(self) -> dict[str, Array]:
+        return {"class_starts": self.data["starts"]}
+
+    @property
+    def rows(self) -> int:
+        return len(self.vocabulary) + self.classes
+
+    @property
+    def max_rows(self) -> int:
+        return self.classes + int(np.diff(self.data["starts"]).max())
+
+    @property
+    def expected_rows(self) -> float:
+        return self.classes + len(self.vocabulary) / self.classes  # classes of equal mass
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        """The rows of the classes, then those of the words of the centre's class."""
+        classes, own = len(s.data.starts) - 1, s.data.class_of[centre]
+        first, words = s.data.starts[own], s.data.starts[own + 1] - s.data.starts[own]
+        for j in range(classes):
+            s.rows[j] = s.data.starts[classes] + j
+            s.target[j] = j == own
+        for j in range(words):
+            s.rows[classes + j] = first + j
+            s.target[classes + j] = first + j == centre
+        return classes + words
+
+    @staticmethod
+    def link(s: Worker, scores: Array) -> float:
+        classes = len(s.data.starts) - 1
+        of_class = softmax_of(scores, s.target, s.room, 0, classes)
+        return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        scores: Array = rows @ parameters["outputs"].T
+        size, firsts, class_of = len(self.vocabulary), self.data["starts"][:-1], self.data["class_of"]
+        words, classes = scores[:, :size], log_softmax(scores[:, size:])
+        words -= np.maximum.reduceat(words, firsts, axis=1)[:, class_of]
+        classes -= np.log(np.add.reduceat(np.exp(words), firsts, axis=1, dtype=np.float64)).astype(rows.dtype)
+        words += classes[:, class_of]
+        return words
+
+    def log_probabilities_of(
+        self, parameters: Mapping[str, Array], rows: Array, numbers: Integers, words: Integers
+    ) -> Array:
+        """Scores the classes, and of the words those of the word's class only."""
+        starts, outputs = self.data["starts"], parameters["outputs"]
+        own = self.data["class_of"][words]
+        logs: Array = log_softmax(rows @ outputs[len(self.vocabulary) :].T)[numbers, own]
+        for group, places in grouped(own):
+            first, end = starts[group : group + 2]
+            distinct, which = np.unique(numbers[places], return_inverse=True)
+            logs[places] += log_softmax(rows[distinct] @ outputs[first:end].T)[which, words[places] - first]
+        return logs
+
+    @property
+    def scores_per_row(self) -> int:
+        return self.max_rows
+
+
+def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:
+    """Where classes of equal mass start, in the order of the words: about `classes` of them, by default √V.
+
+    A word with more than one class's mass is a class by itself, so there can be fewer.
+
+    Raises SettingsError for more classes than words.
+    """
+    size = len(masses)
+    if classes is not None and classes > size:
+        raise SettingsError(f"classes {classes}: the vocabulary has {size} words; lower classes")
+    wanted = classes or math.ceil(math.sqrt(size))
+    masses = masses.astype(np.float64)
+    before = (np.cumsum(masses) - masses) / masses.sum()
+    _, starts = np.unique((before * wanted).astype(np.int64), return_index=True)
+    return np.append(starts, size).astype(np.int64)

@@ -1,0 +1,61 @@
+"""The softmax over all words, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from w2v.errors import SettingsError
+from w2v.losses.loss import Alpha, Array, Loss, Worker
+from w2v.losses.rows import softmax
+from w2v.options import option
+from w2v.settings import LOSS, BaseSettings
+
+LARGE_SOFTMAX = 30_000  # words
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxSettings(BaseSettings):
+    large_softmax: bool = option(
+        False,
+        "Allow a vocabulary of more than 30,000 words, whose rows each prediction takes.",
+        LOSS,
+        flags=("--large-softmax/--no-large-softmax",),
+    )
+
+
+class FullSoftmax(Loss):
+    name = "softmax"
+    help = "full softmax"
+    kernels = ("cython", "numba")
+    alpha = Alpha(0.05, 0.1)
+    settings_class = SoftmaxSettings
+    settings: SoftmaxSettings
+    fixed_vocabulary = ""
+    rows_are_words = True
+    link = staticmethod(softmax)
+
+    def prepare(self) -> None:
+        check_size(self, "choose loss sampled or class")
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        m = len(s.parameters.outputs)
+        for j in range(m):
+            s.rows[j] = j
+            s.target[j] = j == centre
+        return m
+
+    @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + 1
+
+
+def check_size(loss: Loss, instead: str) -> None:
+    """Raise SettingsError for a vocabulary over which a softmax takes too long, unless that is allowed."""
+    size = len(loss.vocabulary)
+    if size > LARGE_SOFTMAX and not loss.settings.large_softmax:
+        raise SettingsError(
+            f"loss {loss.name}: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many "
+            f"as negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax to "
+            "allow it"
+        )

@@ -1,0 +1,137 @@
+"""Hierarchical softmax: a logistic regression at each inner node of a binary tree (Morin & Bengio 2005).
+
+Those on the path from the root to a word predict it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from w2v.errors import SettingsError, W2VError
+from w2v.files import PathLike
+from w2v.formats.codes import read_codes
+from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker
+from w2v.losses.rows import grouped, logistic
+from w2v.losses.tree import Tree, cluster, codes_of_words
+from w2v.options import option
+from w2v.settings import LOSS, BaseSettings
+from w2v.text.vocabulary import Vocabulary
+from w2v.vectors.keyed import load
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSettings(BaseSettings):
+    tree: str = option(
+        "huffman", "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.", LOSS
+    )
+    tree_vectors: str | None = option(None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none")
+
+
+class HierarchicalSoftmax(Loss):
+    """Inner node V + k of the tree has output row k. The nodes near the root are in every prediction, so the context
+    words of a window take their steps one after the other.
+
+    data: starts, nodes and codes, the paths; see Tree.
+    """
+
+    name = "hs"
+    help = "hierarchical softmax"
+    kernels = ("cython", "numba")
+    alpha = Alpha(0.025, 0.05)
+    settings_class = TreeSettings
+    settings: TreeSettings
+    storages = ("float32", "bf16")
+    fixed_vocabulary = "output rows belong to nodes of its tree, where new words have no leaf"
+    sequential = True
+    link = staticmethod(logistic)
+
+    @classmethod
+    def check(cls, settings: Any) -> None:
+        if (settings.tree == "clustered") != (settings.tree_vectors is not None):
+            raise SettingsError("tree clustered and tree_vectors, the model to cluster, go together: give both")
+
+    def prepare(self) -> None:
+        self._set(tree_of(self.vocabulary, self.settings.tree, self.settings.tree_vectors))
+
+    def restore(self, tensors: Mapping[str, Array]) -> None:
+        if "tree_parents" not in tensors:  # no other file is read in its place
+            raise W2VError("it lacks tree_parents")
+        self._set(Tree.from_tensors(tensors, len(self.vocabulary)))
+
+    def _set(self, tree: Tree) -> None:
+        self.tree = tree
+        self.data = {"starts": tree.starts, "nodes": tree.nodes, "codes": tree.codes}
+
+    @property
+    def tensors(self) -> dict[str, Array]:
+        return {"tree_parents": self.tree.parents, "tree_bits": self.tree.bits}
+
+    @property
+    def rows(self) -> int:
+        return len(self.vocabulary) - 1
+
+    @property
+    def max_rows(self) -> int:
+        return int(self.tree.lengths.max())
+
+    @property
+    def expected_rows(self) -> float:
+        return float(self.tree.lengths.mean())
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start, end = s.data.starts[centre], s.data.starts[centre + 1]
+        for j in range(end - start):
+            s.rows[j] = s.data.nodes[start + j]
+            s.target[j] = 1 - s.data.codes[start + j]
+        return end - start
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        tree, size = self.tree, len(self.vocabulary)
+        signs = 1 - 2 * tree.bits[:, None]
+        depths = tree.depths
+        scores = parameters["outputs"] @ rows.T  # (V - 1, N)
+        logs = np.zeros((2 * size - 1, len(rows)), rows.dtype)
+        for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:  # from the root down
+            above = tree.parents[level]
+            logs[level] = logs[above] + log_logistic(signs[level] * scores[above - size])
+        return logs[:size].T
+
+    def log_probabilities_of(
+        self, parameters: Mapping[str, Array], rows: Array, numbers: Integers, words: Integers
+    ) -> Array:
+        """Scores the nodes on the word's path only."""
+        tree, logs = self.tree, np.empty(len(words), rows.dtype)
+        for word, places in grouped(words):
+            path = slice(tree.starts[word], tree.starts[word + 1])
+            distinct, which = np.unique(numbers[places], return_inverse=True)
+            scores = rows[distinct] @ parameters["outputs"][tree.nodes[path]].T
+            logs[places] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)[which]
+        return logs
+
+    @property
+    def scores_per_row(self) -> int:
+        return self.max_rows
+
+
+def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
+    """The tree that `TreeSettings.tree` names. Raises W2VError for a file that cannot be used."""
+    if name == "huffman":
+        return Tree.huffman(vocabulary.counts)
+    if name == "balanced":
+        return Tree.balanced(len(vocabulary))
+    if name == "clustered":
+        if vectors is None:
+            raise SettingsError("tree clustered: name a model whose vectors are to be clustered by tree_vectors")
+        return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
+    return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
+
+
+def log_logistic(scores: Array) -> Array:
+    """log σ of each, also where σ is too small for its type."""
+    logs: Array = np.minimum(scores, 0) - np.log1p(np.exp(-np.abs(scores)))
+    return logs

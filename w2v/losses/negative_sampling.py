@@ -1,0 +1,42 @@
+"""Negative sampling: logistic regressions that tell the word from K different drawn ones (Mikolov 2013b, 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.losses.loss import Alpha, Array, Worker, log_softmax
+from w2v.losses.rows import draw_words, logistic, prefetch_draws, start_words
+from w2v.losses.sampling import SamplingLoss
+
+
+class NegativeSampling(SamplingLoss):
+    name = "ns"
+    help = "negative sampling"
+    alpha = Alpha(0.05, 0.075)
+    weighted = False
+    link = staticmethod(logistic)
+
+    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        return np.zeros(len(weights), np.float32)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        start_words(s, centre)
+        m = draw_words(s, centre, 1, False)
+        prefetch_draws(s)
+        return m
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        """Scores are log(p / q) and a constant (Levy & Goldberg 2014), so q is multiplied back in.
+
+        Draws that all differ, as ours, follow q as long as they are few beside the vocabulary.
+        """
+        noise = self.settings.ns_exponent * np.log(self.vocabulary.counts)
+        return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))
+
+    @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + 2  # log q adds one

@@ -1,0 +1,86 @@
+"""What the losses share that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.losses import _trees
+from w2v.losses.loss import Integers, Loss
+from w2v.options import option
+from w2v.settings import LOSS, BaseSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingSettings(BaseSettings):
+    negative: int = option(5, "Number of words drawn for each prediction.", LOSS, minimum=1, maximum=1 << 14)
+    ns_exponent: float = option(
+        0.75, "Draw words in proportion to their count to this power.", LOSS, minimum=-10, maximum=10
+    )
+
+
+class SamplingLoss(Loss):
+    """A loss over the word itself and K words drawn from the noise distribution by an alias table.
+
+    data: alias_table, uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
+    threshold, and the alias otherwise; offsets, float32 (V,), what is subtracted from the score of a drawn word.
+
+    Attributes:
+        negative: K.
+        adaptive: whether more are drawn where few have weight; see SampledSoftmax.
+        weighted: whether a word that is drawn again counts again, or is drawn anew.
+    """
+
+    kernels = ("cython", "numba")
+    storages = ("float32", "bf16")
+    fixed_vocabulary = ""
+    settings_class = SamplingSettings
+    rows_are_words = True
+    weighted: ClassVar[bool] = True
+    settings: SamplingSettings
+    negative: int
+    adaptive: bool = False
+
+    def prepare(self) -> None:
+        size, wanted = len(self.vocabulary), self.settings.negative
+        self.negative = self.prefetched_draws = min(wanted, size - 1)
+        if self.negative < wanted:
+            self.notice = (
+                f"negative {wanted}: the vocabulary has {size} words, so {self.negative} are drawn for each prediction"
+            )
+        weights = noise_weights(self.vocabulary.counts, self.settings.ns_exponent)
+        self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
+
+    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        """What is subtracted from scores, (V,), for words drawn in proportion to weights of mean 1."""
+        raise NotImplementedError
+
+    @property
+    def max_rows(self) -> int:
+        return self.negative + 1
+
+    @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + 1
+
+
+def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
+    """What words are drawn in proportion to, (V,), of mean 1."""
+    weights = counts.astype(np.float64) ** exponent
+    weights /= weights.mean()
+    return weights
+
+
+def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """The alias table of weights of mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
+    table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
+    _trees.fill_alias(weights, table, np.empty(len(weights), np.int64))
+    return table
+
+
+def log_expected_draws(weights: NDArray[np.float64], negative: int) -> NDArray[np.float32]:
+    """log(K q(w)), the logarithm of how often each word is expected among K draws, (V,)."""
+    return np.log(weights * (negative / len(weights))).astype(np.float32)

@@ -1,0 +1,125 @@
+"""An option, defined once: the field of a dataclass that holds its default, help, range and names.
+
+The command line, `w2v.train` and the checks of values are all made from these fields.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from functools import cache
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from w2v.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is said about an option beside its name, type and default.
+
+    Attributes:
+        help: one sentence.
+        group: the heading under which `--help` lists it.
+        minimum, maximum: the range of a number, inclusive.
+        flags: its names on the command line, by default made from the field's name.
+        default_text: how help describes a default that is computed.
+        only_with: the setting, and its values, without which the option has no effect.
+        choices: the possible values, asked for when they are needed.
+    """
+
+    help: str
+    group: str
+    minimum: float | None = None
+    maximum: float | None = None
+    flags: tuple[str, ...] = ()
+    default_text: str = ""
+    only_with: tuple[str, tuple[str, ...]] | None = None
+    choices: Callable[[], Iterable[str]] | None = None
+
+
+def option(default: Any, help: str, group: str, **more: Any) -> Any:
+    """A field of a dataclass of options; `more` are attributes of Option."""
+    return field(default=default, metadata={"option": Option(help, group, **more)})
+
+
+def options_of(kind: Any) -> dict[str, Option]:
+    """The options of a dataclass (or of one of its objects) by name."""
+    return {each.name: each.metadata["option"] for each in fields(kind) if "option" in each.metadata}
+
+
+def type_of(kind: Any, name: str) -> Any:
+    """The type of an option, without None: int, float, bool, str, or a Literal."""
+    hint = _hints(kind)[name]
+    if isinstance(hint, UnionType) or type(None) in get_args(hint):
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def choices_of(kind: type, name: str) -> tuple[str, ...]:
+    """The values that an option can have, where they are listed; otherwise none."""
+    hint, choices = type_of(kind, name), options_of(kind)[name].choices
+    if choices:
+        return tuple(choices())
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def check_options(values: Any) -> None:
+    """Check the options of a frozen dataclass; NumPy's numbers become Python's, paths become text.
+
+    Raises SettingsError, naming option and value, for one that is impossible.
+    """
+    for each in fields(values):
+        if "option" in each.metadata:
+            object.__setattr__(values, each.name, _checked(values, each))
+
+
+def _checked(values: Any, each: Field[Any]) -> Any:
+    name, value, kind = each.name, getattr(values, each.name), type_of(type(values), each.name)
+    if value is None and each.default is None:
+        return None
+    if choices := choices_of(type(values), name):
+        if value not in choices and value != each.default:
+            raise SettingsError(f"{name} {value!r}: choose from {', '.join(choices)}")
+        return value
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise SettingsError(f"{name} {value!r}: it must be True or False")
+        return value
+    if kind in (int, float):
+        return _checked_number(name, value, kind, each.metadata["option"])
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise SettingsError(f"{name} {value!r}: it must be a name or a path")
+    return os.fspath(value)
+
+
+def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: Option) -> Any:
+    fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
+    if limits.minimum is not None and fits and not isinstance(value, bool):
+        fits = value >= limits.minimum and (limits.maximum is None or value <= limits.maximum)
+    if not fits or isinstance(value, bool):
+        wanted = "a whole number" if kind is int else "a number"
+        low = f"{limits.minimum:,}"
+        span = f"{low} or more" if limits.maximum is None else f"from {low} to {limits.maximum:,}"
+        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}")
+    return kind(value)
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:
+    """Raise SettingsError for a name in `given` that is not `known`, with its right spelling if there is one."""
+    known = list(known)
+    for name in given:
+        if name in known:
+            continue
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"write {renamed[name]}" if name in renamed else f"did you mean {near[0]}?" if near else ""
+        raise SettingsError(f"unknown setting {name!r}: {hint or 'choose from ' + ', '.join(known)}")

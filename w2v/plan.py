@@ -1,0 +1,73 @@
+"""What a kernel is to do: the text, the loss and the schedule, the same for Cython, Numba and the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v import memory
+from w2v.formats import bfloat16
+from w2v.losses.loss import Loss
+from w2v.settings import Storage
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training run, before its matrices are allocated. V is the size of the vocabulary.
+
+    Attributes:
+        ids: the corpus, uint32 (tokens + sentences,): 0 ends a sentence.
+        words: int32 (types,): the word of each id, -1 for those outside the vocabulary.
+        tokens_before: int64 (chunks + 1,): known tokens of an epoch before each chunk, and all of them.
+        keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
+        loss: which output rows predict a word.
+        cbow: whether the mean of the context words predicts, or each of them.
+        corrected: whether CBOW divides the gradient among the context words.
+        window, shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
+        vector_size: D. storage: how the matrices are kept.
+        chunk: ids of a chunk.
+        workers: threads.
+        instruction_set: the one that the Cython kernel's step uses; see w2v.instruction_set.
+    """
+
+    ids: NDArray[np.uint32]
+    words: NDArray[np.int32]
+    tokens_before: NDArray[np.int64]
+    keep: NDArray[np.uint32]
+    loss: Loss
+    cbow: bool
+    corrected: bool
+    window: int
+    shrink_windows: bool
+    per_pair: bool
+    alpha: float
+    min_alpha: float
+    epochs: int
+    seed: int
+    vector_size: int
+    storage: Storage
+    chunk: int
+    workers: int
+    instruction_set: str
+
+    @property
+    def width(self) -> int:
+        """Values in a row of a matrix, padding included."""
+        return memory.row_width(self.vector_size, bfloat16.dtype_of(self.storage))
+
+    @property
+    def tokens(self) -> int:
+        """Known tokens in an epoch."""
+        return int(self.tokens_before[-1])
+
+    @property
+    def chunks(self) -> int:
+        """Chunks in an epoch."""
+        return len(self.tokens_before) - 1
+
+    @property
+    def end(self) -> int:
+        """Chunks in all epochs."""
+        return self.epochs * self.chunks
