@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
-from tests.test_cli import run, run_json
+from tests.helpers import run, run_json
 from w2v.evaluation.probabilities import log_probabilities, log_probabilities_of
 from w2v.losses.layers import ClassSoftmax, output_layer
 from w2v.losses.tree import HierarchicalSoftmax

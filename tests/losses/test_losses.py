@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.test_learning import learnt_pairs
+from tests.helpers import learnt_pairs
 from w2v import reference
 from w2v.evaluation.probabilities import log_probabilities
 from w2v.losses.layers import FullSoftmax, NegativeSampling, OutputLayer

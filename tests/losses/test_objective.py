@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import w2v
-from data import make
 from w2v import memory
+from w2v.data import make
 from w2v.evaluation.probabilities import log_probabilities
 from w2v.losses import registry
 from w2v.losses.dsoftmax import blocks_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import w2v
-from data import make
+from w2v.data import make
 from w2v.evaluation.probabilities import log_probabilities
 from w2v.losses import registry
 from w2v.losses.layers import TOGETHER, output_layer
@@ -20,7 +20,7 @@ from w2v.losses.rows import below, draw, place_of
 from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOSSES: dict[str, dict[str, Any]] = {
     loss: {"loss": loss} for loss in ("ns", "hs", "nce", "sampled", "class", "softmax")
 }
