@@ -5,7 +5,6 @@ VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
-DEV := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
 export PATH := $(abspath $(RUN)):$(PATH)
 
 .PHONY: build demo test faults fuzz sanitize bench clean
@@ -20,17 +19,17 @@ $(VENV)/.built: $(SOURCES)
 	@test -e "`$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))'`/Python.h" || { echo "w2v needs Python's C headers: Python.h is not there; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "building w2v in $(VENV): about a minute"
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[all]'
 	@touch $@
 
-# What the checks need, without building again.
-$(VENV)/.checks: pyproject.toml $(VENV)/.built
+# What the checks need, without building again: w2v itself is installed already.
+$(VENV)/.checks: $(VENV)/.built
 	@echo "installing what the checks need"
-	@$(RUN)/python -c '$(DEV)' | $(PIP) --requirement /dev/stdin
+	@$(PIP) 'w2v[dev]'
 	@touch $@
 
-sample.txt: $(VENV)/.built $(wildcard data/*.tsv data/*.py) data/templates.txt
-	@$(RUN)/python data/make.py corpus --force -o $@
+sample.txt: $(VENV)/.built $(wildcard w2v/data/*)
+	@$(RUN)/python -m w2v.data.make corpus --force -o $@
 
 demo: sample.txt
 	w2v train sample.txt -o sample.bin --force
@@ -43,15 +42,16 @@ test: $(VENV)/.checks
 	ruff format --check .
 	cython-lint w2v
 	mypy
-	python -m pytest
+	python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 # Builds that look for mistakes, each in a tree of its own: checked, sanitize (addresses, undefined behaviour), thread.
-build/%/.built: $(SOURCES) $(VENV)/.checks
+# Its folders are real and hold a link for each source: through a linked folder the modules would land beside the sources.
+build/%/.built: $(SOURCES) $(shell find w2v -name '*.py' -o -name '*.pyi') $(VENV)/.checks
 	@echo "building the variant $*: about a minute"
-	@mkdir -p build/$*/w2v
-	@ln -sfn $(addprefix $(CURDIR)/,tests data docs bench README.md LICENSE pyproject.toml Makefile) build/$*
-	@ln -sfn $(wildcard $(CURDIR)/w2v/*.py $(CURDIR)/w2v/*.pyi $(CURDIR)/w2v/*.pyx $(CURDIR)/w2v/*.pxd $(CURDIR)/w2v/*.h $(CURDIR)/w2v/py.typed) build/$*/w2v
-	@ln -sfn $(CURDIR)/data build/$*/w2v/data
+	@rm -rf build/$*/w2v
+	@find w2v -type d ! -name __pycache__ -exec mkdir -p build/$*/{} ';'
+	@find w2v -type f ! -name '*.so' ! -name '*.pyc' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
+	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
 
@@ -65,7 +65,7 @@ fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)
 
 $(VENV)/.faults: $(VENV)/.checks
-	@$(RUN)/python -c 'import atheris' 2>/dev/null || $(PIP) --editable '.[faults]'
+	@$(PIP) 'w2v[faults]'
 	@mkdir -p build
 	@touch $@
 
@@ -76,7 +76,7 @@ sanitize: build/checked/.built build/sanitize/.built build/thread/.built
 # Twenty minutes on a quiet machine. The whole table of quality takes longer: see bench/quality.py.
 bench: build
 	@test -n "$(CORPUS)" -a -n "$(QUESTIONS)" -a -n "$(PAIRS)" || { echo "name the files: make bench CORPUS=text8.txt QUESTIONS=questions-words.txt PAIRS='WS-353.txt SimLex.txt'" >&2; exit 1; }
-	@$(PIP) --editable '.[bench]'
+	@$(PIP) 'w2v[bench]'
 	@mkdir -p build/bench
 	python bench/step.py --json build/bench/step.json
 	python bench/limit.py $(CORPUS) --share 0.25 --json build/bench/limit.json
@@ -94,5 +94,5 @@ bench: build
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
 clean:
-	rm -rf build *.egg-info sample.txt sample.bin
+	rm -rf build dist *.egg-info sample.txt sample.bin
 	find w2v -name '*.so' -delete

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import w2v
-from data import make
+from w2v.data import make
+
+pytest.register_assert_rewrite("tests.helpers")
 
 # No test measures time: on a busy machine or with a sanitizer, all takes long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,31 +6,108 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 import w2v
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "w2v"
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
-COMPILED = sorted(path.stem for path in PACKAGE.glob("*.pyx"))
-COMMAND_LINE = {"cli", "options", "console", "show", "info", "query", "targets", "jobs"}
+PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
+# Each room imports only from those before it. Base is the files of w2v/ itself, but for those of the kernel.
+ROOMS = ["data", "base", "text", "formats", "vectors", "losses", "kernel", "training", "evaluation", "cli", "top"]
+KERNEL = {"w2v._kernels", "w2v._worker", "w2v.instruction_set", "w2v.plan", "w2v.reference"}
+TOP = {"w2v", "w2v.__main__"}
+# All imports inside functions: of optional packages, and of those that would make every start of the program slow.
+INSIDE_FUNCTIONS = {
+    "w2v.__main__": {"w2v.cli.main"},
+    "w2v.cli.console": {"rich.console", "rich.progress"},
+    "w2v.cli.main": {"readline"},
+    "w2v.cli.show": {"rich.console", "rich.table"},
+    "w2v.evaluation.rank": {"matplotlib.figure"},
+    "w2v.formats.bfloat16": {"ml_dtypes"},
+    "w2v.text.decompress": {"zstandard"},
+    "w2v.training.run": {"w2v.training.numba_kernel"},
+    "w2v.vectors.benchmarks": {"scipy"},
+}
+# Test files about several modules; all others are named after the one that they test.
+ABOUT_SEVERAL = {"architecture", "faults", "hostile", "learning", "losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CYTHON_IMPORT = re.compile(
+    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
+    r"|c?import[ \t]+(?P<modules>[\w.][^\n]*))$",
+    re.MULTILINE,
+)
 
 
-def imported(module: str) -> set[str]:
-    """The modules of the package that a module imports when it is imported."""
-    found = set()
-    for statement in ast.parse((PACKAGE / f"{module}.py").read_text("utf-8")).body:
-        if isinstance(statement, ast.ImportFrom) and statement.module == "w2v":
-            found |= {alias.name for alias in statement.names}
-        elif isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("w2v."):
-            found.add(str(statement.module).removeprefix("w2v."))
-    return found
+class Import(NamedTuple):
+    module: str
+    names: tuple[str, ...]  # taken from the module; none where the module itself is imported
+    inside: bool  # a function
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = sorted(path for suffix in ("py", "pyx", "pxd") for path in PACKAGE.rglob(f"*.{suffix}"))
+MODULES = {module_name(path) for path in SOURCES}
+COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
+
+
+def python_imports(tree: ast.AST, inside: bool = False) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, (), inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "a relative import"
+            yield Import(str(node.module), tuple(alias.name for alias in node.names), inside)
+        else:
+            yield from python_imports(node, inside or isinstance(node, ast.FunctionDef))
+
+
+def cython_imports(source: str) -> Iterator[Import]:
+    """Imports and cimports. An indented one counts as inside a function."""
+    source = re.sub(r'"""(?:.|\n)*?"""|#.*', "", source)
+    for found in CYTHON_IMPORT.finditer(source):
+        inside = bool(found["indent"])
+        if found["module"]:
+            names = tuple(name.split()[0] for name in found["names"].strip("()").split(",") if name.strip())
+            yield Import(found["module"], names, inside)
+        else:
+            yield from (Import(part.split()[0], (), inside) for part in found["modules"].split(","))
+
+
+@cache
+def imports(path: Path) -> list[Import]:
+    source = path.read_text("utf-8")
+    return list(python_imports(ast.parse(source)) if path.suffix == ".py" else cython_imports(source))
+
+
+def targets(one: Import) -> set[str]:
+    """The modules that an import names: `from package import module` names the module."""
+    inner = {f"{one.module}.{name}" for name in one.names} & MODULES
+    return inner | ({one.module} if len(inner) < len(one.names) or not one.names else set())
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The package's modules that a file imports anywhere, also inside functions and for type checkers."""
+    return {module for one in imports(path) for module in targets(one) if module.split(".")[0] == "w2v"}
+
+
+def room(module: str) -> str:
+    if module in TOP:
+        return "top"
+    if module in KERNEL:
+        return "kernel"
+    parts = module.split(".")
+    return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
 
 def test_public_names() -> None:
@@ -41,37 +118,107 @@ def test_public_names() -> None:
     assert public - {"version"} == set(w2v.__all__)
 
 
-def test_imports_go_one_way() -> None:
-    order = TopologicalSorter({module: imported(module) & set(MODULES) for module in MODULES})
-    assert set(order.static_order()) == set(MODULES)  # raises CycleError
+def test_imports_of_every_kind_are_seen() -> None:
+    source = (
+        "import a, b.c as d\nfrom e.f import (\n    g,  # one\n    h as i,\n)\ncimport j\nfrom k cimport l, m\n"
+        'def n():\n    """\n    from the docstring import nothing\n    """\n    from o import p\n'
+    )
+    found = [("a", ()), ("b.c", ()), ("e.f", ("g", "h")), ("j", ()), ("k", ("l", "m")), ("o", ("p",))]
+    assert [(module, names) for module, names, _ in cython_imports(source)] == found
+    assert [inside for *_, inside in cython_imports(source)] == 5 * [False] + [True]
+    python = "if TYPE_CHECKING:\n    import a\nclass B:\n    import b\n    def c(self):\n        if d: from e import f"
+    assert list(python_imports(ast.parse(python))) == [
+        Import("a", (), False), Import("b", (), False), Import("e", ("f",), True)
+    ]  # fmt: skip
+    assert {"w2v._kernels", "w2v._worker", "w2v.losses._trees", "w2v.data.make"} < MODULES
+    assert "w2v._worker" in imported_modules(PACKAGE / "_kernels.pyx")
 
 
-def test_command_line_is_on_top() -> None:
-    assert set(MODULES) > COMMAND_LINE
-    for module in set(MODULES) - COMMAND_LINE:
-        assert not imported(module) & COMMAND_LINE, module
-        assert "click" not in (PACKAGE / f"{module}.py").read_text("utf-8"), module
-    for module in COMMAND_LINE - {"cli"}:
-        assert "cli" not in imported(module)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_room_imports_from_those_before_it(path: Path) -> None:
+    own = ROOMS.index(room(module_name(path)))
+    assert [module for module in sorted(imported_modules(path)) if ROOMS.index(room(module)) > own] == []
 
 
-@pytest.mark.parametrize("module", COMPILED)
-def test_compiled_module_has_a_stub_that_tells_its_names(module: str) -> None:
-    stub = ast.parse((PACKAGE / f"{module}.pyi").read_text("utf-8"))
+def test_no_imports_go_in_a_circle() -> None:
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+    for path in SOURCES:
+        graph[module_name(path)] |= imported_modules(path) - {module_name(path)}
+    assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
+
+
+def test_imports_inside_functions_are_these() -> None:
+    inside = {
+        module_name(path): {module for one in imports(path) if one.inside for module in targets(one)}
+        for path in SOURCES
+    }
+    assert {module: imported for module, imported in inside.items() if imported} == INSIDE_FUNCTIONS
+
+
+def test_names_come_from_where_they_are_defined() -> None:
+    """Only w2v/__init__.py hands names on; the others' __init__ hold a docstring."""
+    for path in PACKAGE.rglob("__init__.py"):
+        body = ast.parse(path.read_text("utf-8")).body
+        assert path.parent == PACKAGE or [type(part) for part in body] == [ast.Expr], path
+    taken = {
+        module_name(path): {name for one in imports(path) for name in one.names or (one.module,)}
+        for path in SOURCES
+        if module_name(path) != "w2v"
+    }
+    handed_on = [
+        (str(path.relative_to(ROOT)), module, *names)
+        for path in [*SOURCES, *TESTS.rglob("*.py"), *(ROOT / "bench").glob("*.py")]
+        for module, all_names, _ in imports(path)
+        if (names := taken.get(module, set()) & set(all_names))
+    ]
+    assert handed_on == []
+
+
+def test_click_is_of_the_command_line() -> None:
+    using = {
+        room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
+    }
+    assert using == {"cli", "data"}
+
+
+def test_test_files_mirror_the_rooms() -> None:
+    for path in TESTS.rglob("test_*.py"):
+        name = path.stem.removeprefix("test_")
+        tested = PACKAGE / path.parent.relative_to(TESTS)
+        known = {source.stem.lstrip("_") for source in tested.iterdir() if source.suffix in {".py", ".pyx", ""}}
+        assert name in known | ABOUT_SEVERAL, path
+        assert path.parent == TESTS or (path.parent / "__init__.py").exists(), path
+
+
+def test_tests_share_helpers_alone() -> None:
+    for path in TESTS.rglob("*.py"):
+        shared = {module for module, *_ in imports(path) if module.split(".")[0] in {"tests", "conftest"}}
+        assert shared <= {"tests.helpers", "tests.faults"}, path
+        assert not re.search(r"""["'(]/tmp\b""", path.read_text("utf-8").replace(r'["\'(]/tmp', "")), path
+
+
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
+def test_compiled_module_has_a_stub_with_its_names(path: Path) -> None:
+    stub = ast.parse(path.with_suffix(".pyi").read_text("utf-8"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
-    compiled = importlib.import_module(f"w2v.{module}")
+    compiled = importlib.import_module(module_name(path))
     assert names
     assert {name for name in names if not hasattr(compiled, name)} == set()
 
 
-@pytest.mark.parametrize("module", COMPILED)
-def test_compiler_directives_stand_in_one_place(module: str) -> None:
+@pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
+def test_compiler_directives_stand_in_one_place(path: Path) -> None:
     """In setup.py: those in the head of a file cannot be changed by the builds that check every index."""
-    assert "# cython:" not in (PACKAGE / f"{module}.pyx").read_text("utf-8")
+    assert "# cython:" not in path.read_text("utf-8")
+
+
+def test_generated_c_is_not_beside_the_sources() -> None:
+    for path in COMPILED:
+        assert not path.with_suffix(".c").exists(), path
 
 
 def test_nothing_is_unpickled() -> None:
-    for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("*.pyx")]:
+    for path in SOURCES:
         assert not re.search(r"import pickle|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 

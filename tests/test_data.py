@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from data import make
+from w2v.data import make
 
 TOKENS = 500_000
 # sha256 of the first 20,000 words of seed 1

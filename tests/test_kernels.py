@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from w2v.losses.layers import MAX_INPUTS_PER_STEP, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
 from w2v import memory, reference
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.losses.layers import MAX_INPUTS_PER_STEP, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 from w2v.losses.tree import HierarchicalSoftmax
 from w2v.training.run import INSTRUCTION_SETS, thresholds
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from w2v.losses.layers import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
 from w2v import reference
-from w2v.losses.layers import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 from w2v.losses.tree import HierarchicalSoftmax
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])

@@ -16,42 +16,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import w2v
+from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start, wait_for
 from w2v.cli import console, outputs
 from w2v.cli import main as cli
 from w2v.cli import train as jobs
 
 COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "rank", "tree"]
-PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
-QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
-
-
-def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> Result:
-    """A command, its exit code checked; a failure says one line."""
-    result = CliRunner().invoke(cli.main, list(map(str, arguments)), input=stdin, prog_name="w2v")
-    assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
-    assert result.exit_code == code, result.output
-    if code:
-        assert_one_line(result.stderr)
-        assert result.stdout == ""
-    return result
-
-
-def assert_one_line(stderr: str) -> None:
-    assert stderr.startswith("w2v: ")
-    assert stderr.count("\n") == 1
-    assert stderr.endswith("\n")
-
-
-def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(run(*arguments, "--json", **options).stdout)
-    return result
-
-
-def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 # -- train ----------------------------------------------------------------------------------
@@ -683,13 +655,6 @@ def test_signals_end_it_cleanly(number: signal.Signals, code: int, phase: str, s
     assert not (tmp_path / "model.bin").exists()
     assert [path for path in tmp_path.rglob("*") if ".tmp" in path.name] == []
     assert list((tmp_path / "tmp").iterdir()) == []
-
-
-def wait_for(ready: Any) -> None:
-    end = time.monotonic() + 10
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_ignored_signals_stay_ignored(model: Path) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import w2v
-from tests.cli.test_main import run, run_json
 from w2v.evaluation.probabilities import log_probabilities, log_probabilities_of
 from w2v.losses.layers import ClassSoftmax, output_layer
+
+import w2v
+from tests.helpers import run, run_json
 from w2v.losses.tree import HierarchicalSoftmax
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]

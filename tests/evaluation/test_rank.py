@@ -1,18 +1,16 @@
 """w2v rank: what the rank of a model's predictions is, and the softmax bottleneck."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from w2v.evaluation.probabilities import log_probabilities
 
 import w2v
-from data import make
-from w2v.cli import main as cli
-from w2v.evaluation.probabilities import log_probabilities
+from tests.helpers import run, run_json
+from w2v.data import make
 from w2v.evaluation.rank import picture, rank
 
 
@@ -47,11 +45,10 @@ def test_rank_of_what_is_not_there(models: dict[str, w2v.Model], options: dict[s
 def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     models["softmax"].save(path)
-    result = CliRunner().invoke(cli.main, ["rank", str(path), "--contexts", "50", "--words", "60", "--json"])
-    facts = json.loads(result.stdout)
+    facts = run_json("rank", path, "--contexts", 50, "--words", 60)
     assert (facts["rank"], facts["contexts"], facts["words"], facts["vector_size"]) == (6, 50, 60, 5)
     assert len(facts["singular_values"]) == 50
-    shown = CliRunner().invoke(cli.main, ["rank", str(path)]).stdout
+    shown = run("rank", path).stdout
     assert "rank" in shown
     assert "6" in shown
 
@@ -59,8 +56,7 @@ def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
 def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, drawn = tmp_path / "m.safetensors", tmp_path / "rank.png"
     models["softmax"].save(path)
-    result = CliRunner().invoke(cli.main, ["rank", str(path), "--words", "60", "-o", str(drawn)])
-    assert result.exit_code == 0, result.output
+    run("rank", path, "--words", 60, "-o", drawn)
     assert drawn.read_bytes()[1:4] == b"PNG"
     with pytest.raises(w2v.W2VError, match="cannot write"):
         picture(rank(models["softmax"], 10, 10), tmp_path / "rank.nothing", "softmax")

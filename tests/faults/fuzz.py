@@ -100,23 +100,23 @@ def _zstandard(text: bytes) -> bytes:
 
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
-    from w2v.cli.main import info
+    from w2v.cli import info
     from w2v.errors import W2VError
     from w2v.losses import tree
     from w2v.text import corpus, idstore
-    from w2v.text import vocabulary as vocab
+    from w2v.text.vocabulary import Vocabulary
     from w2v.training import checkpoint
     from w2v.training.model import Model
     from w2v.vectors import benchmarks
-    from w2v.vectors import keyed as vectors
+    from w2v.vectors.keyed import KeyedVectors, load
 
     checkpoint.checksum = unchecked
 
-    known = vectors.KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
-    vocabulary = vocab.Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
+    known = KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
+    vocabulary = Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
 
     def model(path: Path) -> None:
-        loaded = vectors.load(path)
+        loaded = load(path)
         assert np.isfinite(loaded.vectors).all()
         assert len(set(loaded.index_to_key)) == len(loaded)
         info.model(path, loaded)
@@ -125,13 +125,13 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         try:
             model(path)
         except W2VError:
-            mapped = vectors.load(path, mmap=True)  # less is checked: it must do no harm to use it
+            mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
             mapped.save(path.with_name("copy.bin"))
         Model.load(path)
 
     def text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), workers=2, errors="replace") as store:
-            vocabulary = vocab.Vocabulary.from_store(store, 1)
+            vocabulary = Vocabulary.from_store(store, 1)
             assert int(store.counts.sum()) == len(store.ids)
             assert store.remap(vocabulary.words).max() == len(vocabulary) - 1
         idstore.read_corpus(corpus.Corpus(path))
@@ -142,14 +142,14 @@ def loaders() -> dict[str, Callable[[Path], object]]:
                 store = idstore.IdStore(file, reused=True)
         except (OSError, ValueError, TypeError, LookupError, RecursionError):  # which read_corpus takes for none
             return
-        vocab.Vocabulary.from_store(store, 1)
+        Vocabulary.from_store(store, 1)
 
     return {
         "binary": model,
         "text": model,
         "native": native,
         "checkpoint": checkpoint.read,
-        "vocabulary": vocab.Vocabulary.load,
+        "vocabulary": Vocabulary.load,
         "questions": lambda path: benchmarks.analogies(known, path),
         "pairs": lambda path: benchmarks.word_pairs(known, path),
         "tree": lambda path: tree.HierarchicalSoftmax.build(vocabulary, str(path), None),

@@ -87,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         text = given.text or Path(folder, "text")
         if not given.text:
-            from data import make
+            from w2v.data import make
 
             text.write_text("".join(make.corpus(300_000, seed=1)), "utf-8")
         rows += workers(text)

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.training.test_checkpoint import assert_same, stopped
-from tests.cli.test_main import QUICK, run, run_json
+from tests.helpers import CYTHON_LOSSES, QUICK, assert_same, run, run_json, stopped
 from w2v import memory
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.losses.tree import HierarchicalSoftmax
-from w2v.settings import COMPILED, LossName, ModelName
+from w2v.settings import ModelName
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.words import Words
@@ -34,7 +33,7 @@ from w2v.training.run import Run, initial_inputs
 from w2v.training.start import Start
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-LOSSES = [loss for loss in get_args(LossName) if loss not in (*COMPILED, "softmax")]
+LOSSES = [loss for loss in CYTHON_LOSSES if loss != "softmax"]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300}
 BF16: dict[str, Any] = SMALL | {"storage": "bf16"}

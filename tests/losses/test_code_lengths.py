@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.cli.test_main import run, run_json
+from tests.helpers import run, run_json
 from w2v.losses.code_lengths import code_lengths
 from w2v.text.vocabulary import is_vocabulary
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from w2v.losses.layers import NegativeSampling
 
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS, Kernel
 from w2v.errors import SettingsError
-from w2v.losses.layers import NegativeSampling
 from w2v.losses.tree import HierarchicalSoftmax
-from w2v.reference import Random, choose_words
+from w2v.reference import Random
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary

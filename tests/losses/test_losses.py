@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-
-import w2v
-from tests.training.test_learning import learnt_pairs
-from w2v import reference
 from w2v.evaluation.probabilities import log_probabilities
 from w2v.losses.layers import FullSoftmax, NegativeSampling, OutputLayer
+
+import w2v
+from tests.helpers import learnt_pairs
+from w2v import reference
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 CENTRE = 2

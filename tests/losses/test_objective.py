@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import w2v
-from data import make
-from w2v import memory
 from w2v.evaluation.probabilities import log_probabilities
-from w2v.losses import registry
-from w2v.losses.dsoftmax import blocks_of
 from w2v.losses.layers import output_layer
 from w2v.losses.objective import Objective
+
+import w2v
+from w2v import memory
+from w2v.data import make
+from w2v.losses import registry
+from w2v.losses.dsoftmax import blocks_of
 from w2v.losses.rows import RowObjective, objective_of, rows_step
 from w2v.settings import Settings
 from w2v.text.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.cli.test_main import QUICK, run, run_json
+from tests.helpers import QUICK, run, run_json
 from w2v.losses.tree import HierarchicalSoftmax
 
 CODES = "a 00\nb 01\nc 10\nd 11\n"

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.test_text import LATIN_1, WORDS, reference, texts
+from tests.helpers import LATIN_1, WORDS, reference, texts
 from w2v.errors import SettingsError, W2VError
 from w2v.files import text_start
 from w2v.text import corpus

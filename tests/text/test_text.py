@@ -7,32 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import LATIN_1, WORDS, reference, texts
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Types, last_space, match
 
 WHITE_SPACE = b" \t\n\v\f\r"
-SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
-LENGTHS = [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000]
-WORDS = (
-    st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f\x85>"[:3]])
-    | st.builds(bytes.__mul__, st.sampled_from([b"x", b"y"]), st.sampled_from(LENGTHS))
-    | st.integers(0, 3000).map(b"w%d".__mod__)
-)
-LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.encode("latin-1", "ignore") or b"\xe9")
-
-
-def texts(words):
-    pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
-    return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
-
-
-def reference(text, errors="strict"):
-    """(ids, types) of a text: the definition."""
-    numbers, ids = {}, []
-    for line in text.split(b"\n"):
-        words = [word.decode(errors=errors).encode() for word in line.split()]
-        found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
-        ids += [*found, SENTENCE_END_ID] if found else []
-    return ids, list(numbers)
 
 
 def strings(types):

@@ -1,6 +1,5 @@
 """Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
 
-import contextlib
 import errno
 import json
 import os
@@ -16,57 +15,25 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import w2v
+from tests.helpers import CYTHON_LOSSES, SMALL, Stop, assert_same, run, start, stop_at, stopped, wait_for
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
-from w2v.cli import main as cli
-from w2v.settings import COMPILED, LossName, ModelName
+from w2v.settings import ModelName
 from w2v.threads import Thread
 from w2v.training import checkpoint
 from w2v.training import run as running
 from w2v.training.checkpoint import Checkpoints, interval, latest
-from w2v.training.run import Progress, Run, threads_memory
+from w2v.training.run import Run, threads_memory
 
-LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]  # those: test_objectives.py
-MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
-SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
 FEW = {"max_vocab": 300}  # words, for losses that take all of them
-PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
-
-
-class Stop(Exception):
-    """Ends a run from its progress."""
-
-
-def stop_at(share: float) -> Progress:
-    def progress(phase: str, done: int, total: int | None) -> None:
-        if phase == "train" and total and share * total <= done < total:
-            raise Stop
-
-    return progress
 
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "POLL", 0.002)
-
-
-def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
-    """A run that is stopped after at least this share of it, with one checkpoint before, or more; its last.
-
-    On a busy machine a run can end before anyone looks: then it is made again.
-    """
-    for _ in range(20):
-        for path in checkpoint.files(folder) if folder.exists() else []:
-            path.unlink()
-        with contextlib.suppress(Stop):
-            w2v.train(corpus, checkpoint=folder, checkpoint_every="0.01s", progress=stop_at(share), **SMALL | options)
-        found = latest(folder)
-        if 0 < found.state.position < found.state.end and len(checkpoint.files(folder)) > 1:
-            return found
-    pytest.fail("each run had ended before it was looked at")
 
 
 def stopped_again(folder: Path, share: float) -> None:
@@ -82,21 +49,6 @@ def stopped_again(folder: Path, share: float) -> None:
         for path, content in before.items():
             path.write_bytes(content)
     pytest.fail("each run had ended before it was looked at")
-
-
-def assert_same(one: w2v.Model, other: w2v.Model) -> None:
-    assert one.vocabulary.words == other.vocabulary.words
-    np.testing.assert_array_equal(one.inputs, other.inputs)
-    np.testing.assert_array_equal(one.outputs, other.outputs)
-    for name in ("loss", "tokens", "tokens_trained", "sentences"):
-        assert one.figures[name] == other.figures[name], name
-
-
-def run(*arguments: object, code: int = 0) -> str:
-    """What a command says on standard error."""
-    result = CliRunner().invoke(cli.main, list(map(str, arguments)), prog_name="w2v")
-    assert result.exit_code == code, result.output
-    return result.stderr
 
 
 # -- going on -------------------------------------------------------------------------------
@@ -267,7 +219,7 @@ def test_a_folder_takes_the_checkpoints_of_one_run(sample: Path, tmp_path: Path,
     with Checkpoints(states, replace=True):
         there = checkpoint.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"
-        assert run(*arguments, "-o", tmp_path / "out.bin", code=1) == message
+        assert run(*arguments, "-o", tmp_path / "out.bin", code=1).stderr == message
         assert checkpoint.files(states) == there
     run(*arguments, "-o", tmp_path / "out.bin")
 
@@ -411,7 +363,7 @@ def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest
         w2v.train(sample, checkpoint=tmp_path, **SMALL)
     w2v.train(sample, checkpoint=tmp_path, ignore_memory=True, **SMALL)
     monkeypatch.setattr(memory, "available", lambda: 0)
-    assert "training needs about" in run("train", sample, "-o", tmp_path / "m.bin", code=1)
+    assert "training needs about" in run("train", sample, "-o", tmp_path / "m.bin", code=1).stderr
     run("train", sample, "-o", tmp_path / "m.bin", "--ignore-memory", "--epochs", 1)
 
 
@@ -438,13 +390,13 @@ def test_resuming_needs_nothing_else(
     arguments = [sample.name, "-o", os.path.relpath(tmp_path / "out.bin"), "--save-vocab", tmp_path / "words.txt"]
     with monkeypatch.context() as patch:
         patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-        said = run("train", *arguments, *quick(sample, tmp_path)[4:], code=130)
+        said = run("train", *arguments, *quick(sample, tmp_path)[4:], code=130).stderr
     assert said == f"w2v: stopped by Ctrl-C; go on with: w2v train --resume {tmp_path / 'states'}\n"
     monkeypatch.chdir(tmp_path)
-    assert run("train", "--resume", "states", "--quiet") == ""
+    assert run("train", "--resume", "states", "--quiet").stderr == ""
     assert (tmp_path / "out.bin").read_bytes() == whole
     assert len(w2v.Vocabulary.load(tmp_path / "words.txt")) == len(w2v.load(tmp_path / "out.bin"))
-    assert "out.bin exists: name another output, or add --force" in run("train", "--resume", "states", code=1)
+    assert "out.bin exists: name another output, or add --force" in run("train", "--resume", "states", code=1).stderr
     run("train", "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
     assert (tmp_path / "other.bin").read_bytes() == whole
     run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--sg")
@@ -466,50 +418,33 @@ def test_what_is_given_beside_must_be_the_same(
 ) -> None:
     stopped(tmp_path / "states", sample)
     monkeypatch.chdir(tmp_path)
-    assert message in run("train", "--resume", "states", "-o", "out.bin", *options, code=2)
+    assert message in run("train", "--resume", "states", "-o", "out.bin", *options, code=2).stderr
     assert not (tmp_path / "out.bin").exists()
 
 
 def test_a_run_begun_in_python_needs_an_output(sample: Path, tmp_path: Path, whole: bytes) -> None:
     stopped(tmp_path / "states", sample)
-    assert "name its output with -o" in run("train", "--resume", tmp_path / "states", code=2)
+    assert "name its output with -o" in run("train", "--resume", tmp_path / "states", code=2).stderr
     run("train", "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
     assert (tmp_path / "out.bin").read_bytes() == whole
 
 
 def test_checkpoint_options_that_make_no_sense(sample: Path, tmp_path: Path) -> None:
-    assert "says nothing without --checkpoint" in run("train", sample, "--checkpoint-every", "5m", code=2)
-    assert "Missing argument" in run("train", code=2)
+    assert "says nothing without --checkpoint" in run("train", sample, "--checkpoint-every", "5m", code=2).stderr
+    assert "Missing argument" in run("train", code=2).stderr
     stopped(tmp_path / "states", sample)
-    assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1)
+    assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1).stderr
     run(*quick(sample, tmp_path), "--force")
 
 
 # -- the process ----------------------------------------------------------------------------
 
 
-def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-c",
-        script + "from w2v.cli.main import main; main(prog_name='w2v')",
-        *map(str, arguments),
-    ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + 10
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: Path, tmp_path: Path) -> None:
     states = tmp_path / "states and more"
     arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 15, "--workers", 1]
-    with start("", *arguments, "--checkpoint", states, "--checkpoint-every", "0.05s") as process:
+    with start(*arguments, "--checkpoint", states, "--checkpoint-every", "0.05s", text=True) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=10)
@@ -535,7 +470,7 @@ os.fsync = fsync
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="elsewhere an unfinished file has a name")
 def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
     arguments = quick(sample, tmp_path, "--epochs", 100_000, "--checkpoint-every", "1h")
-    with start(SLOW_DISK, *arguments) as process:
+    with start(*arguments, before=SLOW_DISK, text=True) as process:
         wait_for(lambda: (tmp_path / "states").exists())
         time.sleep(0.5)  # until it trains
         process.send_signal(signal.SIGINT)
@@ -548,7 +483,8 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
 
 
 IN_A_DESTRUCTOR = """
-import os, signal, w2v.console
+import os, signal
+from w2v.cli import console
 class Something:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -556,12 +492,12 @@ class Something:
 def show(self, phase, done, total):
     if phase == "train":
         Something()
-w2v.console.Reporter.__call__ = show
+console.Reporter.__call__ = show
 """
 
 
 def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
-    with start(IN_A_DESTRUCTOR, *quick(sample, tmp_path, "--epochs", 100_000)) as process:
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 143
     assert stderr == f"w2v: stopped by SIGTERM; go on with: w2v train --resume {tmp_path / 'states'}\n"
@@ -574,7 +510,7 @@ class Finder:
         if name == "numpy":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
-from w2v_command import main
+from w2v.__main__ import main
 main()
 """
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import learnt_pairs
 from w2v.losses.tree import HierarchicalSoftmax
 
 # Sequential steps predict a centre word several times, so later context words profit from the updates by earlier ones:
@@ -107,25 +108,6 @@ def test_settings_are_heeded_where_they_matter(model: dict[str, Any], heeded: li
         changed = {name: (special | general)[name]}
         same = np.array_equal(usual, train(topics()[:300], **model, epochs=1, **changed).inputs)
         assert same == (name in unused), name
-
-
-@cache
-def pairs() -> tuple[list[list[str]], np.ndarray]:
-    """Sentences of two words, and how often each word stood beside each: (V, V), symmetric, none 0."""
-    size, random = 20, np.random.default_rng(5)
-    joint = random.gamma(0.7, size=(size, size)) + 0.05
-    joint = joint + joint.T
-    sentences = random.choice(size * size, 150_000, p=(joint / joint.sum()).ravel())
-    counts = np.bincount(sentences, minlength=size * size).reshape(size, size)
-    return [[f"w{k // size}", f"w{k % size}"] for k in sentences.tolist()], counts + counts.T
-
-
-def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
-    """A model of `pairs`; its scores (V, R) of each word's outputs; and the joint counts in its vocabulary's order."""
-    sentences, counts = pairs()
-    model = train(sentences, vector_size=24, window=1, epochs=6, **options)
-    order = [int(word[1:]) for word in model.vocabulary.words]
-    return model, model.inputs @ model.outputs.T, counts[np.ix_(order, order)]
 
 
 @pytest.mark.parametrize("negative", [1, 5])

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import w2v
-from data import make
 from w2v.evaluation.probabilities import log_probabilities
-from w2v.losses import registry
 from w2v.losses.layers import MAX_INPUTS_PER_STEP, output_layer
 from w2v.losses.objective import Objective
+
+import w2v
+from w2v.data import make
+from w2v.losses import registry
 from w2v.losses.rows import below, draw, place_of
 from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOSSES: dict[str, dict[str, Any]] = {
     loss: {"loss": loss} for loss in ("ns", "hs", "nce", "sampled", "class", "softmax")
 }

@@ -5,15 +5,13 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import w2v
-from w2v.cli import main as cli
-from w2v.settings import COMPILED, LossName, ModelName
+from tests.helpers import CYTHON_LOSSES, run
+from w2v.settings import ModelName
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
-LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]
-MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
 MORE = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
 
 
@@ -103,12 +101,6 @@ def test_union_is_refused_where_rows_are_not_the_words_own(sample: Path, loss: s
         w2v.train(MORE, continue_from=model, vocab="union")
 
 
-def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(cli.main, list(map(str, arguments)), prog_name="w2v")
-    assert result.exit_code == code, result.output
-    return result.stderr
-
-
 def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
     more, saved = tmp_path / "more.txt", tmp_path / "first.safetensors"
     more.write_text("".join(" ".join(line) + "\n" for line in MORE), "utf-8")
@@ -122,12 +114,13 @@ def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
     assert found.settings.as_dict() == expected.settings.as_dict()
     assert found.settings.min_alpha == pytest.approx(0.02 / 10_000)
     output = ["-o", tmp_path / "no.bin"]
-    assert "--vocab says nothing without --continue" in run("train", more, "--vocab", "old", *output, code=2)
-    assert "says nothing beside --continue" in run("train", more, *options, "--read-vocab", more, *output, code=2)
-    assert "vector_size 9: the model" in run("train", more, *options, "--size", 9, *output, code=2)
-    assert "named for two things" in run("train", more, *options, "-o", saved, "--force", code=2)
+    assert "--vocab says nothing without --continue" in run("train", more, "--vocab", "old", *output, code=2).stderr
+    refused = run("train", more, *options, "--read-vocab", more, *output, code=2).stderr
+    assert "says nothing beside --continue" in refused
+    assert "vector_size 9: the model" in run("train", more, *options, "--size", 9, *output, code=2).stderr
+    assert "named for two things" in run("train", more, *options, "-o", saved, "--force", code=2).stderr
     first.wv.save(tmp_path / "vectors.bin")
-    assert "no output layer" in run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1)
+    assert "no output layer" in run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1).stderr
 
 
 def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Path, tmp_path: Path) -> None:

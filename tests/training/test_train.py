@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from w2v.losses.layers import MAX_INPUTS_PER_STEP
 
 import w2v
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
-from w2v.losses.layers import MAX_INPUTS_PER_STEP
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus

@@ -3,13 +3,13 @@
 import json
 import platform
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import w2v
 from w2v.cpu import processors
 from w2v.errors import W2VError
 from w2v.formats import detect, native
@@ -25,7 +25,7 @@ MOST_FREQUENT = 10  # words named
 def installation() -> dict[str, Any]:
     """Versions, and what the machine offers."""
     return {
-        "version": w2v.__version__,
+        "version": version("w2v"),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": platform.platform(),

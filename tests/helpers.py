@@ -1,0 +1,166 @@
+"""What several test files use: the command line, stopped runs, models of a known answer, texts and their ids."""
+
+import contextlib
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import strategies as st
+
+import w2v
+from w2v.cli import main as cli
+from w2v.losses.loss import Loss
+from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.progress import Progress
+from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v.training import checkpoint
+
+CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
+
+# -- the command line -----------------------------------------------------------------------
+
+PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
+QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
+
+
+def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> Result:
+    """Run a command in this process and check its exit code; a failure prints one line."""
+    result = CliRunner().invoke(cli.main, list(map(str, arguments)), input=stdin, prog_name="w2v")
+    assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
+    assert result.exit_code == code, result.output
+    if code:
+        assert_one_line(result.stderr)
+        assert result.stdout == ""
+    return result
+
+
+def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(run(*arguments, "--json", **options).stdout)
+    return result
+
+
+def start(*arguments: object, before: str = "", **options: Any) -> subprocess.Popen[Any]:
+    """Start a command in a process of its own, which first runs the code `before`."""
+    program = [*PROGRAM[:2], before + PROGRAM[2], *map(str, arguments)]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def wait_for(ready: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def assert_one_line(stderr: str) -> None:
+    assert stderr.startswith("w2v: ")
+    assert stderr.count("\n") == 1
+    assert stderr.endswith("\n")
+
+
+# -- stopped runs ---------------------------------------------------------------------------
+
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
+
+
+class Stop(Exception):
+    """Ends a run from its progress callback."""
+
+
+def stop_at(share: float) -> Progress:
+    def progress(phase: str, done: int, total: int | None) -> None:
+        if phase == "train" and total and share * total <= done < total:
+            raise Stop
+
+    return progress
+
+
+def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
+    """Stop a run after at least this share of it, with two or more checkpoints written, and return the last.
+
+    On a busy machine a run can end before its progress is looked at: then it is repeated.
+    """
+    for _ in range(20):
+        for path in checkpoint.files(folder) if folder.exists() else []:
+            path.unlink()
+        with contextlib.suppress(Stop):
+            w2v.train(corpus, checkpoint=folder, checkpoint_every="0.01s", progress=stop_at(share), **SMALL | options)
+        found = checkpoint.latest(folder)
+        if 0 < found.state.position < found.state.end and len(checkpoint.files(folder)) > 1:
+            return found
+    pytest.fail("each run ended before its progress was looked at")
+
+
+def assert_same(one: w2v.Model, other: w2v.Model) -> None:
+    """Two models hold the same bits and report the same losses and counts."""
+    assert one.vocabulary.words == other.vocabulary.words
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    np.testing.assert_array_equal(one.outputs, other.outputs)
+    for name in ("loss", "tokens", "tokens_trained", "sentences"):
+        assert one.figures[name] == other.figures[name], name
+
+
+# -- models with a known answer -------------------------------------------------------------
+
+
+@cache
+def pairs() -> tuple[list[list[str]], np.ndarray]:
+    """Sentences of two words, and how often each word stood beside each: (V, V), symmetric, none 0."""
+    size, random = 20, np.random.default_rng(5)
+    joint = random.gamma(0.7, size=(size, size)) + 0.05
+    joint = joint + joint.T
+    sentences = random.choice(size * size, 150_000, p=(joint / joint.sum()).ravel())
+    counts = np.bincount(sentences, minlength=size * size).reshape(size, size)
+    return [[f"w{k // size}", f"w{k % size}"] for k in sentences.tolist()], counts + counts.T
+
+
+def learnt_pairs(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
+    """A model of `pairs`; its scores (V, R) of each word's outputs; and the joint counts in its vocabulary's order."""
+    sentences, counts = pairs()
+    defaults = {"vector_size": 24, "window": 1, "min_count": 1, "sample": 0, "epochs": 6, "workers": 1}
+    model = w2v.train(sentences, **(defaults | options))
+    order = [int(word[1:]) for word in model.vocabulary.words]
+    return model, model.inputs @ model.outputs.T, counts[np.ix_(order, order)]
+
+
+def loss_of(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
+    """A loss over words that occur so often, by default without subsampling."""
+    vocabulary = w2v.Vocabulary([f"w{row}" for row in range(len(counts))], np.asarray(counts, np.int64))
+    return loss_for(Settings(loss=loss, **{"sample": 0, **settings}), vocabulary)
+
+
+# -- texts and their ids --------------------------------------------------------------------
+
+SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
+LENGTHS = [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000]
+WORDS = (
+    st.sampled_from([b"a\0", b"\0", b"\0\0", "é".encode(), "大".encode(), b"\x08\x0e", b"<\x1c\x1f\x85>"[:3]])
+    | st.builds(bytes.__mul__, st.sampled_from([b"x", b"y"]), st.sampled_from(LENGTHS))
+    | st.integers(0, 3000).map(b"w%d".__mod__)
+)
+LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.encode("latin-1", "ignore") or b"\xe9")
+
+
+def texts(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
+    return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
+
+
+def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:
+    """(ids, types) of a text, by definition."""
+    numbers: dict[bytes, int] = {}
+    ids: list[int] = []
+    for line in text.split(b"\n"):
+        words = [word.decode(errors=errors).encode() for word in line.split()]
+        found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
+        ids += [*found, SENTENCE_END_ID] if found else []
+    return ids, list(numbers)
