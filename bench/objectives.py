@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 from common import Runs, commands_markdown, table
+from w2v.evaluation.probabilities import log_probabilities
 
 import w2v
 from w2v.evaluation.perplexity import Text
-from w2v.evaluation.probabilities import log_probabilities
 from w2v.evaluation.rank import rank
 from w2v.settings import ALPHA
 from w2v.training.model import Model

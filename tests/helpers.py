@@ -20,6 +20,7 @@ import w2v
 from w2v.cli import main as cli
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.losses.sampling import alias_table, noise_weights
 from w2v.progress import Progress
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.training import checkpoint
@@ -106,7 +107,7 @@ def assert_same(one: w2v.Model, other: w2v.Model) -> None:
     np.testing.assert_array_equal(one.inputs, other.inputs)
     np.testing.assert_array_equal(one.outputs, other.outputs)
     for name in ("loss", "tokens", "tokens_trained", "sentences"):
-        assert one.figures[name] == other.figures[name], name
+        assert one.metrics[name] == other.metrics[name], name
 
 
 # -- models with a known answer -------------------------------------------------------------
@@ -136,6 +137,22 @@ def loss_of(counts: Any, loss: str = "ns", **settings: Any) -> Loss:
     """A loss over words that occur so often, by default without subsampling."""
     vocabulary = w2v.Vocabulary([f"w{row}" for row in range(len(counts))], np.asarray(counts, np.int64))
     return loss_for(Settings(loss=loss, **{"sample": 0, **settings}), vocabulary)
+
+
+def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> Loss:
+    """A loss that draws more words than there are, so that it draws words again."""
+    loss: Any = loss_of(counts, name, negative=negative, **settings)
+    loss.negative = loss.predrawn = negative
+    weights = noise_weights(counts, 0.75)
+    loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
+    found: Loss = loss
+    return found
+
+
+# Counts of a vocabulary: at least two words, the most frequent first.
+FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
+    lambda counts: np.array(sorted(counts, reverse=True), np.int64)
+)
 
 
 # -- texts and their ids --------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) 
             shutil.rmtree(room, True)
 
     model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=remove)
-    assert model.figures["tokens_trained"] == model.figures["tokens"]
+    assert model.metrics["tokens_trained"] == model.metrics["tokens"]
     with pytest.raises(w2v.W2VError, match=r"cannot write .*model\.bin: No such file or directory"):
         model.save(room / "model.bin")
 
@@ -137,7 +137,7 @@ def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
             w2v.train(MANY_WORDS, model=model, **values)
         return
     trained = w2v.train(MANY_WORDS, model=model, **values)
-    assert trained.figures["tokens_trained"] == 2 * 6000
+    assert trained.metrics["tokens_trained"] == 2 * 6000
     assert np.isfinite(trained.inputs).all()
     assert np.isfinite(trained.outputs).all()
     assert trained.inputs.shape == (150, values["vector_size"])
@@ -148,7 +148,7 @@ def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
 def test_the_smallest_corpora(loss: str, words: str) -> None:
     options: dict[str, Any] = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3}
     trained = w2v.train([words.split()], loss=loss, **options)
-    assert trained.figures["tokens_trained"] == 5 * len(words.split())
+    assert trained.metrics["tokens_trained"] == 5 * len(words.split())
     assert np.isfinite(trained.inputs).all()
     with pytest.raises(w2v.W2VError, match="the vocabulary has one word, 'a'"):
         w2v.train([["a", "a"]], loss=loss, **options)
@@ -160,7 +160,7 @@ def test_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
     vocabulary = w2v.Vocabulary.load(tmp_path / "words")
     assert vocabulary.tokens > 1 << 42
     trained = w2v.train(MANY_WORDS, vocabulary=vocabulary, loss=loss, sample=0, epochs=2, vector_size=10)
-    assert trained.figures["tokens_trained"] == 2 * 6000
+    assert trained.metrics["tokens_trained"] == 2 * 6000
     assert np.isfinite(trained.outputs).all()
 
 

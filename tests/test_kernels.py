@@ -1,19 +1,21 @@
 """The compiled kernel against its slow twin, for every model and loss."""
 
+import copy
 import threading
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from w2v.losses.layers import MAX_INPUTS_PER_STEP, ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
+from tests.helpers import loss_of
 from w2v import memory, reference
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.losses.tree import HierarchicalSoftmax
-from w2v.training.run import INSTRUCTION_SETS, thresholds
+from w2v.instruction_set import INSTRUCTION_SETS
+from w2v.plan import Plan
+from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.training.run import thresholds
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
 TYPES = 60
@@ -37,7 +39,7 @@ LOSSES: list[dict[str, Any]] = [
     {"loss": "ns"},
     {"loss": "nce"},
     {"loss": "sampled"},
-    {"loss": "sampled", "adaptive": True, "negative": 3},
+    {"loss": "sampled", "adaptive_samples": True, "negative": 3},
     {"loss": "hs"},
     {"loss": "hs", "tree": "balanced"},
     {"loss": "class"},
@@ -47,40 +49,24 @@ LOSSES: list[dict[str, Any]] = [
 ]
 
 
-def layer_of(
-    counts: np.ndarray,
-    loss: Any,
-    negative: int = 5,
-    tree: str = "huffman",
-    classes: int | None = None,
-    adaptive: bool = False,
-) -> OutputLayer:
-    if loss == "hs":
-        return HierarchicalSoftmax.huffman(counts) if tree == "huffman" else HierarchicalSoftmax.balanced(len(counts))
-    if loss == "class":
-        return ClassSoftmax.build(counts, classes)
-    if loss == "softmax":
-        return FullSoftmax(len(counts))
-    return NegativeSampling.build(counts, negative, loss=loss, adaptive=adaptive)
-
-
 def run_of(
     loss: str | dict[str, Any], size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any
 ) -> dict[str, Any]:
     """Arguments of a training run with matrices far from zero, for Kernel and its twin alike."""
     ids, words, counts = corpus(size)
-    layer = layer_of(counts, **loss) if isinstance(loss, dict) else layer_of(counts, loss)
+    chosen = loss_of(counts, **loss) if isinstance(loss, dict) else loss_of(counts, loss)
     share = counts / counts.sum()
     random = np.random.default_rng(4)
     inputs = memory.aligned_rows(len(counts), dimensions)
-    outputs = memory.aligned_rows(layer.rows, dimensions)
+    outputs = memory.aligned_rows(chosen.rows, dimensions)
     for matrix in inputs, outputs:
         matrix[:, :dimensions] = random.normal(0, 0.5, (len(matrix), dimensions))
     arguments = {
-        "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "layer": layer,
+        "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
         "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
         "cbow": False, "corrected": True, "window": 4, "shrink_windows": True, "per_pair": False,
         "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MAX_CHUNK_IDS,
+        "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
     return arguments | settings
 
@@ -92,10 +78,15 @@ def copied(arguments: dict[str, Any]) -> dict[str, Any]:
     return arguments | copy
 
 
-def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
+def plan_of(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Plan:
     known = arguments["words"][arguments["ids"]] >= 0
     before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), arguments["chunk"]))))
-    return Kernel(**arguments, tokens_before=before, workers=workers, instruction_set=instruction_set)
+    given = {name: value for name, value in arguments.items() if name not in ("inputs", "outputs")}
+    return Plan(**given, tokens_before=before, workers=workers, instruction_set=instruction_set)
+
+
+def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
+    return Kernel(plan_of(arguments, workers, instruction_set), arguments["inputs"], arguments["outputs"])
 
 
 def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
@@ -111,7 +102,7 @@ def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SE
 def assert_equals_reference(arguments: dict[str, Any], instruction_set: str = SETS[0]) -> None:
     exact = arguments | {name: arguments[name].astype(np.float64) for name in ("inputs", "outputs")}
     before = exact["inputs"].copy()
-    losses = reference.train(**exact)
+    losses = reference.train(plan_of(exact), exact["inputs"], exact["outputs"])
     compiled = copied(arguments)
     kernel = train(compiled, instruction_set=instruction_set)
     assert np.abs(exact["inputs"] - before).max() > 0.1  # it has learnt
@@ -152,7 +143,7 @@ def test_kernel_equals_reference_where_windows_take_several_steps(loss: dict[str
 def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> None:
     arguments = run_of("ns", size=200)
     counts = np.arange(len(arguments["inputs"]), 0, -1)
-    arguments["layer"] = NegativeSampling.build(counts, negative)
+    arguments["loss"] = loss_of(counts, negative=negative)
     assert_equals_reference(arguments)
 
 
@@ -161,9 +152,9 @@ def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> N
 def test_kernel_equals_reference_for_paths_of_any_length(cbow: bool, instruction_set: str) -> None:
     """Two words are each as frequent as all the rarer ones together, so paths are of every length."""
     arguments = run_of("hs", size=400, cbow=cbow)
-    layer = HierarchicalSoftmax.huffman(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2))
-    assert set(layer.lengths) >= set(range(4, 26))
-    assert_equals_reference(arguments | {"layer": layer}, instruction_set)
+    loss = loss_of(2 ** (np.arange(len(arguments["inputs"]), 0, -1) // 2), "hs")
+    assert set(np.diff(loss.data["starts"])) >= set(range(4, 26))
+    assert_equals_reference(arguments | {"loss": loss}, instruction_set)
 
 
 def test_windows_reach_over_chunk_borders() -> None:
@@ -222,15 +213,16 @@ def test_matrices_of_more_than_two_to_the_31_values() -> None:
     dimensions = 1 << 13
     beyond = (1 << 31) // dimensions
     small = run_of("hs", size=80, dimensions=dimensions, epochs=1)
-    layer = small["layer"]
+    loss = copy.copy(small["loss"])
+    loss.data = {
+        "starts": np.concatenate([np.zeros(beyond, np.int64), loss.data["starts"]]),
+        "nodes": loss.data["nodes"] + np.int32(beyond),
+        "codes": loss.data["codes"],
+    }
     large = small | {
         "words": np.where(small["words"] < 0, -1, small["words"] + beyond).astype(np.int32),
         "keep": np.concatenate([np.zeros(beyond, np.uint32), small["keep"]]),
-        "layer": replace(
-            layer,
-            starts=np.concatenate([np.zeros(beyond, np.int64), layer.starts]),
-            nodes=layer.nodes + np.int32(beyond),
-        ),
+        "loss": loss,
     }
     try:
         large |= {name: memory.aligned_rows(beyond + len(small[name]), dimensions) for name in ("inputs", "outputs")}

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from w2v.losses.layers import ClassSoftmax, FullSoftmax, NegativeSampling, OutputLayer
 
+from tests.helpers import loss_of, loss_with_draws
 from w2v import reference
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.loss import Loss
+from w2v.losses.sampling import SamplingLoss
+from w2v.plan import Plan
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown
@@ -27,14 +29,14 @@ MODELS: list[dict[str, bool]] = [
     {"cbow": False, "per_pair": True},
     {"cbow": True, "per_pair": False},
 ]
-LAYERS: dict[str, OutputLayer] = {
-    "ns": NegativeSampling.build(COUNTS, 3),
-    "nce": NegativeSampling.build(COUNTS, 12, loss="nce"),
-    "sampled": NegativeSampling.build(COUNTS, 12, loss="sampled"),
-    "adaptive": NegativeSampling.build(COUNTS, 4, loss="sampled", adaptive=True),
-    "hs": HierarchicalSoftmax.huffman(COUNTS),
-    "class": ClassSoftmax.build(COUNTS),
-    "softmax": FullSoftmax(len(COUNTS)),
+LOSSES: dict[str, Loss] = {
+    "ns": loss_of(COUNTS, "ns", negative=3),
+    "nce": loss_with_draws(COUNTS, "nce", 12),
+    "sampled": loss_with_draws(COUNTS, "sampled", 12),
+    "adaptive": loss_of(COUNTS, "sampled", negative=4, adaptive_samples=True),
+    "hs": loss_of(COUNTS, "hs"),
+    "class": loss_of(COUNTS, "class"),
+    "softmax": loss_of(COUNTS, "softmax"),
 }
 ROWS = 2 * len(COUNTS)  # at least as many as any of them needs
 
@@ -47,22 +49,22 @@ def matrices() -> tuple[Matrix, Matrix]:
     return random.normal(0, 0.7, (len(COUNTS), DIMENSIONS)), random.normal(0, 0.7, (ROWS, DIMENSIONS))
 
 
-def train(inputs: Matrix, outputs: Matrix, layer: OutputLayer, alpha: float, **settings: Any) -> list[float]:
+def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
     """Trains in place, by default for an epoch at a learning rate that stays."""
     defaults = {
         "ids": IDS, "words": WORDS, "keep": np.full(len(COUNTS), 2**32 - 1, np.uint32), "cbow": False,
         "corrected": True, "window": WINDOW, "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
-        "epochs": 1, "seed": SEED, "chunk": 1000,
+        "epochs": 1, "seed": SEED, "chunk": 1000, "tokens_before": np.zeros(2, np.int64), "vector_size": DIMENSIONS,
+        "storage": "float32", "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
-    arguments = defaults | settings
-    return reference.train(inputs=inputs, outputs=outputs, layer=layer, alpha=alpha, **arguments)
+    return reference.train(Plan(**defaults | {"loss": loss, "alpha": alpha} | settings), inputs, outputs)
 
 
-def changes(matrices: tuple[Matrix, Matrix], layer: OutputLayer, **settings: Any) -> tuple[Matrix, Matrix]:
+def changes(matrices: tuple[Matrix, Matrix], loss: Loss, **settings: Any) -> tuple[Matrix, Matrix]:
     """What training changes, over alpha: so small an alpha that no step sees what those before it have changed."""
     alpha = 1e-8
     inputs, outputs = (matrix.copy() for matrix in matrices)
-    train(inputs, outputs, layer, alpha, **settings)
+    train(inputs, outputs, loss, alpha, **settings)
     return (inputs - matrices[0]) / alpha, (outputs - matrices[1]) / alpha
 
 
@@ -83,37 +85,38 @@ def log_softmax(scores: Matrix, at: int) -> float:
     return float(scores[at] - np.log(np.exp(scores).sum()))
 
 
-def prediction_loss(row: Matrix, outputs: Matrix, layer: OutputLayer, centre: int, drawn: dict[int, int]) -> float:
+def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn: dict[int, int]) -> float:
     """−log p of the centre word given one input row, by its definition, with the words drawn so many times."""
     scores = outputs @ row
     size = len(COUNTS)
     noise = COUNTS**0.75 / (COUNTS**0.75).sum()
-    if isinstance(layer, NegativeSampling) and layer.loss == "sampled":
+    data: Any = loss.data
+    if loss.name == "sampled":
         expected = sum(drawn.values()) * noise
         candidates = drawn | {centre: drawn.get(centre, 0) + 1}
         ratios = {k: times * np.exp(scores[k]) / expected[k] for k, times in candidates.items()}
         return -float(np.log(ratios[centre] / sum(ratios.values())))
-    if isinstance(layer, NegativeSampling):
-        shift = np.log(layer.negative * noise * size) if layer.loss == "nce" else np.zeros(size)
+    if isinstance(loss, SamplingLoss):
+        shift = np.log(loss.negative * noise * size) if loss.name == "nce" else np.zeros(size)
         rest = sum(times * log_sigmoid(shift[k] - scores[k]) for k, times in drawn.items())
         return -log_sigmoid(scores[centre] - shift[centre]) - rest
-    if isinstance(layer, FullSoftmax):
+    if loss.name == "softmax":
         return -log_softmax(scores[:size], centre)
-    if isinstance(layer, ClassSoftmax):
-        own = int(np.searchsorted(layer.starts, centre, "right")) - 1
-        words = slice(layer.starts[own], layer.starts[own + 1])
-        of_class = scores[size : size + layer.classes]
-        return -log_softmax(of_class, own) - log_softmax(scores[words], centre - layer.starts[own])
-    path = range(layer.starts[centre], layer.starts[centre + 1])
-    return -sum(log_sigmoid((1 - 2 * layer.codes[b]) * (outputs[layer.nodes[b]] @ row)) for b in path)
+    if loss.name == "class":
+        starts = data["starts"]
+        own = int(np.searchsorted(starts, centre, "right")) - 1
+        of_class = scores[size : size + len(starts) - 1]
+        return -log_softmax(of_class, own) - log_softmax(scores[starts[own] : starts[own + 1]], centre - starts[own])
+    path = range(data["starts"][centre], data["starts"][centre + 1])
+    return -sum(log_sigmoid((1 - 2 * data["codes"][b]) * (outputs[data["nodes"][b]] @ row)) for b in path)
 
 
 Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the centre, its input words, the words drawn
 
 
-def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bool, per_pair: bool) -> Drawn:
+def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_pair: bool) -> Drawn:
     """Each prediction in the corpus, with the words that training draws for it."""
-    negative = layer.negative if isinstance(layer, NegativeSampling) else 0
+    negative = loss.predrawn
     random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), negative)
     found: Drawn = []
     blocks = 1
@@ -123,12 +126,16 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
         for group in groups:
             rows = matrices[0][group].mean(axis=0, keepdims=True) if cbow else matrices[0][group]
             drawn: dict[int, int] = {}
-            if isinstance(layer, NegativeSampling):
+            if isinstance(loss, SamplingLoss):
+                before = random.state, random.predrawn
                 drawn = {centre: 0}
                 for _ in range(blocks):
-                    reference.draw_words(layer, random, drawn)
-                choice = reference.sampled(layer, drawn)
-                if layer.adaptive:
+                    reference.draw_words(loss, random, drawn)
+                after = random.state, random.predrawn
+                random.state, random.predrawn = before
+                choice = reference.choose(loss, random, centre, blocks)
+                assert (random.state, random.predrawn) == after
+                if loss.adaptive:
                     least = min(
                         least, reference.effective(rows @ matrices[1][choice.rows].T - choice.offset, choice.weight)
                     )
@@ -140,9 +147,9 @@ def predictions(matrices: tuple[Matrix, Matrix], layer: OutputLayer, *, cbow: bo
     return found
 
 
-def losses(inputs: Matrix, outputs: Matrix, layer: OutputLayer, drawn: Drawn) -> list[float]:
+def losses(inputs: Matrix, outputs: Matrix, loss: Loss, drawn: Drawn) -> list[float]:
     """The loss of each prediction."""
-    return [prediction_loss(inputs[words].mean(axis=0), outputs, layer, centre, rest) for centre, words, rest in drawn]
+    return [prediction_loss(inputs[words].mean(axis=0), outputs, loss, centre, rest) for centre, words, rest in drawn]
 
 
 def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
@@ -158,29 +165,29 @@ def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("loss", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]) -> None:
-    moved = changes(matrices, LAYERS[loss], **model)
-    drawn = predictions(matrices, LAYERS[loss], **model)
+    moved = changes(matrices, LOSSES[loss], **model)
+    drawn = predictions(matrices, LOSSES[loss], **model)
     for change, matrix in zip(moved, matrices, strict=True):
-        expected = -gradient(lambda: sum(losses(*matrices, LAYERS[loss], drawn)), matrix)
+        expected = -gradient(lambda: sum(losses(*matrices, LOSSES[loss], drawn)), matrix)
         assert np.abs(expected).max() > 0.5
         np.testing.assert_allclose(change, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
     ids = np.array([3, 8, 5, 8, 2], np.uint32)
     for window in 4, 9:  # the whole sentence: n is 4 in each window
         settings: dict[str, Any] = {"ids": ids, "window": window, "cbow": True}
-        corrected = changes(matrices, LAYERS[loss], **settings)
-        faithful = changes(matrices, LAYERS[loss], **settings, corrected=False)
+        corrected = changes(matrices, LOSSES[loss], **settings)
+        faithful = changes(matrices, LOSSES[loss], **settings, corrected=False)
         np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
         np.testing.assert_allclose(faithful[1], corrected[1], atol=1e-6)
         assert np.abs(corrected[0]).max() > 0.1
 
 
-@pytest.mark.parametrize("loss", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     ("settings", "times"),
     [({}, 2), ({"per_pair": True}, 2), ({"cbow": True}, 1), ({"cbow": True, "corrected": False}, 2)],
@@ -189,11 +196,11 @@ def test_repeated_context_word_gets_both_updates(
     matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
 ) -> None:
     """In "a b a" word a stands twice beside b, in "a b" once; a mean of twice the same halves what each receives."""
-    layer = LAYERS[loss]
-    if isinstance(layer, NegativeSampling):  # nothing is left to chance
-        layer = NegativeSampling.build(COUNTS, len(COUNTS) - 1)
-    twice = changes(matrices, layer, ids=np.array([3, 8, 3], np.uint32), window=1, **settings)[0][WORDS[3]]
-    once = changes(matrices, layer, ids=np.array([3, 8], np.uint32), window=1, **settings)[0][WORDS[3]]
+    chosen = LOSSES[loss]
+    if isinstance(chosen, SamplingLoss):  # nothing is left to chance
+        chosen = loss_of(COUNTS, negative=len(COUNTS) - 1)
+    twice = changes(matrices, chosen, ids=np.array([3, 8, 3], np.uint32), window=1, **settings)[0][WORDS[3]]
+    once = changes(matrices, chosen, ids=np.array([3, 8], np.uint32), window=1, **settings)[0][WORDS[3]]
     assert np.abs(once).max() > 0.1
     np.testing.assert_allclose(twice, times * once, atol=1e-5)
 
@@ -228,12 +235,13 @@ def test_link_is_exact_at_every_score(score: float) -> None:
 
 
 def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matrix, Matrix]) -> None:
-    layer, alpha = HierarchicalSoftmax.huffman(COUNTS), 0.8
+    loss, alpha = LOSSES["hs"], 0.8
+    starts, nodes_of, codes = (loss.data[name] for name in ("starts", "nodes", "codes"))
     trained, one_by_one, at_once = ([matrix.copy() for matrix in matrices] for _ in range(3))
-    train(*trained, layer, alpha)
+    train(*trained, loss, alpha)
     for centre, context in windows():
-        path = slice(layer.starts[centre], layer.starts[centre + 1])
-        nodes, target = layer.nodes[path], 1 - layer.codes[path]
+        path = slice(starts[centre], starts[centre + 1])
+        nodes, target = nodes_of[path], 1 - codes[path]
         for inputs, outputs, groups in (*one_by_one, [[word] for word in context]), (*at_once, [context]):
             for group in groups:
                 change, outputs_change, _ = reference.step(
@@ -247,26 +255,26 @@ def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matri
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("loss", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_reported_loss_is_the_mean_of_a_prediction(
     matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]
 ) -> None:
-    found = train(*matrices, LAYERS[loss], 0.0, **model)
-    drawn = predictions(matrices, LAYERS[loss], **model)
-    assert found == pytest.approx([np.mean(losses(*matrices, LAYERS[loss], drawn))])
+    found = train(*matrices, LOSSES[loss], 0.0, **model)
+    drawn = predictions(matrices, LOSSES[loss], **model)
+    assert found == pytest.approx([np.mean(losses(*matrices, LOSSES[loss], drawn))])
 
 
 def test_loss_of_zero_outputs_counts_binary_decisions(matrices: tuple[Matrix, Matrix]) -> None:
     inputs, zeros = matrices[0], np.zeros_like(matrices[1])
-    assert train(inputs, zeros, LAYERS["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
-    lengths = HierarchicalSoftmax.huffman(COUNTS).lengths
+    assert train(inputs, zeros, LOSSES["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
+    lengths = np.diff(LOSSES["hs"].data["starts"])
     bits = np.mean([lengths[centre] for centre, context in windows() for _ in context])
-    assert train(inputs, zeros, LAYERS["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
+    assert train(inputs, zeros, LOSSES["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
 
 
 def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) -> None:
     before = [matrix.copy() for matrix in matrices]
-    assert np.isnan(train(*matrices, LAYERS["ns"], 0.5, ids=np.array([3, 0, 1, 8, 0], np.uint32))).all()
+    assert np.isnan(train(*matrices, LOSSES["ns"], 0.5, ids=np.array([3, 0, 1, 8, 0], np.uint32))).all()
     assert all(np.array_equal(*pair) for pair in zip(matrices, before, strict=True))
 
 
@@ -289,7 +297,7 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
     ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # the unknown id 1 is no token
-    train(*matrices, LAYERS["ns"], alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
+    train(*matrices, LOSSES["ns"], alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
     if kept < 1:  # what subsampling drops is passed over by the schedule, too
         assert len(rates) < epochs * tokens

@@ -1,6 +1,6 @@
-"""The kernel's slow twin in NumPy: the same names in the same order, as the definition that tests hold it to.
+"""The kernel in plain NumPy, with the same names in the same order: the definition that tests compare it with.
 
-`train` gives what Kernel gives with one worker, up to rounding; in float64 it is what gradients are checked on.
+`train` gives the results of Kernel with one worker, up to rounding. In float64 it is used to check gradients.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._kernels import END_OF_SENTENCE
 from w2v.losses.loss import Loss
 from w2v.plan import Plan
 from w2v.settings import MAX_ADAPTIVE_BLOCKS, MAX_INPUTS_PER_STEP
+from w2v.text._text import SENTENCE_END_ID
 
 Matrix = NDArray[Any]
 
@@ -37,11 +39,11 @@ def hash_of(key: int, number: int) -> int:
 
 
 class Random:
-    """A chunk's stream: numbers, of which those for the next negatives are drawn beforehand."""
+    """A chunk's random numbers. Those for the next negatives are drawn in advance."""
 
-    def __init__(self, state: int, ahead: int) -> None:
+    def __init__(self, state: int, negative: int) -> None:
         self.state = state
-        self.drawn = [self.draw() for _ in range(ahead)]
+        self.predrawn = [self.draw() for _ in range(negative)]
 
     def draw(self) -> int:
         self.state = self.state + GOLDEN & MASK
@@ -49,13 +51,13 @@ class Random:
 
 
 class Choice(NamedTuple):
-    """Output rows of a prediction. Scores less `offset` are logistic regressions, or `softmaxes` of columns."""
+    """The output rows of a prediction. The link is the logistic function, or a softmax over each of `softmaxes`."""
 
     rows: list[int]
-    target: Matrix
-    offset: Matrix
-    weight: Matrix  # how often each counts as noise
-    softmaxes: list[slice]
+    target: Matrix  # (m,)
+    offset: Matrix  # (m,), subtracted from the scores
+    weight: Matrix  # (m,), how often each row counts as noise
+    softmaxes: list[slice]  # of columns
 
     @classmethod
     def of(cls, rows: list[int], target: Any, offset: Any = 0, weight: Any = 1, softmaxes: Any = ()) -> Choice:
@@ -64,7 +66,7 @@ class Choice(NamedTuple):
 
 
 def loss_and_error(scores: Matrix, choice: Choice) -> tuple[float, Matrix]:
-    """Σ −log p(target) of rows of scores (n, m), less their offsets, and minus its gradient by the scores."""
+    """Σ −log p(target) for scores minus offsets (n, m), and its negative gradient with respect to them."""
     if not choice.softmaxes:
         loss = choice.weight * np.logaddexp(0, scores) - choice.target * scores
         return float(loss.sum()), choice.target - choice.weight * np.exp(-np.logaddexp(0, -scores))
@@ -78,7 +80,7 @@ def loss_and_error(scores: Matrix, choice: Choice) -> tuple[float, Matrix]:
 
 
 def step(inputs: Matrix, outputs: Matrix, choice: Choice, alpha: float) -> tuple[Matrix, Matrix, float]:
-    """The changes of inputs (n, D) and outputs (m, D), and the loss."""
+    """The changes of the inputs (n, D) and the outputs (m, D), and the loss."""
     loss, error = loss_and_error(inputs @ outputs.T - choice.offset, choice)
     return alpha * error @ outputs, alpha * error.T @ inputs, loss
 
@@ -89,26 +91,26 @@ def alias_of(table: Matrix, random: int) -> int:
     return int(table[cell, 1]) if chance > table[cell, 0] else cell
 
 
-def choose_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
-    """Draws K words by the alias table beside those in `counts`, of which the first is the centre.
+def draw_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
+    """Draws K words by the alias table and adds them to `counts`, whose first word is the centre.
 
-    Negative sampling draws again what it has; the other losses count it.
+    Negative sampling replaces a word that it already has. The other losses count it.
     """
     table = loss.data["alias_table"]
-    for drawn in random.drawn:
+    for drawn in random.predrawn:
         word, tries = alias_of(table, drawn), 0
         while word in counts and not loss.weighted:
             tries += 1
             word = alias_of(table, random.draw()) if tries < REDRAWS else (word + 1) % len(table)
         counts[word] = counts.get(word, 0) + 1
-    random.drawn = [random.draw() for _ in random.drawn]
+    random.predrawn = [random.draw() for _ in random.predrawn]
 
 
 def drawn_words(loss: Any, random: Random, centre: int, blocks: int) -> tuple[list[int], Matrix, Matrix, Matrix]:
     """The centre and `blocks` times K words drawn: rows, targets, offsets, and how often each is drawn."""
     counts = {centre: 0}
     for _ in range(blocks):
-        choose_words(loss, random, counts)
+        draw_words(loss, random, counts)
     rows, times = list(counts), np.array(list(counts.values()), np.float64)
     return rows, np.arange(len(rows)) == 0, loss.data["offsets"][rows].astype(np.float64), times
 
@@ -159,7 +161,10 @@ CHOICES = {
 
 
 def effective(scores: Matrix, weight: Matrix) -> float:
-    """The least effective number of samples, (Σr)² / Σr², of rows of scores less offsets; r is had `weight` times."""
+    """The least effective number of samples, (Σr)² / Σr², of rows of scores minus offsets.
+
+    r are the importance ratios of the drawn words; `weight` is how often each was drawn.
+    """
     if scores.shape[1] < 2:
         return np.inf
     ratios = np.exp(scores[:, 1:] - scores.max(axis=1, keepdims=True))
@@ -167,28 +172,29 @@ def effective(scores: Matrix, weight: Matrix) -> float:
 
 
 def adapted(blocks: int, effective: float, negative: int) -> int:
-    """Times K words to draw for a window, from those of the window before and their effective number."""
+    """How many times K words to draw for a window, from this number and the effective one of the window before."""
     if effective < negative / 2:
         return min(2 * blocks, MAX_ADAPTIVE_BLOCKS)
     return max(blocks // 2, 1) if effective > negative else blocks
 
 
 def choose(loss: Loss, random: Random, centre: int, blocks: int = 1) -> Choice:
-    """The output rows that predict a centre word; of words that are drawn, `blocks` times K."""
+    """The output rows that predict a centre word. Losses that draw words draw `blocks` times K."""
     return CHOICES[loss.name](loss, random, centre, blocks)
 
 
 def collect(
     ids: NDArray[np.uint32], words: NDArray[np.int32], keep: NDArray[np.uint32], key: int
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """(position, word, known tokens so far) of what subsampling keeps, −1 for a sentence end; and all known."""
+    """(position, word or END_OF_SENTENCE, known tokens up to it) of all kept tokens; and the number of known ones."""
     kept, known = [], 0
     for position, number in enumerate(ids.tolist()):
-        word = -1 if number == 0 else int(words[number])
-        if number and word < 0:
+        ends = number == SENTENCE_END_ID
+        word = END_OF_SENTENCE if ends else int(words[number])
+        if word < 0 and not ends:
             continue
-        known += number != 0
-        if number == 0 or hash_of(key, position) >> 32 <= keep[word]:
+        known += not ends
+        if ends or hash_of(key, position) >> 32 <= keep[word]:
             kept.append((position, word, known))
     return kept, known
 
@@ -199,32 +205,32 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
     means = []
     for epoch in range(plan.epochs):
         kept, _ = collect(plan.ids, plan.words, plan.keep, key_of(plan.seed, epoch, SUBSAMPLING))
-        negative = plan.loss.prefetched_draws
+        negative = plan.loss.predrawn
         random, current, blocks = Random(0, 0), -1, 1
         loss, predictions = 0.0, 0
         for index, (position, centre, known) in enumerate(kept):
             if position // plan.chunk != current:
                 current = position // plan.chunk
                 random, blocks = Random(hash_of(key_of(plan.seed, epoch, WINDOWS), current), negative), 1
-            if centre < 0:
+            if centre == END_OF_SENTENCE:
                 continue
             progress = (epoch * tokens + known) / (plan.epochs * tokens)
             rate = max(plan.min_alpha, plan.alpha + (plan.min_alpha - plan.alpha) * progress)
             reach = plan.window - (random.draw() * plan.window >> 64) if plan.shrink_windows else plan.window
             left = right = index
-            while index - left < reach and left > 0 and kept[left - 1][1] >= 0:
+            while index - left < reach and left > 0 and kept[left - 1][1] != END_OF_SENTENCE:
                 left -= 1
-            while right - index < reach and right + 1 < len(kept) and kept[right + 1][1] >= 0:
+            while right - index < reach and right + 1 < len(kept) and kept[right + 1][1] != END_OF_SENTENCE:
                 right += 1
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:
                 continue
-            together = (
+            inputs_per_step = (
                 len(context) if plan.cbow else 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP
             )
             least = np.inf
-            for first in range(0, len(context), together):
-                group = context[first : first + together]
+            for first in range(0, len(context), inputs_per_step):
+                group = context[first : first + inputs_per_step]
                 rows = inputs[group].mean(axis=0, keepdims=True) if plan.cbow else inputs[group]
                 choice = choose(plan.loss, random, centre, blocks)
                 if getattr(plan.loss, "adaptive", False):

@@ -10,19 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from w2v.evaluation.probabilities import log_probabilities, log_probabilities_of
-from w2v.losses.layers import ClassSoftmax, output_layer
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.registry import loss_for
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
 COUNTS = [9, 7, 4, 4, 2, 1, 1]
 CODES = ["0000", "0001", "001", "01", "10", "110", "111"]
 LINES = [list("abcba"), ["a"], list("xd"), ["e", "x", "f", "y", "g", "a", "a"], list("gg")]  # x and y are unknown
 DIMENSIONS = 3
-LAYERS: dict[str, dict[str, Any]] = {
+LOSSES: dict[str, dict[str, Any]] = {
     "ns": {"loss": "ns", "negative": 2},
     "nce": {"loss": "nce", "negative": 2},
     "sampled": {"loss": "sampled", "negative": 2},
@@ -37,73 +35,71 @@ LAYERS: dict[str, dict[str, Any]] = {
 }
 
 
-def random_model(layer: str, folder: Path, seed: int = 0, scale: float = 1.0, **options: Any) -> w2v.Model:
+def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **options: Any) -> w2v.Model:
     """A model of WORDS whose matrices are random, in float64."""
     random = np.random.default_rng(seed)
     (folder / "tree.txt").write_text("".join(map("{} {}\n".format, WORDS, CODES)), "utf-8")
     w2v.KeyedVectors(WORDS, random.normal(size=(7, 2))).save(folder / "vectors.bin")
     files = {
-        name: folder / LAYERS[layer][name] for name in ("tree", "tree_vectors") if "." in LAYERS[layer].get(name, "")
+        name: folder / LOSSES[loss][name] for name in ("tree", "tree_vectors") if "." in LOSSES[loss].get(name, "")
     }
     options.setdefault("sample", 0)
-    chosen = w2v.Settings(vector_size=DIMENSIONS, window=2, **(LAYERS[layer] | files | options))
+    chosen = w2v.Settings(vector_size=DIMENSIONS, window=2, **(LOSSES[loss] | files | options))
     vocabulary = w2v.Vocabulary(WORDS, COUNTS)
-    output = output_layer(chosen, vocabulary, {})
-    inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, output.rows))
-    return w2v.Model(chosen, vocabulary, inputs, outputs, output)  # type: ignore[arg-type]
+    predicted_by = loss_for(chosen, vocabulary)
+    inputs, outputs = (random.normal(0, scale, (size, DIMENSIONS)) for size in (7, predicted_by.rows))
+    return w2v.Model(chosen, vocabulary, inputs, outputs, predicted_by)  # type: ignore[arg-type]
 
 
 def probability(model: w2v.Model, row: np.ndarray, word: int) -> float:
     """p(word | row) by the definition of the model's loss, one factor after the other."""
-    layer, scores = model.layer, [float(output @ row) for output in model.outputs]
-    if isinstance(layer, HierarchicalSoftmax):
-        path = range(layer.starts[word], layer.starts[word + 1])
-        return math.prod(1 / (1 + math.exp((2 * layer.codes[k] - 1) * scores[layer.nodes[k]])) for k in path)
-    if isinstance(layer, ClassSoftmax):
-        own = int(layer.class_of[word])
+    name, data = model.loss.name, model.loss.data
+    scores = [float(output @ row) for output in model.outputs]
+    if name == "hs":
+        path = range(data["starts"][word], data["starts"][word + 1])
+        return math.prod(1 / (1 + math.exp((2 * data["codes"][k] - 1) * scores[data["nodes"][k]])) for k in path)
+    if name == "class":
+        own = int(data["class_of"][word])
         of_class = math.exp(scores[7 + own]) / sum(map(math.exp, scores[7:]))
-        others = scores[layer.starts[own] : layer.starts[own + 1]]
+        others = scores[data["starts"][own] : data["starts"][own + 1]]
         return of_class * math.exp(scores[word]) / sum(map(math.exp, others))
-    exponent = model.settings.ns_exponent if layer.loss == "ns" else 0
+    exponent = model.settings.ns_exponent if name == "ns" else 0
     weights = [count**exponent * math.exp(score) for count, score in zip(COUNTS, scores, strict=False)]
     return weights[word] / sum(weights)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-def test_probabilities_are_those_of_the_definition(layer: str, tmp_path: Path) -> None:
-    model = random_model(layer, tmp_path, ns_exponent=0.6)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_probabilities_are_those_of_the_definition(loss: str, tmp_path: Path) -> None:
+    model = random_model(loss, tmp_path, ns_exponent=0.6)
     rows = np.random.default_rng(1).normal(size=(5, DIMENSIONS))
     expected = [[probability(model, row, word) for word in range(7)] for row in rows]
-    np.testing.assert_allclose(np.exp(log_probabilities(model, rows)), expected, rtol=1e-12)
-    single = log_probabilities(
-        w2v.Model(**vars(model) | {"outputs": model.outputs.astype(np.float32)}), rows.astype(np.float32)
-    )
+    np.testing.assert_allclose(np.exp(model.log_probabilities(rows)), expected, rtol=1e-12)
+    rounded = w2v.Model(**vars(model) | {"outputs": model.outputs.astype(np.float32)})
+    single = rounded.log_probabilities(rows.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(np.exp(single), expected, rtol=1e-5)
     numbers, words = np.array([4, 0, 2, 2, 4, 0, 2, 3, 3, 0, 2]), np.array([0, 6, 6, 1, 3, 6, 3, 2, 4, 5, 0])
-    some = np.exp(log_probabilities_of(model, rows, numbers, words))
+    some = np.exp(model.log_probabilities_of(rows, numbers, words))
     np.testing.assert_allclose(some, np.array(expected)[numbers, words], rtol=1e-12)
-    assert log_probabilities_of(model, rows, numbers[:0], words[:0]).shape == (0,)
+    assert model.log_probabilities_of(rows, numbers[:0], words[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("layer", ["huffman", "clustered", "class", "a class each"])
+@pytest.mark.parametrize("loss", ["huffman", "clustered", "class", "a class each"])
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 def test_perplexity_needs_not_all_words_of_a_tree_or_of_classes(
-    layer: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loss: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = random_model(layer, tmp_path, model=kind)
-    monkeypatch.setattr(importlib.import_module("w2v.evaluation.probabilities"), "DISTRIBUTIONS", {})
+    model = random_model(loss, tmp_path, model=kind)
+    monkeypatch.setattr(type(model.loss), "log_probabilities", None)
     assert 1 < w2v.perplexity(model, LINES).perplexity < math.inf
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("loss", LOSSES)
 @settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from([0.1, 1.0, 30.0]))
-def test_probabilities_sum_to_one(
-    layer: str, tmp_path_factory: pytest.TempPathFactory, seed: int, scale: float
-) -> None:
-    model = random_model(layer, tmp_path_factory.getbasetemp(), seed, scale)
-    logs = log_probabilities(model, model.inputs)
+def test_probabilities_sum_to_one(loss: str, tmp_path_factory: pytest.TempPathFactory, seed: int, scale: float) -> None:
+    model = random_model(loss, tmp_path_factory.getbasetemp(), seed, scale)
+    logs = model.log_probabilities(model.inputs)
     assert logs.shape == (7, 7)
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-12)
 
@@ -123,13 +119,13 @@ def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
-@pytest.mark.parametrize("layer", ["ns", "nce", "class", "one class", "huffman", "file"])
+@pytest.mark.parametrize("loss", ["ns", "nce", "class", "one class", "huffman", "file"])
 @pytest.mark.parametrize("block", [1, 20, 1 << 20])
 def test_perplexity_is_that_of_the_definition(
-    layer: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loss: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.import_module("w2v.evaluation.perplexity"), "BLOCK", block)
-    model = random_model(layer, tmp_path, model=kind)
+    monkeypatch.setattr(importlib.import_module("w2v.evaluation.perplexity"), "MAX_SCORES", block)
+    model = random_model(loss, tmp_path, model=kind)
     found = w2v.perplexity(model, LINES)
     pairs = predictions(model)
     bits = [-math.log2(probability(model, model.inputs[context].mean(axis=0), word)) for context, word in pairs]
@@ -141,8 +137,8 @@ def test_perplexity_is_that_of_the_definition(
 
 
 def test_zero_vectors_are_as_good_as_chance(tmp_path: Path) -> None:
-    for layer, expected in ("nce", 7), ("softmax", 7), ("ns", None):
-        model = random_model(layer, tmp_path, scale=0.0, ns_exponent=1.0)
+    for loss, expected in ("nce", 7), ("softmax", 7), ("ns", None):
+        model = random_model(loss, tmp_path, scale=0.0, ns_exponent=1.0)
         found = w2v.perplexity(model, LINES)
         assert found.perplexity == pytest.approx(expected or found.unigram_perplexity)
 
@@ -156,9 +152,9 @@ def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
-@pytest.mark.parametrize("layer", ["ns", "class", "huffman"])
-def test_scores_beyond_numbers(layer: str, kind: str, tmp_path: Path) -> None:
-    model = random_model(layer, tmp_path, model=kind)
+@pytest.mark.parametrize("loss", ["ns", "class", "huffman"])
+def test_scores_beyond_numbers(loss: str, kind: str, tmp_path: Path) -> None:
+    model = random_model(loss, tmp_path, model=kind)
     model.inputs, model.outputs = (1e30 * np.ones_like(matrix, np.float32) for matrix in (model.inputs, model.outputs))
     with pytest.raises(w2v.W2VError, match="predicts what is not a number: its vectors have diverged"):
         w2v.perplexity(model, LINES)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from w2v.evaluation.probabilities import log_probabilities
 
 import w2v
 from tests.helpers import run, run_json
@@ -29,7 +28,7 @@ def test_one_softmax_has_rank_vector_size_plus_one_and_a_mixture_more(models: di
     assert found["hs"].rank > 20
     assert found["mos"].rank > 20
     for loss, model in models.items():
-        logs = log_probabilities(model, model.inputs.astype(np.float64))
+        logs = model.log_probabilities(model.inputs.astype(np.float64))
         assert found[loss].contexts == found[loss].words == size
         assert sum(np.square(found[loss].singular_values)) == pytest.approx((logs**2).sum())
     assert rank(models["mos"], 10, 20).rank == 10

@@ -43,8 +43,8 @@ def main() -> None:
                 path, model=model, loss=loss, workers=WORKERS, vector_size=8, max_vocab=64, epochs=2,
                 progress=lambda phase, done, total: None,
             )  # fmt: skip
-            assert trained.figures["tokens_trained"] == 2 * trained.figures["tokens"]
-            print(model, loss, f"{trained.figures['tokens_trained']:,} tokens", flush=True)
+            assert trained.metrics["tokens_trained"] == 2 * trained.metrics["tokens"]
+            print(model, loss, f"{trained.metrics['tokens_trained']:,} tokens", flush=True)
         try:
             w2v.train(path, workers=WORKERS, max_vocab=64, vector_size=8, epochs=1000, progress=stop_halfway)
         except Halfway:

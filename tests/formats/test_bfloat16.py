@@ -279,9 +279,9 @@ def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_losses_are_those_of_float32(sample: Path, options: dict[str, Any]) -> None:
     whole, half = w2v.train(sample, **SMALL, **options), w2v.train(sample, **BF16, **options)
     assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
-    assert half.figures["tokens_trained"] == whole.figures["tokens_trained"]
-    np.testing.assert_allclose(half.figures["loss"], whole.figures["loss"], rtol=0.05)
-    assert half.figures["loss"][0] > half.figures["loss"][2]
+    assert half.metrics["tokens_trained"] == whole.metrics["tokens_trained"]
+    np.testing.assert_allclose(half.metrics["loss"], whole.metrics["loss"], rtol=0.05)
+    assert half.metrics["loss"][0] > half.metrics["loss"][2]
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
@@ -298,8 +298,8 @@ def test_one_worker_and_seed_give_the_same_bits_also_when_resumed(
 
 def test_several_workers_train_every_token(sample: Path) -> None:
     model = w2v.train(sample, **BF16 | {"workers": 3, "vector_size": 50})
-    assert model.figures["tokens_trained"] == 3 * model.figures["tokens"]
-    assert model.figures["loss"][0] > model.figures["loss"][2]
+    assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
+    assert model.metrics["loss"][0] > model.metrics["loss"][2]
 
 
 def test_a_checkpoint_of_other_matrices_than_its_settings_say(sample: Path, tmp_path: Path) -> None:

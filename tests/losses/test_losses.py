@@ -4,24 +4,22 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from w2v.evaluation.probabilities import log_probabilities
-from w2v.losses.layers import FullSoftmax, NegativeSampling, OutputLayer
 
 import w2v
-from tests.helpers import learnt_pairs
+from tests.helpers import learnt_pairs, loss_of, loss_with_draws
 from w2v import reference
+from w2v.losses.loss import Loss
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 CENTRE = 2
 
 
-def mean_step(layer: OutputLayer, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
+def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
     """The mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
-    negative = layer.negative if isinstance(layer, NegativeSampling) else 0
-    random = reference.Random(5, negative)
+    random = reference.Random(5, loss.predrawn)
     inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
     for _ in range(draws):
-        choice = reference.choose(layer, random, CENTRE, 1)
+        choice = reference.choose(loss, random, CENTRE, 1)
         moved = reference.step(inputs, outputs[choice.rows], choice, 1.0)
         inputs_change += moved[0] / draws
         np.add.at(outputs_change, choice.rows, moved[1] / draws)
@@ -38,11 +36,10 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     inputs, outputs = random.normal(0, 1, (1, 3)), random.normal(0, 1, (len(COUNTS), 3))
     normaliser = np.logaddexp.reduce(outputs @ inputs[0])
     outputs += (np.log(len(COUNTS)) - normaliser) * inputs / (inputs @ inputs.T)
-    full = mean_step(FullSoftmax(len(COUNTS)), inputs, outputs, 1)
+    full = mean_step(loss_of(COUNTS, "softmax"), inputs, outputs, 1)
     distances = []
     for k in range(9):
-        layer = NegativeSampling.build(COUNTS, 2**k, loss=loss)
-        moved = mean_step(layer, inputs, outputs, 2 ** (16 - k))
+        moved = mean_step(loss_with_draws(COUNTS, loss, 2**k), inputs, outputs, 2 ** (16 - k))
         distances.append(np.linalg.norm(moved - full) / np.linalg.norm(full))
     assert (np.diff(distances) < 0).all()
     assert distances[0] > 0.3  # K = 1
@@ -57,7 +54,7 @@ def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
 
 def divergence(true: np.ndarray, model: w2v.Model) -> float:
     """The largest Kullback–Leibler divergence of the model's distributions given a word, in nats."""
-    logs = log_probabilities(model, model.inputs)
+    logs = model.log_probabilities(model.inputs)
     return float((true * (np.log(true) - logs)).sum(axis=1).max())
 
 
@@ -81,7 +78,7 @@ def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]
     assert divergence(true, model) < 0.005
     shares = model.vocabulary.counts / model.vocabulary.tokens
     entropy = -float(shares @ (true * np.log(true)).sum(axis=1))
-    assert model.figures["loss"][-1] == pytest.approx(entropy, rel=0.005)
+    assert model.metrics["loss"][-1] == pytest.approx(entropy, rel=0.005)
 
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])

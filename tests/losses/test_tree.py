@@ -1,13 +1,120 @@
-"""Trees from files and of clusters, good and bad, through the commands."""
+"""Trees: Huffman's is optimal, full and prefix-free; those of files and clusters, good and bad."""
 
+import heapq
+import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import w2v
+from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, tree_of
+from w2v.losses.tree import Tree
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.vocabulary import Vocabulary
+
+CORPORA = Path(os.environ.get("W2V_CORPORA", Path(__file__).resolve().parents[3] / "shared" / "corpora"))
+
+
+def entropy(shares: np.ndarray) -> float:
+    return -float(shares @ np.log2(shares))
+
+
+def heap_cost(counts: np.ndarray) -> int:
+    """Total bits of the optimal code, by Huffman's algorithm with a heap."""
+    heap, cost = counts.tolist(), 0
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        both = heapq.heappop(heap) + heapq.heappop(heap)
+        cost += both
+        heapq.heappush(heap, both)
+    return cost
+
+
+@given(COUNTS)
+def test_huffman_code_is_optimal(counts: np.ndarray) -> None:
+    lengths = Tree.huffman(counts).lengths
+    shares = counts / counts.sum()
+    assert sum(n * bits for n, bits in zip(counts.tolist(), lengths.tolist(), strict=True)) == heap_cost(counts)
+    assert entropy(shares) - 1e-9 <= shares @ lengths < entropy(shares) + 1
+
+
+@given(COUNTS)
+def test_codes_are_prefix_free_and_complete(counts: np.ndarray) -> None:
+    tree = Tree.huffman(counts)
+    codes = ["".join(map(str, path)) for path in np.split(tree.codes, tree.starts[1:-1])]
+    assert [len(code) for code in codes] == tree.lengths.tolist()
+    assert not any(longer.startswith(code) for code, longer in pairwise(sorted(codes)))
+    most = int(tree.lengths.max())
+    assert sum(1 << (most - len(code)) for code in codes) == 1 << most  # Kraft's sum is 1
+
+
+@given(COUNTS)
+def test_paths_are_of_one_tree(counts: np.ndarray) -> None:
+    tree = Tree.huffman(counts)
+    size = len(counts)
+    assert len(tree.starts) - 2 == size - 1
+    children: dict[tuple[int, int], str] = {}  # by node and code
+    for word in range(size):
+        path = range(tree.starts[word], tree.starts[word + 1])
+        nodes = tree.nodes[path].tolist()
+        assert nodes[0] == size - 2  # the root
+        below = [*(f"node {node}" for node in nodes[1:]), f"word {word}"]
+        for node, code, child in zip(nodes, tree.codes[path].tolist(), below, strict=True):
+            assert children.setdefault((node, code), child) == child
+    assert set(children) == {(node, code) for node in range(size - 1) for code in (0, 1)}
+    assert len(set(children.values())) == 2 * (size - 1)
+
+
+@given(COUNTS, st.integers(0, 2**32))
+def test_probabilities_sum_to_one(counts: np.ndarray, seed: int) -> None:
+    tree = Tree.huffman(counts)
+    scores = np.random.default_rng(seed).normal(0, 3, len(tree.starts) - 2)[tree.nodes]
+    taken = np.logaddexp(0, np.where(tree.codes, scores, -scores))  # −log σ(±s), + for code 0
+    assert np.exp(-np.add.reduceat(taken, tree.starts[:-1])).sum() == pytest.approx(1, abs=1e-12)
+
+
+@given(COUNTS)
+def test_equal_counts_have_a_fixed_order(counts: np.ndarray) -> None:
+    first, second = Tree.huffman(counts), Tree.huffman(counts.copy())
+    assert (np.diff(first.lengths) >= 0).all()  # of two equal counts, the later word's code is not the shorter
+    for name in "starts", "nodes", "codes":
+        assert np.array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_tree_of_equal_counts_is_balanced() -> None:
+    for bits in range(1, 11):
+        assert (Tree.huffman(np.full(2**bits, 5)).lengths == bits).all()
+
+
+def test_tree_of_two_words_has_one_node() -> None:
+    tree = Tree.huffman(np.array([100, 1]))
+    assert len(tree.starts) - 2 == 1
+    assert tree.starts.tolist() == [0, 1, 2]
+    assert tree.nodes.tolist() == [0, 0]
+    assert sorted(tree.codes.tolist()) == [0, 1]
+
+
+def test_tree_of_doubling_counts_is_a_comb() -> None:
+    counts = 2 ** np.arange(40)[::-1]
+    assert Tree.huffman(counts).lengths.tolist() == [*range(1, 40), 39]
+
+
+@pytest.mark.skipif(not (CORPORA / "wiki100.txt.xz").exists(), reason="W2V_CORPORA names no folder with wiki100.txt.xz")
+def test_code_lengths_on_wikipedia() -> None:
+    with read_corpus(Corpus(CORPORA / "wiki100.txt.xz")) as store:
+        counts = Vocabulary.from_store(store, min_count=5).counts
+    shares = counts / counts.sum()
+    assert entropy(shares) == pytest.approx(10.556, abs=1e-3)
+    assert shares @ Tree.huffman(counts).lengths == pytest.approx(10.583, abs=1e-3)
+    assert np.log2(len(counts)) == pytest.approx(16.052, abs=1e-3)
+
 
 CODES = "a 00\nb 01\nc 10\nd 11\n"
 
@@ -71,8 +178,8 @@ def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path) -
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
     w2v.KeyedVectors(list("abcde"), np.array(vectors, np.float32)).save(tmp_path / "vectors.bin")
-    layer = HierarchicalSoftmax.build(vocabulary, "clustered", tmp_path / "vectors.bin")
-    codes = [layer.code(word) for word in range(6)]
+    tree = tree_of(vocabulary, "clustered", tmp_path / "vectors.bin")
+    codes = [tree.code(word) for word in range(6)]
     assert codes[0][0] == codes[2][0] == codes[4][0] != codes[1][0] == codes[3][0] == codes[5][0]
     assert [len(code) for code in codes] == [2, 2, 3, 3, 3, 3]
 
@@ -83,18 +190,7 @@ def test_a_tree_is_kept_with_its_model(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
     run("train", text, "-o", output, "--hs", "--tree", tmp_path / "tree", "--min-count", 1, "--sample", 0, *QUICK)
     (tmp_path / "tree").unlink()
-    layer = w2v.Model.load(output).layer
-    assert isinstance(layer, HierarchicalSoftmax)
-    assert [layer.code(word) for word in range(4)] == ["111", "110", "10", "0"]
+    loss = w2v.Model.load(output).loss
+    assert isinstance(loss, HierarchicalSoftmax)
+    assert [loss.tree.code(word) for word in range(4)] == ["111", "110", "10", "0"]
     assert run_json("perplexity", output, text)["tokens"] == 40
-
-
-def test_full_softmax_of_many_words_is_to_be_asked_for(tmp_path: Path) -> None:
-    text = tmp_path / "text"
-    text.write_text("a b\n" + "".join(f"word{number}\n" for number in range(29_999)), "utf-8")
-    command = ["train", text, "-o", tmp_path / "m.bin", "--loss", "softmax", "--min-count", 1, *QUICK]
-    error = run(*command, code=2).stderr
-    assert "loss softmax: each prediction takes the rows of all 30,001 words" in error
-    assert "large_softmax" in error
-    run(*command, "--large-softmax")
-    assert len(w2v.load(tmp_path / "m.bin")) == 30_001

@@ -83,9 +83,9 @@ def test_checkpoints_change_nothing(
 def test_several_workers_train_every_token_through_checkpoints_and_stops(sample: Path, tmp_path: Path) -> None:
     stopped(tmp_path, sample, 0.3, workers=3)
     model = w2v.resume(tmp_path)
-    assert model.figures["tokens_trained"] == 3 * model.figures["tokens"]
-    assert None not in model.figures["loss"]
-    assert model.figures["loss"][0] > model.figures["loss"][2]
+    assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
+    assert None not in model.metrics["loss"]
+    assert model.metrics["loss"][0] > model.metrics["loss"][2]
 
 
 def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path) -> None:

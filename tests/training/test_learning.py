@@ -61,16 +61,16 @@ def topical(model: w2v.Model) -> float:
 @pytest.mark.parametrize("options", [model | general for model in MODELS for general in GENERAL] + SPECIAL, ids=str)
 def test_words_of_a_topic_end_near_each_other(options: dict[str, Any]) -> None:
     trained = train(topics(), **options)
-    losses = trained.figures["loss"]
+    losses = trained.metrics["loss"]
     assert topical(trained) > 0.95
     assert np.argmax(losses) == 0  # later epochs differ by little more than chance
-    assert trained.figures["tokens_trained"] == 5 * trained.figures["tokens"] == 5 * 50_000
+    assert trained.metrics["tokens_trained"] == 5 * trained.metrics["tokens"] == 5 * 50_000
 
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_hierarchical_softmax_reaches_the_entropy_of_a_topic(model: str) -> None:
     """Nothing but its topic says what a word is, so the entropy of the words of a topic is the least loss."""
-    loss = train(topics(), model=model, loss="hs").figures["loss"][-1]
+    loss = train(topics(), model=model, loss="hs").metrics["loss"][-1]
     assert loss == pytest.approx(-(SHARES * np.log(SHARES)).sum(), rel=0.02)
 
 
@@ -78,8 +78,8 @@ def test_hierarchical_softmax_reaches_the_entropy_of_a_topic(model: str) -> None
 def test_more_workers_learn_the_same(model: dict[str, Any]) -> None:
     one, three = (train(topics() * 2, **model, workers=workers) for workers in (1, 3))
     assert topical(three) > 0.95
-    assert three.figures["loss"][-1] == pytest.approx(one.figures["loss"][-1], rel=0.02)
-    assert three.figures["tokens_trained"] == one.figures["tokens_trained"]
+    assert three.metrics["loss"][-1] == pytest.approx(one.metrics["loss"][-1], rel=0.02)
+    assert three.metrics["tokens_trained"] == one.metrics["tokens_trained"]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -88,7 +88,7 @@ def test_seed_decides_every_bit(model: dict[str, Any]) -> None:
     for name in "inputs", "outputs":
         assert np.array_equal(getattr(first, name), getattr(again, name))
         assert not np.array_equal(getattr(first, name), getattr(other, name))
-    assert first.figures["loss"] == again.figures["loss"] != other.figures["loss"]
+    assert first.metrics["loss"] == again.metrics["loss"] != other.metrics["loss"]
 
 
 HEEDED = [
@@ -130,7 +130,7 @@ def test_hierarchical_softmax_is_the_conditional_distribution(model: str) -> Non
     true = counts / counts.sum(axis=1, keepdims=True)
     assert (true * (np.log(true) - learnt)).sum(axis=1).max() < 0.01  # Kullback–Leibler divergence
     entropy = -(counts * np.log(true)).sum() / counts.sum()
-    assert trained.figures["loss"][-1] == pytest.approx(entropy, rel=0.01)
+    assert trained.metrics["loss"][-1] == pytest.approx(entropy, rel=0.01)
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled"])

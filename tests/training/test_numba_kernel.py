@@ -52,8 +52,8 @@ def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
         assert np.abs(one.outputs).max() > 0.1
         np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
         np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
-        np.testing.assert_allclose(other.figures["loss"], one.figures["loss"], rtol=1e-6)
-        assert other.figures["tokens_trained"] == one.figures["tokens_trained"]
+        np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
+        assert other.metrics["tokens_trained"] == one.metrics["tokens_trained"]
 
 
 @pytest.mark.parametrize("loss", ["ns", "hs", "class"])
@@ -68,8 +68,8 @@ def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
 
 def test_every_token_is_trained_with_several_workers(text: Path) -> None:
     model = w2v.train([text] * 30, kernel="numba", **SMALL | {"workers": 3, "epochs": 3})
-    assert model.figures["tokens_trained"] == 3 * model.vocabulary.tokens
-    assert model.figures["loss"][0] > model.figures["loss"][2] > 0
+    assert model.metrics["tokens_trained"] == 3 * model.vocabulary.tokens
+    assert model.metrics["loss"][0] > model.metrics["loss"][2] > 0
 
 
 def test_memory_is_estimated_with_what_an_objective_takes() -> None:
@@ -96,7 +96,7 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) 
     resumed = w2v.resume(tmp_path / "states")
     np.testing.assert_array_equal(resumed.inputs, whole.inputs)
     np.testing.assert_array_equal(resumed.outputs, whole.outputs)
-    assert resumed.figures["loss"] == whole.figures["loss"]
+    assert resumed.metrics["loss"] == whole.metrics["loss"]
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -163,7 +163,7 @@ class Hinge(Objective):
 
 def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
     model = w2v.train([text] * 5, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL | {"epochs": 4})
-    assert model.figures["loss"][0] > model.figures["loss"][3]
+    assert model.metrics["loss"][0] > model.metrics["loss"][3]
     assert model.settings.objective == f"{__name__}:Hinge"
     assert np.abs(model.parameters["bias"]).max() > 0.01
     path = tmp_path / "m.safetensors"
@@ -175,8 +175,8 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
     with pytest.raises(w2v.W2VError, match=r"^vocab union: with loss objective"):
         w2v.train(text, continue_from=path, vocab="union")
-    assert w2v.train(text, continue_from=path, epochs=1).figures["loss"][0] < model.figures["loss"][0]
-    assert w2v.resume(tmp_path / "states").figures["loss"] == model.figures["loss"]
+    assert w2v.train(text, continue_from=path, epochs=1).metrics["loss"][0] < model.metrics["loss"][0]
+    assert w2v.resume(tmp_path / "states").metrics["loss"] == model.metrics["loss"]
 
 
 def test_files_run_no_code(text: Path, tmp_path: Path) -> None:

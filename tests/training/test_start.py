@@ -32,7 +32,7 @@ def test_old_words_keep_their_rows_counts_and_tree(sample: Path, options: dict[s
     assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
     for name, tensor in model.layer.tensors.items():
         np.testing.assert_array_equal(again.layer.tensors[name], tensor)
-    assert again.figures["loss"][0] < model.figures["loss"][0]  # what was learnt is still there
+    assert again.metrics["loss"][0] < model.metrics["loss"][0]  # what was learnt is still there
     tiny = w2v.train(MORE, continue_from=model, alpha=1e-6, sample=0)  # hardly moves anything
     np.testing.assert_allclose(tiny.inputs, model.inputs, atol=1e-3)
     np.testing.assert_allclose(tiny.outputs, model.outputs, atol=1e-3)

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from w2v.losses.layers import MAX_INPUTS_PER_STEP
 
 import w2v
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
+from w2v.instruction_set import instruction_set
 from w2v.progress import Progress
+from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
-from w2v.training.run import Run, instruction_set, threads_memory, thresholds
+from w2v.training.run import Run, thresholds
 from w2v.training.start import Start
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
@@ -28,10 +29,10 @@ SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
 @pytest.mark.parametrize("workers", [1, 2, 3, 16])
 def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, Any], workers: int) -> None:
     model = w2v.train(sample, epochs=3, vector_size=8, min_count=10, workers=workers, **options)
-    assert model.figures["tokens"] == model.vocabulary.tokens
-    assert model.figures["tokens_trained"] == 3 * model.vocabulary.tokens
-    assert len(model.figures["loss"]) == 3
-    assert model.figures["loss"][0] > model.figures["loss"][2] > 0
+    assert model.metrics["tokens"] == model.vocabulary.tokens
+    assert model.metrics["tokens_trained"] == 3 * model.vocabulary.tokens
+    assert len(model.metrics["loss"]) == 3
+    assert model.metrics["loss"][0] > model.metrics["loss"][2] > 0
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
@@ -42,7 +43,7 @@ def test_one_worker_and_seed_give_the_same_bits_from_files_and_lists(sample: Pat
     assert first.vocabulary.words == second.vocabulary.words
     np.testing.assert_array_equal(first.inputs, second.inputs)
     np.testing.assert_array_equal(first.outputs, second.outputs)
-    assert first.figures["loss"] == second.figures["loss"]
+    assert first.metrics["loss"] == second.metrics["loss"]
     other = w2v.train(sample, workers=1, seed=2, **SMALL, **options)
     assert not np.array_equal(first.inputs, other.inputs)
 
@@ -50,11 +51,11 @@ def test_one_worker_and_seed_give_the_same_bits_from_files_and_lists(sample: Pat
 def test_figures(sample: Path) -> None:
     model = w2v.train(sample, **SMALL)
     text = sample.read_text("utf-8")
-    assert model.figures["sentences"] == text.count("\n")
-    assert model.figures["pruned"] == 0
-    assert model.figures["cache_reused"] is False
-    assert model.figures["words_per_second"] > 0
-    assert list(model.figures["seconds"]) == ["read", "train"]
+    assert model.metrics["sentences"] == text.count("\n")
+    assert model.metrics["pruned"] == 0
+    assert model.metrics["cache_reused"] is False
+    assert model.metrics["words_per_second"] > 0
+    assert list(model.metrics["seconds"]) == ["read", "train"]
     assert model.settings == w2v.Settings(**SMALL)
     assert model.wv.vectors.shape == (len(model.vocabulary), 16)
     assert model.vocabulary.counts[0] == text.split().count(model.vocabulary.words[0])
@@ -77,20 +78,20 @@ def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
     model = w2v.train(sample, vocabulary=vocabulary, **SMALL)
     assert model.vocabulary is vocabulary
     words = sample.read_text("utf-8").split()
-    assert model.figures["tokens"] == sum(word in vocabulary.words for word in words)
-    assert model.figures["tokens_trained"] == 2 * model.figures["tokens"]
+    assert model.metrics["tokens"] == sum(word in vocabulary.words for word in words)
+    assert model.metrics["tokens_trained"] == 2 * model.metrics["tokens"]
 
 
 def test_progress_goes_on_to_the_end(sample: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
     model = w2v.train(sample, progress=lambda *step: told.append(step), **SMALL)
     assert [phase for phase, _ in groupby(told, key=lambda step: step[0])] == ["read", "memory", "train"]
-    for phase, end in (("read", sample.stat().st_size), ("train", model.figures["tokens_trained"])):
+    for phase, end in (("read", sample.stat().st_size), ("train", model.metrics["tokens_trained"])):
         done = [done for which, done, _ in told if which == phase]
         assert done == sorted(done)
         assert done[-1] == end
         assert {total for which, _, total in told if which == phase} == {end}
-    assert told[-1][1] == model.figures["tokens_trained"]
+    assert told[-1][1] == model.metrics["tokens_trained"]
 
 
 def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +149,7 @@ PEAK = """
 import sys, w2v
 from w2v import memory
 model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2])
-print(model.figures["tokens"], memory.peak())
+print(model.metrics["tokens"], memory.peak())
 """
 
 

@@ -153,7 +153,7 @@ def train(
         trained = time.perf_counter()
         outputs.save(lambda path: model.save(path, replace=job.force), job.output)
         if job.save_vocab:
-            sentences = model.figures["sentences"]
+            sentences = model.metrics["sentences"]
             outputs.save(lambda path: model.vocabulary.save(path, sentences, replace=job.force), job.save_vocab)
     except Stopped as stopped:
         if job.states and job.resumable():
@@ -165,8 +165,8 @@ def train(
         "output": str(job.output),
         "vocabulary_size": len(model.vocabulary),
         "vector_size": model.settings.vector_size,
-        **model.figures,
-        "seconds": model.figures["seconds"] | {"save": now - trained, "total": now - started},
+        **model.metrics,
+        "seconds": model.metrics["seconds"] | {"save": now - trained, "total": now - started},
         "peak_memory_bytes": memory.peak(),
         "settings": model.settings.as_dict(),
     }

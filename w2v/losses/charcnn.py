@@ -44,7 +44,7 @@ class CharacterCNN(Loss):
         spelt = [[*word, EDGE] if len(word) < SPAN else word for word in spelt]
         starts = np.cumsum([0, *map(len, spelt)])
         weights = noise_weights(self.vocabulary.counts, settings.ns_exponent)
-        self.prefetched_draws, self._characters = settings.negative, len(ordered) + EDGE + 1
+        self.predrawn, self._characters = settings.negative, len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         offsets = log_expected_draws(weights, settings.negative)
         self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts}

@@ -62,7 +62,7 @@ class Loss:
         max_rows: output rows that `choose` can choose, at most. expected_rows: those that a prediction takes, about.
         data: arrays that the functions read, by name.
         sequential: whether the context words of a window take their steps one after the other.
-        prefetched_draws: random numbers beside s.random's state, drawn when a chunk of text begins.
+        predrawn: random numbers beside s.random's state, drawn when a chunk of text begins.
         notice: what the user should know before training begins; mostly nothing.
     """
 
@@ -79,7 +79,7 @@ class Loss:
     vocabulary: Vocabulary
     settings: Any  # of settings_class
     data: Mapping[str, Array] = {}
-    prefetched_draws: int = 0
+    predrawn: int = 0
     notice: str = ""
 
     # -- in Python ------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class MixtureOfSoftmaxes(Loss):
             weights = noise_weights(counts, settings.ns_exponent)
             offsets = log_expected_draws(weights, settings.negative)
             self.data |= {"alias_table": alias_table(weights), "offsets": offsets}
-            self.prefetched_draws = settings.negative
+            self.predrawn = settings.negative
             self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
         else:
             check_size(self, "set sampled_mixtures")

@@ -46,7 +46,7 @@ class SamplingLoss(Loss):
 
     def prepare(self) -> None:
         size, wanted = len(self.vocabulary), self.settings.negative
-        self.negative = self.prefetched_draws = min(wanted, size - 1)
+        self.negative = self.predrawn = min(wanted, size - 1)
         if self.negative < wanted:
             self.notice = (
                 f"negative {wanted}: the vocabulary has {size} words, so {self.negative} are drawn for each prediction"
@@ -77,7 +77,7 @@ def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     """The alias table of weights of mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights, table, np.empty(len(weights), np.int64))
+    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # which it uses up
     return table
 
 

@@ -32,7 +32,7 @@ class Model:
             training with storage "bf16".
         loss: which of them predict a word.
         parameters: float32 matrices by name, what the loss has learnt beside these.
-        figures: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
+        metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
             max_types), cache_reused.
     """
@@ -42,7 +42,7 @@ class Model:
     inputs: NDArray[Any]
     outputs: NDArray[Any]
     loss: Loss
-    figures: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     @cached_property
@@ -99,7 +99,7 @@ class Model:
             )
         try:
             settings = Settings(**json.loads(stored.metadata["settings"]))
-            figures = dict(json.loads(stored.metadata.get("figures", "{}")))
+            metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
             raise W2VError(f"{path}: damaged: its settings: {said_by(error)}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
@@ -114,7 +114,7 @@ class Model:
             if not bfloat16.is_kept(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
-        return cls(settings, vocabulary, loss=loss, figures=figures, **split({"inputs": stored.vectors} | learnt))
+        return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
@@ -129,7 +129,7 @@ class Model:
                 self.inputs,
                 self.vocabulary.counts,
                 self.learnt | self.loss.tensors,
-                {"settings": json.dumps(self.settings.as_dict()), "figures": json.dumps(self.figures)},
+                {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(self.metrics)},
             ),
             replace,
         )

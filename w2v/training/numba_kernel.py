@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
+from w2v._kernels import END_OF_SENTENCE
 from w2v.errors import SettingsError, W2VError
 
 try:
@@ -32,10 +33,10 @@ from w2v.losses.loss import Array, Loss, Worker
 from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scramble
 from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.text._text import SENTENCE_END_ID
 from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
-END_OF_SENTENCE = -1
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 # Sums may be reordered and fused; infinities and NaN stay what they are.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
@@ -134,7 +135,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
     first = last = c.window + 1
     known = 0
     for position in range(begin, end):
-        if c.ids[position] == 0:
+        if c.ids[position] == SENTENCE_END_ID:
             kept[last] = END_OF_SENTENCE
             last += 1
             continue
@@ -149,7 +150,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
     if last == first:
         return last
     k, position = first - 1, begin - 1
-    while k > 0 and position >= 0 and c.ids[position] != 0:
+    while k > 0 and position >= 0 and c.ids[position] != SENTENCE_END_ID:
         word = c.words[c.ids[position]]
         if word >= 0 and is_kept(c, key, position, word):
             kept[k] = word
@@ -157,7 +158,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
         position -= 1
     kept[k] = END_OF_SENTENCE
     k, position = last, end
-    while k < last + c.window and position < len(c.ids) and c.ids[position] != 0:
+    while k < last + c.window and position < len(c.ids) and c.ids[position] != SENTENCE_END_ID:
         word = c.words[c.ids[position]]
         if word >= 0 and is_kept(c, key, position, word):
             kept[k] = word
@@ -309,7 +310,7 @@ def new_worker(
         "parameters": named("parameters", parameters),
         "data": named("data", loss.data),
         "scratch": named("scratch", loss.new_scratch(n)),
-        "random": np.zeros(loss.prefetched_draws + 1, np.uint64),
+        "random": np.zeros(loss.predrawn + 1, np.uint64),
         "place": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
         "target": np.zeros(m, dtype),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -21,6 +22,8 @@ from w2v.text.idstore import IdStore
 from w2v.threads import Thread
 from w2v.training.checkpoint import Checkpoints, State, finite
 from w2v.training.start import Start
+
+log = logging.getLogger("w2v")
 
 POLL = 0.1  # seconds between looks at the threads
 DRAWN = 1 << 17  # initial values drawn at a time
@@ -101,6 +104,8 @@ class Run:
         self.store = store
         self.seconds = 0.0  # of training
         self.plan = plan_run(settings, start, store, instructions)
+        if self.plan.loss.notice:
+            log.warning("%s", self.plan.loss.notice)
         self.peak, self.limit = peak_memory(memory_needed(self.plan, settings, copies), ignore_memory)
         self._allocate(start)
 

@@ -225,7 +225,7 @@ def _train(
         read = time.perf_counter()
         run.train(tell, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}
-    figures = {
+    metrics = {
         "tokens": run.plan.tokens,
         "tokens_trained": run.kernel.tokens_trained,
         "words_per_second": run.kernel.tokens_trained / seconds["train"],
@@ -236,7 +236,7 @@ def _train(
         "cache_reused": store.reused,
         "instruction_set": run.plan.instruction_set,
     }
-    return Model(settings, run.vocabulary, loss=run.plan.loss, figures=figures, **split(run.parameters))
+    return Model(settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
 
 
 def _instruction_set_of(state: State) -> str:

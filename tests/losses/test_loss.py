@@ -1,4 +1,4 @@
-"""What objectives compute: run as plain Python in float64, where derivatives can be checked, and compiled."""
+"""What losss compute: run as plain Python in float64, where derivatives can be checked, and compiled."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from w2v.evaluation.probabilities import log_probabilities
-from w2v.losses.layers import output_layer
-from w2v.losses.objective import Objective
 
 import w2v
 from w2v import memory
 from w2v.data import make
-from w2v.losses import registry
+from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
-from w2v.losses.rows import RowObjective, objective_of, rows_step
-from w2v.settings import Settings
+from w2v.losses.loss import Loss
+from w2v.losses.registry import LOSSES
+from w2v.losses.rows import rows_step
+from w2v.plan import Plan
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.numba_kernel import Kernel, new_worker, train_chunk
 
@@ -40,27 +39,23 @@ EXACT = "softmax", "dsoftmax", "mos"
 Parameters = dict[str, Any]
 
 
-def objective_for(case: str, small: bool = True) -> Objective:
+def loss_for_case(case: str, small: bool = True) -> Loss:
     """That of a case; `small`, with features of characters that only plain Python takes."""
-    settings = Settings(vector_size=SIZE, **CASES[case])
-    layer = output_layer(settings, WORDS, {})
-    if isinstance(layer, registry.SHIPPED["charcnn"]):
-        layer.filters, layer.length, layer.correction = (4, 2, 2) if small else (16, 16, 16)
-    return layer if isinstance(layer, Objective) else objective_of(layer).prepared(WORDS, settings)
+    loss = LOSSES[CASES[case]["loss"]]()
+    if isinstance(loss, CharacterCNN):
+        loss.filters, loss.length, loss.correction = (4, 2, 2) if small else (16, 16, 16)
+    return loss.prepared(WORDS, w2v.Settings(vector_size=SIZE, **CASES[case]))
 
 
 def doubled(arrays: dict[str, Any]) -> dict[str, Any]:
     return {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in arrays.items()}
 
 
-def learnt_by(objective: Objective) -> Parameters:
+def learnt_by(loss: Loss) -> Parameters:
     """Parameters in float64 that are far from where they begin."""
     random = np.random.default_rng(4)
-    if isinstance(objective, RowObjective):
-        found: Parameters = doubled({"outputs": memory.aligned_rows(objective.layer.rows, SIZE)})
-    else:
-        found = doubled(objective.parameters(random))
-    for array in objective.stored(found).values():
+    found: Parameters = doubled(loss.parameters(random))
+    for array in loss.stored(found).values():
         array += random.normal(0, 0.5, array.shape)
     return found
 
@@ -75,13 +70,13 @@ def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> A
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
 
-def step_of(objective: Objective) -> Any:
-    return interpreted(objective.step or rows_step, choose=objective.choose, link=objective.link)
+def step_of(loss: Loss) -> Any:
+    return interpreted(loss.step or rows_step, choose=loss.choose, link=loss.link)
 
 
-def worker_of(objective: Objective, parameters: Parameters, n: int) -> Any:
-    objective.scratch = lambda inputs: doubled(type(objective).scratch(objective, inputs))  # type: ignore[method-assign]
-    worker = new_worker(objective, parameters, n, 16, np.dtype(np.float64))
+def worker_of(loss: Loss, parameters: Parameters, n: int) -> Any:
+    loss.scratch = lambda inputs: doubled(type(loss).scratch(loss, inputs))  # type: ignore[method-assign]
+    worker = new_worker(loss, parameters, n, 16, np.dtype(np.float64))
     worker.random[:] = np.arange(7, 7 + len(worker.random), dtype=np.uint64) << np.uint64(58)
     return worker
 
@@ -89,55 +84,53 @@ def worker_of(objective: Objective, parameters: Parameters, n: int) -> Any:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_step_is_minus_alpha_times_the_gradient(case: str) -> None:
-    objective, centre, alpha = objective_for(case), 3, 1e-7
-    step, parameters = step_of(objective), learnt_by(objective)
+    loss, centre, alpha = loss_for_case(case), 3, 1e-7
+    step, parameters = step_of(loss), learnt_by(loss)
     x = np.zeros((2, 16))
     x[:, :SIZE] = np.random.default_rng(5).normal(0, 1, (2, SIZE))
 
-    def loss(alpha: float = 0.0, change: Any = None) -> float:
-        worker = worker_of(objective, parameters, 2)  # which draws the same every time
+    def predict(alpha: float = 0.0, change: Any = None) -> float:
+        worker = worker_of(loss, parameters, 2)  # which draws the same every time
         return float(step(worker, centre, x, np.zeros_like(x) if change is None else change, alpha))
 
-    stored = objective.stored(parameters) | {"x": x[:, :SIZE]}
+    stored = loss.stored(parameters) | {"x": x[:, :SIZE]}
     expected = {}
     for name, array in stored.items():
         expected[name] = np.empty(array.shape)
         for at, value in np.ndenumerate(array):
             array[at] = value + 1e-5
-            above = loss()
+            above = predict()
             array[at] = value - 1e-5
-            expected[name][at] = (above - loss()) / 2e-5
+            expected[name][at] = (above - predict()) / 2e-5
             array[at] = value
     before, change = {name: array.copy() for name, array in stored.items()}, np.zeros_like(x)
-    reported = loss(alpha, change)
+    reported = predict(alpha, change)
     moved = {name: (array - before[name]) / alpha for name, array in stored.items()}
     moved["x"] = change[:, :SIZE] / alpha
     for name, gradient in expected.items():
         assert np.abs(gradient).max() > 1e-3, name
         np.testing.assert_allclose(moved[name], -gradient, atol=2e-6, err_msg=name)
     if case in EXACT:
-        logs = objective.log_probabilities(before, before["x"])
+        logs = loss.log_probabilities(before, before["x"])
         assert reported == pytest.approx(-logs[:, centre].sum())
 
 
 @pytest.mark.parametrize("case", ["dsoftmax", "mos", "sampled mos", "charcnn"])
 def test_probabilities_sum_to_one(case: str) -> None:
-    objective = objective_for(case)
-    logs = objective.log_probabilities(
-        objective.stored(learnt_by(objective)), np.random.default_rng(6).normal(size=(4, SIZE))
-    )
+    loss = loss_for_case(case)
+    logs = loss.log_probabilities(loss.stored(learnt_by(loss)), np.random.default_rng(6).normal(size=(4, SIZE)))
     assert logs.shape == (4, len(WORDS))
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_vectors_from_characters_are_those_of_training() -> None:
-    objective = objective_for("charcnn")
-    assert isinstance(objective, registry.SHIPPED["charcnn"])
-    parameters = learnt_by(objective)
-    worker, x = worker_of(objective, parameters, 1), np.zeros((1, 16))
-    for word, vector in enumerate(objective.outputs(objective.stored(parameters))):
-        step_of(objective)(worker, word, x, x.copy(), 0.0)
+    loss = loss_for_case("charcnn")
+    assert isinstance(loss, CharacterCNN)
+    parameters = learnt_by(loss)
+    worker, x = worker_of(loss, parameters, 1), np.zeros((1, 16))
+    for word, vector in enumerate(loss.outputs(loss.stored(parameters))):
+        step_of(loss)(worker, word, x, x.copy(), 0.0)
         np.testing.assert_allclose(worker.scratch.outputs[0, :SIZE], vector)
 
 
@@ -148,16 +141,16 @@ COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_compiled_trains_what_python_trains(case: str) -> None:
     """The compiled loop in float32 against the same code in plain Python and float64."""
-    objective, random = objective_for(case, small=False), np.random.default_rng(8)
+    loss, random = loss_for_case(case, small=False), np.random.default_rng(8)
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
-    arguments: dict[str, Any] = {
-        "ids": ids, "words": np.arange(-1, 7, dtype=np.int32), "tokens_before": np.array([0, 40]),
-        "keep": np.full(7, 2**32 - 1, np.uint32), "cbow": False, "corrected": True, "window": 2,
-        "shrink_windows": True, "per_pair": False, "alpha": 0.05, "min_alpha": 0.01, "epochs": 1, "seed": 3,
-        "chunk": 100, "workers": 1,
-    }  # fmt: skip
-    exact = learnt_by(objective)
+    plan = Plan(
+        ids=ids, words=np.arange(-1, 7, dtype=np.int32), tokens_before=np.array([0, 40]),
+        keep=np.full(7, 2**32 - 1, np.uint32), loss=loss, cbow=False, corrected=True, window=2, shrink_windows=True,
+        per_pair=False, alpha=0.05, min_alpha=0.01, epochs=1, seed=3, vector_size=SIZE, storage="float32", chunk=100,
+        workers=1, instruction_set="baseline",
+    )  # fmt: skip
+    exact = learnt_by(loss)
     rounded = {name: array.astype(np.float32) for name, array in exact.items()}
     aligned = {name: memory.aligned_rows(len(array), array.shape[1]) for name, array in rounded.items()}
     for name, array in rounded.items():
@@ -167,15 +160,15 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     inputs = memory.aligned_rows(7, SIZE)
     inputs[:, :SIZE] = random.normal(0, 1, (7, SIZE))
     doubles = inputs.astype(np.float64)
-    kernel = Kernel(**arguments, inputs=inputs, parameters=rounded, objective=objective)
+    kernel = Kernel(plan, inputs, rounded)
     corpus = kernel._corpus._replace(inputs=doubles)
-    worker = worker_of(objective, exact, 4)._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
-    own = {"step": objective.step, "choose": objective.choose, "link": objective.link}
-    python = interpreted(train_chunk, **own, gather=gather, scatter=scatter, fetch=fetch)
-    loss, predictions = python(corpus, worker, 0, 0)
+    worker = worker_of(loss, exact, 4)._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
+    own = {"step": loss.step, "choose": loss.choose, "link": loss.link}
+    python = interpreted(train_chunk, **own, gather=gather, scatter=scatter, prefetch=prefetch)
+    total, predictions = python(corpus, worker, 0, 0)
     kernel.run(0)
     assert kernel.predictions.tolist() == [predictions]
-    assert kernel.losses[0] == pytest.approx(loss, rel=1e-5)
+    assert kernel.losses[0] == pytest.approx(total, rel=1e-5)
     np.testing.assert_allclose(inputs, doubles, atol=1e-4)
     for name, array in rounded.items():
         np.testing.assert_allclose(array, exact[name], atol=1e-4, err_msg=name)
@@ -189,7 +182,7 @@ def scatter(inputs: Any, words: Any, pooled: bool, gradient_scale: float, change
     np.add.at(inputs, words, gradient_scale * change)
 
 
-def fetch(rows: Any, row: int) -> None:
+def prefetch(rows: Any, row: int) -> None:
     pass
 
 
@@ -200,15 +193,15 @@ def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
     options |= {"blocks": "3:50,2"} if case == "dsoftmax" else {}
     model = w2v.train(text, checkpoint=tmp_path / "states", **options)
     assert model.settings.kernel == "numba"
-    assert model.figures["loss"][0] > model.figures["loss"][2]
+    assert model.metrics["loss"][0] > model.metrics["loss"][2]
     model.save(tmp_path / "m.safetensors")
     loaded = w2v.Model.load(tmp_path / "m.safetensors")
     assert loaded.learnt.keys() == model.learnt.keys()
     for name, array in model.learnt.items():
         np.testing.assert_array_equal(loaded.learnt[name], array)
         np.testing.assert_array_equal(w2v.resume(tmp_path / "states", text).learnt[name], array)
-    expected = log_probabilities(model, model.inputs[:9])
-    np.testing.assert_allclose(log_probabilities(loaded, loaded.inputs[:9]), expected, rtol=1e-5)
+    expected = model.log_probabilities(model.inputs[:9])
+    np.testing.assert_allclose(loaded.log_probabilities(loaded.inputs[:9]), expected, rtol=1e-5)
     assert w2v.perplexity(loaded, text).perplexity < len(model.vocabulary)
 
 

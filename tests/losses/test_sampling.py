@@ -1,0 +1,110 @@
+"""The noise distribution as an alias table, and the words drawn from it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import w2v
+from tests.helpers import FALLING_COUNTS as COUNTS
+from tests.helpers import loss_of
+from w2v import memory
+from w2v._kernels import MAX_CHUNK_IDS, Kernel
+from w2v.instruction_set import instruction_set
+from w2v.losses.loss import Loss
+from w2v.plan import Plan
+from w2v.reference import Random, draw_words
+
+ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
+
+
+def noise(counts: np.ndarray, exponent: float = 0.75) -> np.ndarray:
+    weights = counts.astype(np.float64) ** exponent
+    return weights / weights.sum()
+
+
+def choose_negatives(loss: Loss, random: Random, centre: int) -> list[int]:
+    counts = {centre: 0}
+    draw_words(loss, random, counts)
+    return list(counts)
+
+
+@given(COUNTS, st.sampled_from([0, 0.75, 1, -0.5, 2]))
+def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: float) -> None:
+    loss = loss_of(counts, negative=1, ns_exponent=exponent)
+    thresholds, aliases = loss.data["alias_table"].T
+    own = (thresholds + 1.0) / 2**32
+    held = (own + np.bincount(aliases, 1 - own, len(counts))) / len(counts)
+    np.testing.assert_allclose(held, noise(counts, exponent), rtol=0, atol=1e-8)
+
+
+def test_draws_follow_the_noise_distribution() -> None:
+    centre, draws, random = 3, 20_000, Random(1, negative=1)
+    loss = loss_of(ZIPF, negative=1)
+    drawn = np.bincount([choose_negatives(loss, random, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
+    others = np.arange(len(ZIPF)) != centre
+    expected = noise(ZIPF)[others]
+    assert drawn[centre] == 0
+    assert chisquare(drawn[others], draws * expected / expected.sum()).pvalue > 0.01
+    assert chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6  # the test sees a small difference
+
+
+def test_kernel_draws_follow_the_noise_distribution() -> None:
+    """Draws are counted by what they leave in zero outputs: each moves a row by half of the same tiny step.
+
+    The corpus is pairs of words 3 and 5, each centre once; the other words come from the noise alone.
+    """
+    pairs, size, alpha = MAX_CHUNK_IDS, len(ZIPF), 2.0**-26
+    inputs, outputs = memory.aligned_rows(size, 1), memory.aligned_rows(size, 1)
+    inputs[:, 0] = 1
+    plan = Plan(
+        ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), words=np.array([-1, 5, 3], np.int32),
+        tokens_before=np.arange(4) * (2 * pairs // 3), keep=np.full(size, 2**32 - 1, np.uint32),
+        loss=loss_of(ZIPF, negative=1), cbow=False, corrected=True, window=1, shrink_windows=True, per_pair=False,
+        alpha=alpha, min_alpha=alpha, epochs=1, seed=2, vector_size=1, storage="float32", chunk=pairs, workers=1,
+        instruction_set=instruction_set(),
+    )  # fmt: skip
+    Kernel(plan, inputs, outputs).run(0)
+    drawn = -outputs[:, 0].astype(np.float64) / (alpha / 2)
+    drawn[[3, 5]] += pairs
+    np.testing.assert_allclose(drawn, drawn.round(), atol=0.2)
+    assert drawn.round().sum() == 2 * pairs
+    expected = np.zeros(size)
+    for centre in 3, 5:
+        others = np.arange(size) != centre
+        expected[others] += pairs * noise(ZIPF)[others] / noise(ZIPF)[others].sum()
+    assert chisquare(drawn.round(), expected).pvalue > 0.01
+
+
+@given(COUNTS, st.integers(0, 2**64 - 1), st.data())
+def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st.DataObject) -> None:
+    size = len(counts)
+    negative = data.draw(st.integers(1, min(size - 1, 30)))
+    loss = loss_of(counts, negative=negative)
+    centre = data.draw(st.integers(0, size - 1))
+    words = choose_negatives(loss, Random(seed, negative=negative), centre)
+    assert words[0] == centre
+    assert len(set(words)) == len(words) == negative + 1
+    assert 0 <= min(words) <= max(words) < size
+
+
+@pytest.mark.parametrize("centre", [0, 1, 7])
+def test_all_other_words_can_be_negatives(centre: int) -> None:
+    counts = np.array([10**15] + [1] * 7)  # the rest would take ages to be drawn
+    loss = loss_of(counts, negative=7, ns_exponent=1)
+    assert sorted(choose_negatives(loss, Random(1, negative=7), centre)) == list(range(8))
+
+
+@pytest.mark.parametrize("kind", ["ns", "nce", "sampled"])
+def test_few_words_are_all_drawn(kind: str) -> None:
+    loss = loss_of(np.array([5, 2, 1]), kind, negative=100)
+    assert loss.max_rows == 3
+    assert loss.notice == "negative 100: the vocabulary has 3 words, so 2 are drawn for each prediction"
+    assert loss_of(np.array([5, 2, 1]), kind, negative=2).notice == ""
+
+
+def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:
+    model = w2v.train([["a", "b", "c"]] * 200, min_count=1, sample=0, epochs=20, vector_size=4, workers=1)
+    assert model.metrics["loss"][-1] < model.metrics["loss"][0]
+    assert "so 2 are drawn for each prediction" in caplog.text
