@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END, Malformed, Types, last_space, match
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Types, last_space, match
 
 WHITE_SPACE = b" \t\n\v\f\r"
 SEPARATORS = st.sampled_from([b" ", b"\n", b"\t", b"\r\n", b"\v", b"\f", b"  \n\n ", b" " * 70])
@@ -31,7 +31,7 @@ def reference(text, errors="strict"):
     for line in text.split(b"\n"):
         words = [word.decode(errors=errors).encode() for word in line.split()]
         found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
-        ids += [*found, SENTENCE_END] if found else []
+        ids += [*found, SENTENCE_END_ID] if found else []
     return ids, list(numbers)
 
 
@@ -98,7 +98,7 @@ def test_a_million_types_grow_every_table():
     scans = [types.scan(part + PADDING) for part in (text[:half], text[half:])]
     ids = np.concatenate([types.merge(scan) for scan in scans])
     numbers = np.arange(FIRST_TYPE, len(words) + FIRST_TYPE)
-    assert np.array_equal(ids, [*numbers, *numbers[::-1], SENTENCE_END])
+    assert np.array_equal(ids, [*numbers, *numbers[::-1], SENTENCE_END_ID])
     assert strings(types) == words
     assert (types.counts()[FIRST_TYPE:] == 2).all()
 
@@ -122,7 +122,7 @@ def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
     renumbered = types.prune(threshold)
     kept = np.flatnonzero(counts[FIRST_TYPE:] > threshold)
     assert strings(types) == [words[i] for i in kept]
-    assert renumbered[:FIRST_TYPE].tolist() == [SENTENCE_END, PRUNED_TYPE]
+    assert renumbered[:FIRST_TYPE].tolist() == [SENTENCE_END_ID, PRUNED_TYPE]
     assert renumbered[kept + FIRST_TYPE].tolist() == list(range(FIRST_TYPE, len(types)))
     assert set(np.delete(renumbered, kept + FIRST_TYPE)[FIRST_TYPE:]) <= {PRUNED_TYPE}
     ids = [*renumbered[before].tolist()]
@@ -130,10 +130,10 @@ def test_pruning_keeps_the_frequent_in_order(text, places, threshold):
         ids += types.merge(scan).tolist()
     assert types.counts().tolist() == np.bincount(ids, minlength=len(types)).tolist()
     known = [None, None, *strings(types)]
-    expected = [(b"\n" if i == SENTENCE_END else reference(text)[1][i - FIRST_TYPE]) for i in reference(text)[0]]
+    expected = [(b"\n" if i == SENTENCE_END_ID else reference(text)[1][i - FIRST_TYPE]) for i in reference(text)[0]]
     dropped = {word for i, word in enumerate(words) if i not in set(kept.tolist())}
     for position, (number, word) in enumerate(zip(ids, expected, strict=True)):
-        if number == SENTENCE_END:
+        if number == SENTENCE_END_ID:
             assert word == b"\n"
         elif number == PRUNED_TYPE:
             assert word in dropped

@@ -14,7 +14,7 @@ from w2v.errors import W2VError
 from w2v.evaluation.probabilities import BLOCK, Integers, Matrix, log_probabilities_of, scores_of
 from w2v.files import Errors, PathLike
 from w2v.progress import Progress
-from w2v.text._text import SENTENCE_END
+from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import read_corpus
 from w2v.training.model import Model
@@ -72,7 +72,7 @@ def perplexity(
     ) as store:
         places = store.remap(model.vocabulary.words)[store.ids]  # (tokens + sentences,)
         known = places >= 0
-        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END)[known], model.settings.window)
+        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END_ID)[known], model.settings.window)
         skipped = store.tokens - len(text.words)
     skipgram = model.settings.model == "skipgram"
     predictions = text.contexts if skipgram else np.minimum(text.contexts, 1)  # of each word

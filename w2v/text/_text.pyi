@@ -3,7 +3,7 @@ from typing import Literal, final
 import numpy as np
 import numpy.typing as npt
 
-SENTENCE_END: int
+SENTENCE_END_ID: int
 PRUNED_TYPE: int
 FIRST_TYPE: int
 PADDING: bytes

@@ -9,10 +9,10 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    MOST = 1024  # candidates at a time: the scores of a question stay in the first-level cache
+    CANDIDATES = 1024  # at a time: the scores of a question stay in the first-level cache
     LANES = 16  # maxima kept side by side, so that the compiler uses vector registers
 
-WIDTH = MOST
+WIDTH = CANDIDATES
 
 
 def update_best(
@@ -38,12 +38,12 @@ def update_best(
     cdef const float *a
     cdef const float *b
     cdef const float *c
-    cdef float[MOST] scores
+    cdef float[CANDIDATES] scores
     cdef float best
     cdef int64_t row
     cdef int side
     with nogil:
-        for i in range(width, MOST):
+        for i in range(width, CANDIDATES):
             scores[i] = -INFINITY
         for question in range(questions.shape[0]):
             a = &cosines[questions[question, 0], 0]
@@ -76,7 +76,7 @@ cdef inline float largest(const float *values) noexcept nogil:
     cdef int lane
     for lane in range(LANES):
         lanes[lane] = -INFINITY
-    for _ in range(MOST // LANES):
+    for _ in range(CANDIDATES // LANES):
         for lane in range(LANES):
             lanes[lane] = values[lane] if values[lane] > lanes[lane] else lanes[lane]
         values += LANES
