@@ -1,14 +1,8 @@
-"""What can be wrong with a user's data or settings."""
+"""The errors that a user's data or settings can cause."""
 
 
 class W2VError(ValueError):
-    """A user's data cannot be used as asked: what was found, where, and what to do, in one line."""
-
-
-def said_by(error: Exception) -> str:
-    """What an error says, in one line, and no more than is useful: a damaged file may have put anything into it."""
-    text = str(error)[:300] or type(error).__name__
-    return "".join(character if character.isprintable() else "?" for character in text)
+    """A user's data cannot be used: one line that says what was found, where, and what to do."""
 
 
 class SettingsError(W2VError):
@@ -17,3 +11,9 @@ class SettingsError(W2VError):
 
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
+
+
+def one_line(error: Exception) -> str:
+    """The message of an error as one short printable line, since a damaged file can put any text into it."""
+    text = str(error)[:300] or type(error).__name__
+    return "".join(character if character.isprintable() else "?" for character in text)

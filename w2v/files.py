@@ -1,4 +1,4 @@
-"""Files that are either written whole or not at all, and text files read by the line."""
+"""Atomic writing of files, reading of text files line by line, and file signatures."""
 
 import errno
 import itertools
@@ -13,31 +13,42 @@ from typing import BinaryIO, Literal
 
 from w2v.errors import W2VError
 
-LONGEST_LINE = 1 << 24  # bytes
+MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-HEAD = 512  # bytes that tell what is not text
-_UTF_16 = "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance"
-_OTHERS = {  # how files begin that are plainly not text, and what they are
-    rb"\xff\xfe|\xfe\xff|\0\0\xfe\xff": _UTF_16,
-    rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}": _UTF_16,  # without a byte order mark
-    rb"PK\x03\x04": "a zip archive: give the text that is in it",
+SIGNATURE_BYTES = 512  # enough of a file's start to recognise every signature below
+
+# Signatures: regular expressions for the first bytes of a file.
+UTF_16 = (
+    rb"\xff\xfe|\xfe\xff|\0\0\xfe\xff|"
+    rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}"  # without a byte order mark
+)
+ZIP = rb"PK\x03\x04"
+NUMPY = rb"\x93NUMPY"
+HDF5 = rb"\x89HDF\r\n\x1a\n"
+FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
+PICKLE = rb"\x80[\x02-\x05]"
+
+_NOT_TEXT = {  # signature: what the file is, and what to do
+    UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
+    ZIP: "a zip archive: unpack it and give the text file in it",
     rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
-    rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: give the text that is in it",
-    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: give its text alone",
-    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0|\x93NUMPY": "binary, not text",
+    rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",
+    rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
+    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0": "binary, not text",
+    b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE]): "binary, not text",
 }
 
 PathLike = str | os.PathLike[str]
-Errors = Literal["strict", "replace", "ignore"]  # what becomes of bytes that are not UTF-8
+Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are not UTF-8, as in bytes.decode
 
 
 @contextmanager
 def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that takes the name `path` only once all of it is on the disk.
+    """Open a binary file for writing that appears under the name `path` only once it is complete and on the disk.
 
-    It is written without a name or, where the system has no such files, under a temporary one, flushed and then
-    renamed. On any failure nothing of it is left and an older file of that name stands, as it does unless it is to
-    `replace`. A device or pipe is written directly. Raises W2VError, naming the path, where the system refuses.
+    The file is unnamed while it is written or, where the system has no unnamed files, has a temporary name. If writing
+    fails, nothing is left of it and an existing file at `path` stays as it was. Without `replace`, an existing file is
+    an error. A device or pipe is written directly. Raises W2VError, naming the path, if the system refuses.
     """
     target = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
     try:
@@ -72,17 +83,17 @@ def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
 
 
 def _unnamed(folder: Path) -> BinaryIO | None:
-    """A new file without a name, of which nothing is left even where the process is killed; None if there are none."""
-    with suppress(OSError, AttributeError):  # Linux has them, on most file systems
+    """An unnamed new file, which vanishes even if the process is killed; None where the system has no such files."""
+    with suppress(OSError, AttributeError):  # only Linux has them, on most file systems
         return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
     return None
 
 
 def _name(file: BinaryIO, path: Path) -> None:
-    """Give a file without a name this one."""
+    """Give an unnamed file a name."""
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-        try:  # with a folder's descriptor, os.link follows the link in /proc, as it must
+        try:  # os.link follows the link in /proc, as needed here, only if it is given a folder's descriptor
             os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
         finally:
             os.close(folder)
@@ -95,18 +106,19 @@ def _name(file: BinaryIO, path: Path) -> None:
 
 
 def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
-    """The lines of a text file, numbered from 1, one at a time; a byte order mark is left out.
+    """Yield (line number from 1, line) of a text file, without a byte order mark.
 
-    Raises W2VError for a file that cannot be read, is plainly no UTF-8 text or has a line of more than 16 MB.
+    Raises W2VError for a file that cannot be read, is recognised as not being UTF-8 text, or has a line longer than
+    MAX_LINE_BYTES.
     """
     try:
         with Path(path).open("rb") as file:
             for number in itertools.count(1):
-                line = file.readline(LONGEST_LINE + 1)
+                line = file.readline(MAX_LINE_BYTES + 1)
                 if number == 1:
                     line = text_start(path, line)
-                if len(line) > LONGEST_LINE:
-                    raise W2VError(f"{os.fspath(path)}, line {number}: it is longer than {LONGEST_LINE} bytes")
+                if len(line) > MAX_LINE_BYTES:
+                    raise W2VError(f"{os.fspath(path)}, line {number}: longer than {MAX_LINE_BYTES} bytes")
                 if not line and number > 1:
                     return
                 yield number, line
@@ -115,12 +127,12 @@ def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:
-    """Raises FileExistsError where `target` has appeared in the meantime."""
+    """Rename `temporary` to `target`. Raises FileExistsError if `target` exists."""
     try:
-        target.hardlink_to(temporary)  # unlike a renaming, it never replaces
+        target.hardlink_to(temporary)  # unlike renaming, linking never replaces a file
     except FileExistsError:
         raise
-    except OSError as error:  # a file system without links
+    except OSError as error:  # a file system without hard links
         if target.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
         temporary.replace(target)
@@ -129,11 +141,11 @@ def _rename_unless_there(temporary: Path, target: Path) -> None:
 
 
 def text_start(path: object, head: bytes) -> bytes:
-    """`head`, the first bytes of a text file (HEAD or more, or all of it), without a byte order mark.
+    """Strip the byte order mark from `head`, the first SIGNATURE_BYTES or more of a text file (or all of it).
 
-    Raises W2VError for what is plainly not UTF-8 text.
+    Raises W2VError if a signature shows that the file is not UTF-8 text.
     """
-    for pattern, kind in _OTHERS.items():
+    for pattern, kind in _NOT_TEXT.items():
         if re.match(pattern, head):
             raise W2VError(f"{path} is {kind}")
     return head.removeprefix(BYTE_ORDER_MARK)

@@ -1,40 +1,41 @@
-"""Threads that are surely waited for, however the waiting is interrupted."""
+"""Threads that can be waited for reliably, even if Ctrl-C interrupts the start or the wait."""
 
 import threading
 import time
 from typing import Any
 
-TICK = 0.001  # seconds
+POLL_SECONDS = 0.001
 
 
 class Thread(threading.Thread):
-    """A thread with a `wait`, for up to Python 3.12 a `join` that is interrupted takes the thread for ended.
+    """A thread with a `wait` method: up to Python 3.12, `join` treats a thread as ended after an interrupted `join`.
 
-    `start` may be interrupted, too: then nobody knows whether the thread will run, until it or `wait` takes its turn.
+    An interrupted `start` leaves open whether the thread will run. A lock decides: if `run` takes it first the thread
+    runs, if `wait` takes it first it never does.
     """
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.ended = False
-        self._begun = False
-        self._turn = threading.Lock()
+        self._start_returned = False
+        self._claimed = threading.Lock()
 
     def start(self) -> None:
         super().start()
-        self._begun = True
+        self._start_returned = True
 
     def run(self) -> None:
-        if self._turn.acquire(blocking=False):
+        if self._claimed.acquire(blocking=False):
             try:
                 super().run()
             finally:
                 self.ended = True
 
     def wait(self) -> None:
-        """Until it ends; one that has not begun never will."""
-        if not self._begun and self._turn.acquire(blocking=False):
+        """Wait until the thread ends; a thread that has not begun by now never runs."""
+        if not self._start_returned and self._claimed.acquire(blocking=False):
             self.ended = True
         while not self.ended:
-            time.sleep(TICK)
-        if self._begun:
+            time.sleep(POLL_SECONDS)
+        if self._start_returned:
             self.join()

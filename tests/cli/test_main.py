@@ -590,7 +590,7 @@ def rows(*rows: tuple[bytes, list[float]]) -> bytes:
         (b"2 2\na 1 2\nb 3 nan\n", "NaN"),
         (b"2 2\na 1 2\n", "cut"),
         (b"0 0\n", "no vectors"),
-        (b"\x80\x04\x95pickle", "not a vector file"),
+        (b"\x80\x04\x95pickle", "a Python pickle"),
         (b"\x10\0\0\0\0\0\0\0{" + b" " * 15, "header"),
     ],
 )

@@ -22,6 +22,7 @@ from w2v import memory
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
+from w2v.formats.vector_file import VectorFile
 from w2v.losses.tree import HierarchicalSoftmax
 from w2v.settings import ModelName
 from w2v.text.corpus import Corpus
@@ -156,7 +157,7 @@ def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model],
         model.save(tmp_path / f"{name}.safetensors")
     sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "whole")]
     saved = 2 * (half.inputs.size + half.outputs.size)
-    assert abs(sizes[1] - sizes[0] - saved) <= 2 * memory.LINE  # the header is padded
+    assert abs(sizes[1] - sizes[0] - saved) <= 2 * memory.CACHE_LINE  # the header is padded
     loaded = w2v.Model.load(tmp_path / "half.safetensors", mmap)
     assert loaded.settings.storage == "bf16"
     assert loaded.inputs.dtype == loaded.outputs.dtype == BFLOAT16
@@ -181,13 +182,13 @@ def test_word2vec_files_hold_the_same_values(pair: tuple[w2v.Model, w2v.Model], 
 
 def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
-    monkeypatch.setattr(word2vec, "BLOCK", 1 << 18)
-    stored = word2vec.Stored(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
+    monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
+    content = VectorFile(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
     uses: list[Callable[[], object]] = [lambda: checkpoint.finite([matrix])]
     uses += [lambda: initial_inputs(50_000, 100, 1, BFLOAT16)]
     uses += [lambda: checkpoint.checksum({"vectors": matrix}, "")]
     uses += [lambda: write_native(tmp_path / "m.safetensors", {"vectors": matrix}, {})]
-    uses += [lambda: word2vec.write_word2vec(tmp_path / "m.bin", stored.words, matrix, True)]
+    uses += [lambda: word2vec.write(tmp_path / "m.bin", content, binary=True)]
     for use in uses:
         tracemalloc.start()
         try:
@@ -251,7 +252,7 @@ def test_rows_lie_in_whole_cache_lines() -> None:
         matrix = memory.aligned_rows(5, columns, BFLOAT16)
         assert matrix.shape == (5, width)
         assert matrix.dtype == BFLOAT16
-        assert matrix.ctypes.data % memory.LINE == matrix.strides[0] % memory.LINE == 0
+        assert matrix.ctypes.data % memory.CACHE_LINE == matrix.strides[0] % memory.CACHE_LINE == 0
         assert not matrix.any()
 
 

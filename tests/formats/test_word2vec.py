@@ -1,14 +1,18 @@
 """Vector files: what is written is read back to the bit, peers agree, damage is refused in one line."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,10 +22,12 @@ from safetensors.numpy import load_file, save_file
 from w2v import memory
 from w2v.errors import SettingsError, W2VError
 from w2v.files import atomic_write
-from w2v.formats import _formats, row_blocks, word2vec
+from w2v.formats import _formats, row_blocks, table
 from w2v.formats.bfloat16 import bfloat16
 from w2v.formats.native import read_native, write_native
-from w2v.formats.word2vec import Stored, read, write
+from w2v.formats.table import content_format, format_of, read, write
+from w2v.formats.vector_file import VectorFile
+from w2v.text import decompress
 from w2v.text.words import Words
 
 EXTENSIONS = ["bin", "bin.gz", "txt", "vec", "txt.gz", "safetensors"]
@@ -32,18 +38,18 @@ plain_word = st.text(st.characters(exclude_categories=["Cs"], exclude_characters
 
 
 @st.composite
-def contents(draw: st.DrawFn, words: st.SearchStrategy[str]) -> Stored:
+def contents(draw: st.DrawFn, words: st.SearchStrategy[str]) -> VectorFile:
     vocabulary = draw(st.lists(words, min_size=1, max_size=6, unique=True))
     columns = draw(st.integers(3, 9))
-    return Stored(Words.of(vocabulary), draw(hnp.arrays(np.float32, (len(vocabulary), columns), elements=finite)))
+    return VectorFile(Words.of(vocabulary), draw(hnp.arrays(np.float32, (len(vocabulary), columns), elements=finite)))
 
 
-def sample_content(rows: int = 5, columns: int = 4) -> Stored:
+def sample_content(rows: int = 5, columns: int = 4) -> VectorFile:
     vectors = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
-    return Stored(Words.of([f"wörd{row}" for row in range(rows)]), vectors)
+    return VectorFile(Words.of([f"wörd{row}" for row in range(rows)]), vectors)
 
 
-def assert_same(read_back: Stored, written: Stored) -> None:
+def assert_same(read_back: VectorFile, written: VectorFile) -> None:
     assert list(read_back.words) == list(written.words)
     assert read_back.vectors.dtype == np.float32
     np.testing.assert_array_equal(read_back.vectors.view(np.uint32), written.vectors.view(np.uint32))
@@ -61,7 +67,7 @@ def refused(path: Path, data: bytes, *parts: str) -> str:
     return line
 
 
-def read_or_line(path: Path, mmap: bool = False) -> Stored | str:
+def read_or_line(path: Path, mmap: bool = False) -> VectorFile | str:
     """What the file holds, or the line with which it is refused."""
     try:
         return read(path, mmap)
@@ -75,7 +81,7 @@ def read_or_line(path: Path, mmap: bool = False) -> Stored | str:
 @pytest.mark.parametrize("extension", EXTENSIONS)
 @given(content=contents(plain_word))
 @settings(max_examples=40)
-def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, content: Stored) -> None:
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, content: VectorFile) -> None:
     path = tmp_path_factory.getbasetemp() / f"round.{extension}"
     write(path, content)
     assert_same(read(path), content)
@@ -83,7 +89,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, extension: str, co
 
 @given(content=contents(any_word))
 @settings(max_examples=40)
-def test_native_keeps_any_word(tmp_path_factory: pytest.TempPathFactory, content: Stored) -> None:
+def test_native_keeps_any_word(tmp_path_factory: pytest.TempPathFactory, content: VectorFile) -> None:
     path = tmp_path_factory.getbasetemp() / "any.safetensors"
     write(path, content)
     assert_same(read(path), content)
@@ -138,13 +144,13 @@ def test_what_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
 def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, block: int) -> None:
     content = sample_content(rows=500, columns=7)
     write(tmp_path / f"v.{extension}", content)
-    monkeypatch.setattr(row_blocks, "BLOCK", block)
-    monkeypatch.setattr(word2vec, "SAMPLE", 50)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(table, "HEAD_BYTES", 50)
     assert_same(read(tmp_path / f"v.{extension}"), content)
 
 
 def test_a_row_longer_than_a_block(tmp_path: Path) -> None:
-    content = Stored(Words.of(["v", "w" * 5_000_000]), np.ones((2, 3), np.float32))
+    content = VectorFile(Words.of(["v", "w" * 5_000_000]), np.ones((2, 3), np.float32))
     for extension in ("bin", "txt"):
         write(tmp_path / f"v.{extension}", content)
         assert_same(read(tmp_path / f"v.{extension}"), content)
@@ -156,7 +162,7 @@ def test_padded_rows_are_written_without_their_padding(tmp_path: Path, extension
     padded[:] = 7
     content = sample_content()
     padded[:, :4] = content.vectors
-    write(tmp_path / f"v.{extension}", Stored(content.words, padded[:, :4]))
+    write(tmp_path / f"v.{extension}", VectorFile(content.words, padded[:, :4]))
     assert_same(read(tmp_path / f"v.{extension}"), content)
 
 
@@ -165,7 +171,7 @@ def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
     outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
     counts = np.array([1 << 40, 4, 3, 2, 1])
     path = tmp_path / "v.safetensors"
-    write(path, Stored(content.words, content.vectors, counts, {"outputs": outputs}, {"settings": '{"a": 1}'}))
+    write(path, VectorFile(content.words, content.vectors, counts, {"outputs": outputs}, {"settings": '{"a": 1}'}))
     for mmap in (False, True):
         back = read(path, mmap)
         assert back.counts is not None
@@ -186,7 +192,7 @@ def test_unknown_extension(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("word", ["", "new york", "a\tb", "a\n", "\r"])
 def test_words_that_word2vec_files_cannot_hold(tmp_path: Path, extension: str, word: str) -> None:
     with pytest.raises(W2VError, match=r"white space.*\.safetensors"):
-        write(tmp_path / f"v.{extension}", Stored(Words.of(["a", word]), np.ones((2, 2), np.float32)))
+        write(tmp_path / f"v.{extension}", VectorFile(Words.of(["a", word]), np.ones((2, 2), np.float32)))
     assert not list(tmp_path.iterdir())
 
 
@@ -201,7 +207,7 @@ def test_content_that_could_not_be_read_back_is_not_written(tmp_path: Path, exte
         ([], ones[:0], "0 words"),
     ]:
         with pytest.raises(W2VError, match=part):
-            write(path, Stored(Words.of(words), vectors))
+            write(path, VectorFile(Words.of(words), vectors))
     with pytest.raises(W2VError, match="UTF-8"):
         Words.of(["\ud800"])
     assert not path.exists()
@@ -247,12 +253,12 @@ def test_text_variants(tmp_path: Path, text: str, words: list[str], packed: bool
     path = tmp_path / "vectors"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     vectors = np.array([[0.1, -0.2, 3], [0.12346, 1e-05, -1]], np.float32)
-    assert_same(read(path), Stored(Words.of(words), vectors))
+    assert_same(read(path), VectorFile(Words.of(words), vectors))
 
 
 def test_binary_variants(tmp_path: Path) -> None:
     rows = [b"a " + struct.pack("<3f", 1, 2, 3), b"b " + struct.pack("<3f", 4, 5, 6)]
-    expected = Stored(Words.of(["a", "b"]), np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+    expected = VectorFile(Words.of(["a", "b"]), np.array([[1, 2, 3], [4, 5, 6]], np.float32))
     for data in (b"\n".join(rows), b"".join(rows), b"\n".join(rows) + b"\n", b"\n" + b"\n\n".join(rows)):
         path = tmp_path / "vectors"
         path.write_bytes(b"2 3\n" + data)
@@ -364,12 +370,12 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (b"1 " * 3_000_000, "not a vector file"),
         (b"\n" * 1000, "not a vector file"),
         (b"-5 300\n\0\0\0", "not a vector file"),
-        (b"\x80\x03}q\x00.", "not a vector file"),
-        (gzip.compress(b"hello", mtime=0), "not a vector file"),
-        (gzip.compress(b"", mtime=0), "empty"),
-        (b"\x1f\x8b\x08\x00garbage that is long enough", "gzip data is damaged"),
-        (gzip.compress(b"2 1\na 1\nb 2\n", mtime=0)[:-8] + b"12345678", "gzip data is damaged"),
-        (gzip.compress(b"a 1\nb 2\n" * 5000, mtime=0)[:-20], "cut: its first"),
+        (b"\x80\x03}q\x00.", "a Python pickle"),
+        (gzip.compress(b"hello"), "not a vector file"),
+        (gzip.compress(b""), "empty"),
+        (b"\x1f\x8b\x08\x00garbage that is long enough", "damaged gzip data"),
+        (gzip.compress(b"2 1\na 1\nb 2\n")[:-8] + b"12345678", "damaged gzip data"),
+        (gzip.compress(b"a 1\nb 2\n" * 5000)[:-20], "cut: its first"),
         (b"2 2\na 1 2\nb nan 4\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 -Infinity\nb 3 4\n", "row 1 ('a') holds NaN"),
         (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
@@ -402,11 +408,51 @@ def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
 
 def test_gzip_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.txt.gz"
-    write(path, Stored(Words.of(["a", "b"]), np.zeros((2, 10_000), np.float32)))
+    path.write_bytes(gzip.compress(b"2 1000000\na" + b" 0" * 1_000_000 + b"\nb" + b" 0" * 1_000_000))
     assert not read(path).vectors.any()
-    monkeypatch.setattr(row_blocks, "SLACK", 0)
-    with pytest.raises(W2VError, match="grows more than 100:1"):
+    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)
+    with pytest.raises(W2VError, match="its gzip data grows more than 500:1; if you trust it, unpack it yourself"):
         read(path)
+
+
+@pytest.mark.parametrize("extension", ["txt.gz", "bin.gz"])
+def test_zeros_that_we_pack_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    path = tmp_path / f"v.{extension}"
+    write(path, VectorFile(Words.of(map(str, range(40))), np.zeros((40, 100_000), np.float32)))
+    assert 100 * path.stat().st_size < 40 * 100_000 * 2
+    monkeypatch.setattr(decompress, "MAX_UNPACKED", 0)  # the ratio alone decides, as it does for larger files
+    back = read(path)
+    assert back.vectors.shape == (40, 100_000)
+    assert not back.vectors.any()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("extension", ["bin", "txt"])
+def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callable[[bytes], bytes]) -> None:
+    content = sample_content(rows=500, columns=30)
+    path = tmp_path / f"v.{extension}"
+    write(path, content)
+    packed = pack(path.read_bytes())
+    (tmp_path / "packed").write_bytes(packed)
+    assert_same(read(tmp_path / "packed"), content)
+    refused(tmp_path / "packed", packed[:-30], "cut")
+
+
+def test_a_packed_native_file_is_to_be_unpacked(tmp_path: Path) -> None:
+    write(tmp_path / "v.safetensors", sample_content())
+    packed = gzip.compress((tmp_path / "v.safetensors").read_bytes())
+    refused(tmp_path / "v.gz", packed, "a compressed .safetensors file: unpack it first")
+
+
+def test_the_extension_chooses_and_the_content_tells_the_format(tmp_path: Path) -> None:
+    for extension, name in zip(EXTENSIONS, ["binary", "binary", "text", "text", "text", "native"], strict=True):
+        path = tmp_path / f"V.{extension.upper()}"
+        assert format_of(path) == name
+        write(path, sample_content())
+        assert content_format(path) == name
+    (tmp_path / "other").write_text("the quick brown fox\n")
+    with pytest.raises(W2VError, match="not a vector file"):
+        content_format(tmp_path / "other")
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
@@ -445,7 +491,7 @@ def test_a_native_file_with_a_byte_changed(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "changed.safetensors"
     content = sample_content()
-    write(path, Stored(content.words, content.vectors.astype(dtype)))
+    write(path, VectorFile(content.words, content.vectors.astype(dtype)))
     data = bytearray(path.read_bytes())
     data[place % len(data)] = value
     path.write_bytes(data)

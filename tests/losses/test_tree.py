@@ -141,14 +141,14 @@ def text(tmp_path: Path) -> Path:
         (b"a 00\nb\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
         (b"a 00\n\nb 0 1\nc 10\nd 11\n", "tree, line 3: not a word and its code"),
         (b"a " + b"0" * 1025, "tree, line 1: not a word and its code of at most 1024"),
-        (b"\xff 0\n", "tree, line 1: '\\ufffd' is not in the vocabulary"),
+        (b"\xff 0\n", "tree, line 1: b'\\xff' is not UTF-8"),
     ],
 )
 def test_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> None:
     (tmp_path / "tree").write_bytes(codes)
     options = ["--min-count", 1, "--tree", tmp_path / "tree"]
     for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:
-        assert expected in run(*command, code=1).stderr.replace("\ufffd", "\\ufffd")
+        assert expected in run(*command, code=1).stderr
     assert not (tmp_path / "m.bin").exists()
 
 

@@ -81,7 +81,7 @@ def test_a_damaged_stream_is_an_error(tmp_path, compression):
 @packed
 def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression):
     (tmp_path / "file").write_bytes(COMPRESS[compression](b"many many words\n" * 500_000))
-    assert max(len(block.text) for block in Corpus(tmp_path / "file").blocks()) < 3 * corpus.BLOCK
+    assert max(len(block.text) for block in Corpus(tmp_path / "file").blocks()) < 3 * corpus.BLOCK_BYTES
 
 
 def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
@@ -112,10 +112,10 @@ def test_utf_16_without_a_byte_order_mark_is_refused(tmp_path, encoding):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (b"PK\x03\x04", "file is a zip archive: give the text that is in it"),
+        (b"PK\x03\x04", "file is a zip archive: unpack it and give the text file in it"),
         (b"7z\xbc\xaf\x27\x1c", "file is an archive"),
         (bytes(257) + b"ustar", "file is an archive"),
-        (b"%PDF-1.7\n", "file is a formatted document: give its text alone"),
+        (b"%PDF-1.7\n", "file is a formatted document: save it as plain text"),
         (b"{\\rtf1 words", "file is a formatted document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "file is a formatted document"),
         (b"\x7fELF", "file is binary, not text"),
@@ -157,7 +157,7 @@ def test_folders_globs_and_lists(tmp_path):
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
-    fails(["the cat sat", "the dog"], "'the cat sat' does not exist; sentences are given as lists of tokens")
+    fails(["the cat sat", "the dog"], "'the cat sat' does not exist; to give sentences, give lists of tokens")
     fails("", "^the path of a corpus is empty$")
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
@@ -224,10 +224,10 @@ def test_lists_of_tokens():
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
         (iter(["the cat"]), "^sentence 0 is of type str"),
         ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
-        ([["", "a b"]], "^sentence 0 holds an empty token: leave it out$"),
+        ([["", "a b"]], "^sentence 0 contains an empty token: leave it out$"),
         ([[" ", "a b"]], "^token ' ' contains white space"),
         ([["a\n"]], r"^token 'a\\n' contains white space"),
-        ([["a"], ["a", None]], "^sentence 1 holds tokens that are not str$"),
+        ([["a"], ["a", None]], "^sentence 1 contains tokens that are not str$"),
         ([["a"], 3], "^sentence 1 is of type int"),
     ],
 )
@@ -250,7 +250,7 @@ def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, 
     for i, content in enumerate(contents):
         (folder / f"{i}.txt").write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "BLOCK", size)
+        patch.setattr(corpus, "BLOCK_BYTES", size)
         blocks = [(block, block.text.removesuffix(PADDING)) for block in Corpus(folder).blocks()]
     assert b"".join(piece for _, piece in blocks) == b"".join(content + b"\n" for content in contents)
     for block, piece in blocks:
@@ -262,7 +262,7 @@ def test_blocks_are_whole_words_and_know_where_they_come_from(tmp_path_factory, 
 
 
 def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus, "BLOCK", 100)
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 100)
     (tmp_path / "file").write_bytes(b"x" * 5_000_000)
     assert [len(block.text) for block in Corpus(tmp_path / "file").blocks()] == [5_000_001 + len(PADDING)]
 

@@ -30,10 +30,10 @@ def words_of(store):
     return store.words(np.arange(FIRST_TYPE, store.counts.size))
 
 
-def read(path, block=corpus.BLOCK, **options):
+def read(path, block=corpus.BLOCK_BYTES, **options):
     """(ids, words) of a file read in blocks of so many bytes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "BLOCK", block)
+        patch.setattr(corpus, "BLOCK_BYTES", block)
         with read_corpus(Corpus(path), **options) as store:
             ids = store.ids.tolist()
             assert store.counts.tolist() == np.bincount(ids, minlength=store.counts.size).tolist()
@@ -119,8 +119,8 @@ def test_malformed_text_names_file_byte_and_word(tmp_path):
         with pytest.raises(W2VError) as caught:
             read_corpus(Corpus(tmp_path), workers=workers)
         assert str(caught.value) == (
-            f"{tmp_path}/b.txt: byte 1000003, in b'caf\\xe9', is not UTF-8; convert the text, or choose what "
-            "to do with --errors replace or ignore"
+            f"{tmp_path}/b.txt: byte 1000003, in b'caf\\xe9', is not UTF-8; convert the text, or add "
+            "--errors replace or --errors ignore"
         )
     with pytest.raises(W2VError, match=r"^the lists of tokens: byte 2, in b'.*', is not UTF-8"):
         read_corpus(Corpus([["a", "\ud800"]]))
@@ -171,8 +171,8 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
     path = tmp_path_factory.mktemp("corpus") / "text"
     path.write_text("\n".join(f"w{number * number // 40}" for number in numbers) + "\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "BLOCK", 100)
-        patch.setattr("w2v.text.idstore.PIECE", 64)
+        patch.setattr(corpus, "BLOCK_BYTES", 100)
+        patch.setattr("w2v.text.idstore.IDS_AT_ONCE", 64)
         blocks = [block.text.replace(b"\n\n", b"\n") for block in Corpus(path).blocks()]
         store = read_corpus(Corpus(path), max_types=max_types, workers=workers)
     text, counts, dropped = pruned_reference(blocks, max_types)
@@ -266,7 +266,7 @@ def test_a_damaged_cache_is_renewed_and_other_files_stay(text, tmp_path, damage)
 
 
 def test_a_cache_whose_numbers_do_not_fit_is_renewed(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("w2v.text.idstore.PIECE", 7)
+    monkeypatch.setattr("w2v.text.idstore.IDS_AT_ONCE", 7)
     with read_corpus(Corpus(text), cache=tmp_path) as store:
         size, types = len(store.ids), len(store.counts)
     (path,) = tmp_path.glob("*.w2v-ids")
@@ -332,7 +332,7 @@ def test_a_full_disk(text, scratch, monkeypatch, keep):
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, keep):
     text.write_text("a b a\n" * 1_000)  # 16,000 bytes of ids, and some for the words
-    monkeypatch.setattr(corpus, "BLOCK", 16)
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
 
     def free(size):
@@ -364,7 +364,7 @@ def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
 
 
 def test_progress(text, monkeypatch):
-    monkeypatch.setattr(corpus, "BLOCK", 16)
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
     text.write_text("a b a\n" * 200)
     read_corpus(Corpus(text), progress=lambda _, done, total: seen.append((done, total)))

@@ -78,6 +78,12 @@ def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
         Vocabulary(words, counts)
 
 
+def test_repr_is_short():
+    found = Vocabulary([f"w{i}" for i in range(10_000)], np.full(10_000, 3))
+    assert repr(found) == "<Vocabulary: 10000 words, 30000 tokens>"
+    assert repr(found.words) == "<Words: 10000 words>"
+
+
 def test_counts_of_any_whole_type():
     found = Vocabulary(("a", "no\u00a0break"), np.array([2, 1], np.uint8))
     assert found.words == ["a", "no\u00a0break"]
@@ -154,12 +160,12 @@ def test_loading_sorts_and_chooses(tmp_path):
         (b"a 1.5\n", r"words, line 1: b'a 1.5' is not a word and its count$"),
         (b"a 1_0\n", r"words, line 1: b'a 1_0' is not a word and its count$"),
         (b"a 0\n", r"words, line 1: the count is 0$"),
-        (b"a 2\nb 1\n\na 1\n", r"words: the word 'a' stands there twice, with counts 2 and 1$"),
+        (b"a 2\nb 1\n\na 1\n", r"words: the word 'a' appears twice, with counts 2 and 1$"),
         (b"a 2\ncaf\xe9 1\n", r"words, line 2: b'caf\\xe9' is not UTF-8$"),
         (b"a 9223372036854775807\nb 1\n", r"words: the counts add up to more than 9223372036854775807$"),
         (b"a 9223372036854775808\n", r"words, line 1: the count is more than 9223372036854775807$"),
         (b"a " + b"9" * 5000, r"words, line 1: .*"),
-        (b"a " + b"1 " * (1 << 24), r"words, line 1: it is longer than 16777216 bytes$"),
+        (b"a " + b"1 " * (1 << 24), r"words, line 1: longer than 16777216 bytes$"),
         ("a 1\n".encode("utf-16"), r"words is UTF-16 or UTF-32: convert it to UTF-8"),
         (b"\x1f\x8b\x08", r"words is compressed: unpack it first$"),
     ],

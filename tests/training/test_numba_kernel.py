@@ -183,7 +183,7 @@ def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
     said = f"the model's objective is {__name__}:Hinge, and files run no code: name it by --objective"
     done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
-    assert f"ObjectiveMissing: {said}" in done.stderr
+    assert f"LossMissing: {said}" in done.stderr
     done = run("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
     assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {said}")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

@@ -224,3 +224,8 @@ def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_thresholds_at_the_ends() -> None:
     found = thresholds(np.array([1, 0.5, 2**-32], np.float32))
     assert found.tolist() == [2**32 - 1, 2**31 - 1, 0]
+
+
+def test_repr_of_a_model_is_short() -> None:
+    model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
+    assert repr(model) == "<Model: 3 words, 2 values each, skipgram with loss ns>"

@@ -1,5 +1,6 @@
 """KeyedVectors against gensim's, and what gensim does not have."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from w2v.errors import SettingsError, W2VError
+from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
 
 WORDS = [f"w{row}" for row in range(200)]
@@ -48,6 +50,15 @@ def test_looking_up(ours: KeyedVectors) -> None:
     assert not np.shares_memory(np.array(ours), ours.vectors)
     assert np.linalg.norm(ours.get_vector("w7", norm=True)) == pytest.approx(1)
     assert ours.first_words(3) == ["w0", "w1", "w2"]
+
+
+def test_signatures_name_the_types_of_keys() -> None:
+    for method in (KeyedVectors.most_similar, KeyedVectors.most_similar_cosmul):
+        parameters = inspect.signature(method).parameters
+        assert parameters["positive"].annotation == parameters["negative"].annotation == "Keys"
+    for value in [*vars(KeyedVectors).values(), load, Vocabulary.__init__]:
+        if inspect.isfunction(value):
+            assert len(str(inspect.signature(value))) < 250
 
 
 def test_unknown_words_are_named(ours: KeyedVectors) -> None:
@@ -156,7 +167,7 @@ def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors) -> 
 
 
 def test_batches_are_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.vectors.keyed.BLOCK", 600)  # three queries at a time
+    monkeypatch.setattr("w2v.vectors.keyed.SCORES_AT_ONCE", 600)  # three queries at a time
     some = ["w1", "w5", "w5", "w9", "w30"]
     batch = ours.most_similar_batch(some, topn=4, restrict_vocab=100)
     assert len(batch) == 5

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from w2v.cpu import processors
 from w2v.errors import W2VError
-from w2v.formats import detect, native
-from w2v.formats.row_blocks import opened
-from w2v.formats.word2vec import Stored
+from w2v.formats.table import content_format
+from w2v.formats.vector_file import VectorFile
 from w2v.instruction_set import available_sets, instruction_set
 from w2v.losses.registry import Settings, needed_for
 from w2v.vectors.keyed import KeyedVectors
@@ -75,12 +74,11 @@ def _refuse(constant: str) -> None:
 
 def file_format(path: Path) -> str:
     """native, or word2vec binary or text. Raises W2VError for a file that is none of these."""
-    with opened(path) as (file, _):
-        sample = file.read(detect.SAMPLE)
-    return "native" if native.is_native(sample) else f"word2vec {detect.recognise(path, sample).kind}"
+    kind = content_format(path)
+    return kind if kind == "native" else f"word2vec {kind}"
 
 
-def beside_vectors(stored: Stored) -> list[str]:
+def beside_vectors(stored: VectorFile) -> list[str]:
     """The names of what was loaded beside words and vectors, which only the native format keeps."""
     counts = [] if stored.counts is None else ["counts"]
     return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

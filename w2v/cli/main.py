@@ -38,7 +38,7 @@ from w2v.errors import W2VError
 from w2v.evaluation.perplexity import perplexity
 from w2v.evaluation.rank import SAMPLE, picture, rank
 from w2v.files import Errors
-from w2v.formats import word2vec
+from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
@@ -388,9 +388,9 @@ def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: boo
     w2v convert glove.txt model.safetensors
     """
     outputs.check(output, force)
-    kind = word2vec.format_of(output)
-    stored = word2vec.read(model, errors=errors)
-    word2vec.write(output, stored, replace=force)
+    kind = table.format_of(output)
+    stored = table.read(model, errors=errors)
+    table.write(output, stored, replace=force)
     lost = [] if kind == "native" else info.beside_vectors(stored)
     facts = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
     facts |= {"vector_size": stored.vectors.shape[1], "lost": lost}

@@ -13,7 +13,7 @@ import click
 from w2v.cli import outputs
 from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_beside
 from w2v.errors import SettingsError
-from w2v.formats import word2vec
+from w2v.formats import table
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.text.corpus import Corpus
@@ -122,7 +122,7 @@ def resume_job(
 def check_outputs(output: Path, save_vocab: Path | None, force: bool, inputs: Iterable[Path]) -> None:
     read = list(inputs)
     outputs.check(output, force, [*read, *filter(None, [save_vocab])])
-    word2vec.format_of(output)
+    table.format_of(output)
     if save_vocab:
         outputs.check(save_vocab, force, read)
 

@@ -1,1 +1,1 @@
-"""Vector files: the formats of word2vec and the native one."""
+"""Files: vectors in the formats of word2vec and in the native format, and codes of trees."""

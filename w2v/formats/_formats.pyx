@@ -1,9 +1,8 @@
 """Rows of vector files, many at a time: bytes to matrices and back.
 
-Reading a block of bytes has two halves. `*_split` finds how many whole rows the block holds and where they
-end: it is quick, and must follow the block before. `*_parse` turns those rows into numbers and words: it is
-slow, and blocks can be parsed side by side. Neither needs the GIL but for the rare number that is hard to
-round.
+A block of bytes is read in two steps. `*_split` finds how many whole rows the block contains and where they end: this
+is quick, and needs the end of the block before. `*_parse` turns these rows into numbers and words: this is slow, and
+several threads can do it for several blocks. Both release the GIL, except for the rare numbers that are hard to round.
 """
 
 from libc.math cimport floor, llround, log10
@@ -15,20 +14,20 @@ cdef extern from "Python.h":
     char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
     void PyMem_Free(void *block)
 
-cdef double[23] POWERS  # of ten: those that a double holds exactly
+cdef double[23] POWERS  # the powers of ten that a double represents exactly
 POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 
 cdef enum:
-    EXPONENT = 0x7F800000  # the bits of a float32 that are all set in infinities and NaN
+    EXPONENT = 0x7F800000  # the exponent bits of a float32, which are all set in infinities and NaN
 
-cdef uint8_t[1] NOTHING  # what empty bytes point to: C's functions take no null
+cdef uint8_t[1] NOTHING  # what pointers to no bytes point to, since C's functions take no null
 
 
 cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
     return &bytes[0] if bytes.shape[0] else NOTHING
 
 
-# -- binary: word, space, columns × float32; a newline after the row in some writers' files ---------
+# -- binary: word, space, columns × float32, and in some files a newline --------------------------------
 
 cdef inline Py_ssize_t word_begin(const uint8_t *data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     while at < end and data[at] == c"\n":
@@ -48,7 +47,7 @@ cdef inline Py_ssize_t word_end(const uint8_t *data, Py_ssize_t at, Py_ssize_t e
 
 
 def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
-    """How many whole rows, at most `limit`, `data` begins with, and at which byte they end."""
+    """The number of whole rows, at most `limit`, at the start of `data`, and the byte at which they end."""
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], at = 0, done = 0
     cdef int64_t rows = 0
@@ -63,9 +62,9 @@ def binary_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bin
 
 
 def binary_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """Fill vectors (R, columns), words (end to end) and their lengths (R,) from R whole rows.
+    """Parse R whole rows into vectors (R, columns), words (end to end) and their lengths (R,).
 
-    Returns the bytes used in `words`, and the first row that is wrong (it holds a NaN or an infinity), or -1.
+    Returns the bytes used in `words`, and the first wrong row (one with a NaN or an infinity), or -1.
     """
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin, at = 0, used = 0
@@ -94,7 +93,7 @@ cdef inline bint finite(const float *values, Py_ssize_t count) noexcept nogil:
 
 
 def first_not_finite(const float[:, :] vectors):
-    """The first row of vectors (V, D) that holds a NaN or an infinity, or -1. The values of a row lie end to end."""
+    """The first row of vectors (V, D) with a NaN or an infinity, or -1. The rows must be contiguous."""
     cdef int64_t row, wrong = -1
     with nogil:
         for row in range(vectors.shape[0]):
@@ -107,7 +106,7 @@ def first_not_finite(const float[:, :] vectors):
 def binary_format(
     const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
 ):
-    """Write R rows as word2vec.c does, `offsets` (R + 1,) bounding their words. Returns the bytes used."""
+    """Write R rows as word2vec.c does; word i is blob[offsets[i]:offsets[i + 1]]. Returns the bytes used in `out`."""
     cdef Py_ssize_t row, length, at = 0, columns = vectors.shape[1]
     with nogil:
         for row in range(vectors.shape[0]):
@@ -121,7 +120,7 @@ def binary_format(
     return at
 
 
-# -- text: word, columns × number, separated by blanks, one row a line ------------------------------
+# -- text: word, columns × number, separated by spaces, one row a line --------------------------------
 
 cdef inline bint blank(uint8_t byte) noexcept nogil:
     return byte == c" " or byte == c"\t" or byte == c"\r"
@@ -139,9 +138,9 @@ cdef inline Py_ssize_t trimmed(const uint8_t *data, Py_ssize_t begin, Py_ssize_t
 
 
 def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
-    """How many whole lines, at most `limit` and not counting blank ones, `data` begins with, and their end.
+    """The number of whole lines, at most `limit` and without blank ones, at the start of `data`, and their end.
 
-    The last line needs no newline when the data is `final`.
+    If the data is `final`, its last line needs no newline.
     """
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], end, done = 0
@@ -157,7 +156,7 @@ def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint 
 
 
 def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] words, int64_t[::1] lengths):
-    """As binary_parse, for R lines; a line that is no row is wrong too, and has length -1."""
+    """As binary_parse, for R lines. A line that is not a word and numbers is wrong, too, and gets length -1."""
     cdef const uint8_t *bytes = first(data)
     cdef Py_ssize_t size = data.shape[0], columns = vectors.shape[1], begin = 0, end, stop, used = 0
     cdef int64_t row, wrong = -1
@@ -183,10 +182,10 @@ def text_parse(const uint8_t[::1] data, float[:, ::1] vectors, uint8_t[::1] word
 cdef Py_ssize_t parse_line(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *values, Py_ssize_t columns
 ) noexcept nogil:
-    """Read the numbers at the end of a line. Returns the length of the word before them, or -1.
+    """Parse the numbers at the end of a line. Returns the length of the word before them, or -1.
 
-    Words rarely hold blanks: the first try takes the first blank for the end of the word, the second counts
-    the numbers from the right.
+    Words rarely contain spaces: the first attempt ends the word at the first space, the second counts the numbers from
+    the right.
     """
     cdef Py_ssize_t at = begin
     while at < end and not blank(data[at]):
@@ -219,10 +218,10 @@ cdef bint parse_numbers(
 cdef inline Py_ssize_t parse_number(
     const uint8_t *data, Py_ssize_t begin, Py_ssize_t end, float *value
 ) noexcept nogil:
-    """The decimal number at `begin`, rounded to the nearest double, then to float32. Returns its end, or -1.
+    """Parse the decimal number at `begin`, rounded to the nearest double, then to float32. Returns its end, or -1.
 
-    Up to 2^53 times a power of ten up to 10^22 takes one correctly rounded operation (Clinger 1990); the rest
-    goes to Python's own conversion, which the byte after the number, a blank or a newline, stops.
+    An integer up to 2^53 times or divided by a power of ten up to 10^22 takes one correctly rounded operation (Clinger
+    1990). Python's conversion does the rest; it stops at the space or newline after the number.
     """
     cdef Py_ssize_t at = begin, digits
     cdef uint64_t mantissa = 0
@@ -282,7 +281,7 @@ cdef Py_ssize_t hard_number(
 def text_format(
     const float[:, ::1] vectors, const uint8_t[::1] blob, const int64_t[::1] offsets, uint8_t[::1] out
 ):
-    """Write R rows with the fewest digits that read back as the same float32. Returns the bytes used."""
+    """Write R rows with the fewest digits that read back as the same float32. Returns the bytes used in `out`."""
     cdef Py_ssize_t row, column, length, at = 0
     with nogil:
         for row in range(vectors.shape[0]):
@@ -298,7 +297,7 @@ def text_format(
 
 
 cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
-    """Write a float32; at most 16 bytes (sign, 9 digits, point, zeros or exponent). Returns how many."""
+    """Write a float32: at most 16 bytes (sign, 9 digits, point, zeros or exponent). Returns their number."""
     cdef uint8_t[24] digits
     cdef double size = -<double>value if value < 0 else value, read
     cdef int64_t mantissa = 0
@@ -307,7 +306,7 @@ cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
     if not (1e-14 <= size < 1e22):
         return format_rare(value, out)
     exponent = <int>floor(log10(size))
-    for precision in range(6, 10):  # 6 digits may do, 9 always do
+    for precision in range(6, 10):  # 6 digits may suffice, 9 always do
         scale = precision - 1 - exponent
         mantissa = llround(size * POWERS[scale] if scale >= 0 else size / POWERS[-scale])
         read = mantissa / POWERS[scale] if scale >= 0 else mantissa * POWERS[-scale]
@@ -347,7 +346,7 @@ cdef Py_ssize_t format_number(float value, uint8_t *out) noexcept nogil:
 
 
 cdef Py_ssize_t format_rare(float value, uint8_t *out) noexcept with gil:
-    """Zero, and what lies outside the range in which powers of ten are exact."""
+    """Write zero, or a number outside the range in which powers of ten are exact."""
     cdef char *text = PyOS_double_to_string(value, c"g", 9, 0, NULL)
     cdef Py_ssize_t length = strlen(text)
     memcpy(out, text, length)

@@ -1,4 +1,4 @@
-"""How matrices are kept: as float32, or as bfloat16, its upper half, a NumPy type of the optional ml_dtypes."""
+"""Matrices stored as float32 or as bfloat16, the upper half of a float32: a NumPy type of the optional ml_dtypes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from w2v.errors import SettingsError
 from w2v.formats import _formats
 from w2v.settings import Storage
 
-BLOCK = 1 << 16  # values widened at a time: they stay in a core's cache
+VALUES_AT_ONCE = 1 << 16  # widened at a time: they stay in a core's cache
 
 
 def bfloat16() -> np.dtype[Any]:
-    """Raises SettingsError where ml_dtypes is missing."""
+    """The dtype. Raises SettingsError if ml_dtypes is missing."""
     try:
         import ml_dtypes
     except ImportError as error:
@@ -26,7 +26,7 @@ def bfloat16() -> np.dtype[Any]:
 
 
 def dtype_of(storage: Storage) -> np.dtype[Any]:
-    """Raises SettingsError where what it needs is missing."""
+    """The dtype of matrices with this storage. Raises SettingsError if ml_dtypes is needed and missing."""
     return bfloat16() if storage == "bf16" else np.dtype(np.float32)
 
 
@@ -35,22 +35,22 @@ def is_bfloat16(array: NDArray[Any]) -> bool:
 
 
 def is_kept(array: NDArray[Any]) -> bool:
-    """Whether it is of a type in which matrices are kept."""
+    """Whether an array is float32 or bfloat16, the types in which matrices are stored."""
     return array.dtype == np.float32 or is_bfloat16(array)
 
 
 def bits(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of bfloat16 as uint16, which has a buffer; others as they are."""
+    """A bfloat16 array viewed as uint16, since bfloat16 has no buffer interface; any other array as it is."""
     return array.view(np.uint16) if is_bfloat16(array) else array
 
 
 def widened(array: NDArray[Any]) -> NDArray[Any]:
-    """bfloat16 as float32, exactly; others as they are."""
+    """A bfloat16 array as float32, with the same values; any other array as it is."""
     return array.astype(np.float32) if is_bfloat16(array) else array
 
 
 def first_not_finite(matrix: NDArray[Any]) -> int:
-    """The first row of a matrix (V, D) that holds a NaN or an infinity, or -1."""
+    """The first row of a matrix (V, D) with a NaN or an infinity, or -1."""
     for start, block in blocks(matrix):
         row = _formats.first_not_finite(block)
         if row >= 0:
@@ -59,13 +59,13 @@ def first_not_finite(matrix: NDArray[Any]) -> int:
 
 
 def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The rows of a matrix as float32 that lie end to end, each block after the number of its first row.
+    """The rows of a matrix (V, D) as contiguous float32, as (index of the first row, block of rows).
 
-    A matrix that is so already is one block; of others, some rows at a time are copied.
+    A matrix whose rows are contiguous float32 is one block, uncopied; any other is copied some rows at a time.
     """
     if matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
         yield 0, matrix
         return
-    step = max(1, BLOCK // max(1, matrix.shape[1]))
+    step = max(1, VALUES_AT_ONCE // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), step):
         yield start, np.ascontiguousarray(matrix[start : start + step], np.float32)

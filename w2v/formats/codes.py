@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from w2v.errors import W2VError
 from w2v.files import PathLike, lines
 
-MAX_CODE = 1024  # bits
+MAX_CODE_LENGTH = 1024  # bits
 
 
 def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
@@ -17,6 +17,10 @@ def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
         fields, place = line.split(None, 2), f"{path}, line {number}"
         if not fields:
             continue
-        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > MAX_CODE:
-            raise W2VError(f"{place}: not a word and its code of at most {MAX_CODE} zeros and ones")
-        yield place, fields[0].decode("utf-8", "replace"), fields[1].decode()
+        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > MAX_CODE_LENGTH:
+            raise W2VError(f"{place}: not a word and its code of at most {MAX_CODE_LENGTH} zeros and ones")
+        try:
+            word = fields[0].decode()
+        except UnicodeDecodeError:
+            raise W2VError(f"{place}: {fields[0][:60]!r} is not UTF-8") from None
+        yield place, word, fields[1].decode()

@@ -1,9 +1,11 @@
-"""The native format: named arrays and a few strings in one `.safetensors` file, without pickle.
+"""The native format: named arrays and strings in one `.safetensors` file, without pickle.
 
-Layout (the public safetensors format): 8 bytes, little-endian, the length of the header; the header, JSON;
-the bytes of the arrays, end to end. It is written here, not by the safetensors package, so that matrices are
-streamed row by row from wherever they lie, and opened without a copy.
+Layout (that of the public safetensors format): the length of the header, 8 bytes, little-endian; the header, in JSON;
+the bytes of the arrays, end to end. The safetensors package is not used, so that matrices with padded rows are written
+without a copy, and arrays are opened without one.
 """
+
+from __future__ import annotations
 
 import json
 import math
@@ -14,16 +16,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import SettingsError, W2VError, said_by
-from w2v.files import PathLike, atomic_write
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import bfloat16
+from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, checked_words
+from w2v.text.words import Words
 
 VERSION = 1
-LONGEST_HEADER = 1 << 20  # bytes; parsed JSON takes some twenty times its length
-BLOCK = 1 << 20  # bytes written at a time
+MAX_HEADER_BYTES = 1 << 20  # parsed JSON takes some twenty times as much memory
+BYTES_AT_ONCE = 1 << 20  # written at a time
 
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "|b1",
@@ -33,14 +36,56 @@ _DTYPES = {
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
-def write_native(
-    path: PathLike, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], replace: bool = True
-) -> None:
-    """Write arrays and strings as one file, atomically.
+def write(path: PathLike, content: VectorFile, replace: bool = True) -> None:
+    """Write a vector file, atomically. Raises W2VError if it cannot be written or could not be read back."""
+    check_content(path, content)
+    tensors = {**content.tensors, "vectors": content.vectors}
+    tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
+    if content.counts is not None:
+        tensors["counts"] = content.counts
+    write_native(path, tensors, content.metadata, replace)
 
-    The arrays may be views with padded rows; they are streamed, never copied whole.
+
+def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
+    """Read a vector file; with `mmap`, its content is checked only when it is used.
+
+    Raises W2VError for a file that is damaged or has no vectors.
     """
-    # Wide elements first keep every array aligned to its element size without gaps, which the format forbids.
+    tensors, metadata = read_native(path, mmap)
+    try:
+        vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
+    except KeyError as error:
+        raise W2VError(f"{path}: no vectors: the array {error} is missing") from error
+    counts = tensors.pop("counts", None)
+    rows = len(vectors) if vectors.ndim == 2 else 0
+    if (
+        not bfloat16.is_kept(vectors) or not vectors.size
+        or blob.dtype != np.uint8 or blob.ndim != 1
+        or offsets.dtype != np.int64 or offsets.shape != (rows + 1,)
+        or offsets[0] != 0 or offsets[-1] != len(blob)
+        or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
+    ):  # fmt: skip
+        raise W2VError(f"{path}: damaged: its arrays do not fit together")
+    words = Words(blob, offsets)
+    if not mmap:
+        if not words.has_valid_offsets():
+            raise W2VError(f"{path}: damaged: its word offsets decrease")
+        words = checked_words(path, words, errors)
+        check_finite(path, words, vectors)
+    return VectorFile(words, vectors, counts, tensors, metadata)
+
+
+# -- arrays and strings -------------------------------------------------------------------------
+
+
+def write_native(
+    path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, str], replace: bool = True
+) -> None:
+    """Write arrays and strings to one file, atomically.
+
+    The arrays may be views with padded rows, which are written without a copy of the whole array.
+    """
+    # Sorted by falling element size, all arrays are aligned without gaps, which the format forbids.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     header: dict[str, Any] = {"__metadata__": {"format": "w2v", "version": str(VERSION), **metadata}}
     position = 0
@@ -53,27 +98,28 @@ def write_native(
         }
         position += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(8 + len(text)) % memory.LINE)
-    if len(text) > LONGEST_HEADER:
-        raise W2VError(f"cannot write {path}: a header of {len(text)} bytes; at most {LONGEST_HEADER} fit")
+    text += b" " * (-(8 + len(text)) % memory.CACHE_LINE)
+    if len(text) > MAX_HEADER_BYTES:
+        raise W2VError(f"cannot write {path}: a header of {len(text)} bytes; at most {MAX_HEADER_BYTES} fit")
     with atomic_write(path, replace) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in names:
             array = bfloat16.bits(np.atleast_1d(tensors[name]))
-            rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+            rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
             for start in range(0, len(array), rows):
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
 
 
-def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read when used.
+def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
+    """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read from disk when used.
 
-    Raises W2VError for a file that is missing, cut, not in the format, inconsistent, or of a newer version.
+    Raises W2VError for a file that is missing, cut, inconsistent, in another format or of a newer version;
+    SettingsError for bfloat16 if ml_dtypes is missing.
     """
     try:
         with Path(path).open("rb") as file:
             layout, metadata, start = _header(path, file)
-            tensors: dict[str, NDArray[Any]] = {}
+            tensors: dict[str, Array] = {}
             if mmap:
                 mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ)
                 for name, (dtype, shape, begin) in layout.items():
@@ -91,7 +137,7 @@ def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, NDArray[A
 
 
 def is_native(start: bytes) -> bool:
-    """Whether a file that begins with `start` is a safetensors file: a length below 4 GB, then a brace."""
+    """Whether a file that begins with `start` is a safetensors file: a header length below 4 GB, then a brace."""
     return len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32
 
 
@@ -99,13 +145,13 @@ _Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, 
 
 
 def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], int]:
-    """The checked layout of the arrays, the metadata, and the byte of the file at which the arrays begin."""
+    """The checked layout of the arrays, the metadata, and the position in the file at which the arrays begin."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
         raise W2VError(f"{path}: cut: a header of {length} bytes in a file of {size}")
-    if length > LONGEST_HEADER:
-        raise W2VError(f"{path}: a header of {length} bytes; at most {LONGEST_HEADER} are accepted")
+    if length > MAX_HEADER_BYTES:
+        raise W2VError(f"{path}: a header of {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
     try:
         header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
         metadata = header.pop("__metadata__", {})
@@ -115,7 +161,7 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise W2VError(f"{path}: its header is damaged: {said_by(error)}") from error
+        raise W2VError(f"{path}: its header is damaged: {one_line(error)}") from error
     if metadata.get("format") != "w2v":
         held = f"the arrays {list(layout)}" if layout else "nothing"
         raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")
@@ -129,10 +175,10 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
 
 
 def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
-    """The arrays of a header, and the end of the last.
+    """The layout of the arrays that a header describes, and where the last array ends.
 
-    Raises ValueError, KeyError, TypeError or AttributeError where it is wrong, SettingsError for bfloat16 where
-    ml_dtypes is missing.
+    Raises ValueError, KeyError, TypeError or AttributeError for a wrong header, SettingsError for bfloat16 if ml_dtypes
+    is missing.
     """
     layout: _Layout = {}
     position = 0

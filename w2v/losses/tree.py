@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.formats.codes import MAX_CODE
+from w2v.formats.codes import MAX_CODE_LENGTH
 from w2v.losses import _trees
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors
@@ -58,8 +58,8 @@ class Tree:
         size = len(parents) // 2 + 1
         depths = np.empty(2 * size - 1, np.int64)
         _trees.fill_depths(parents, depths)
-        if depths.max() > MAX_CODE:
-            raise W2VError(f"a tree of {depths.max()} levels: at most {MAX_CODE} are possible")
+        if depths.max() > MAX_CODE_LENGTH:
+            raise W2VError(f"a tree of {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
@@ -117,7 +117,7 @@ class Tree:
         for code, count in zip(codes, vocabulary.counts.tolist(), strict=True):
             for length in range(len(code)):
                 visits[code[:length]] = visits.get(code[:length], 0) + count
-            if len(visits) > 2 * len(codes) + MAX_CODE:  # a full tree has fewer nodes than words
+            if len(visits) > 2 * len(codes) + MAX_CODE_LENGTH:  # a full tree has fewer nodes than words
                 raise W2VError(f"{place}the tree is not full: codes begin in more than {2 * len(codes)} ways")
         for prefix in visits:
             if prefix in leaves:

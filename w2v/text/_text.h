@@ -1,5 +1,4 @@
-/* The bit tricks of _text.pyx. Everything is read eight bytes at a time, so callers keep PADDING readable
-   bytes behind every text. */
+/* The bit tricks of _text.pyx. Everything is read eight bytes at a time, so PADDING must follow every text. */
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -17,12 +16,12 @@ static inline uint64_t load_bytes(const uint8_t *text)
     return bytes;
 }
 
-/* Bit i is set where byte i of 64 is ASCII white space: a space, or 9 to 13. */
+/* Bit i of the result says whether byte i of 64 is ASCII white space: a space, or 9 to 13. */
 static inline uint64_t find_spaces(const uint8_t *text)
 {
     uint64_t spaces = 0;
     for (int i = 0; i < 8; i++) {
-        /* Seven bits and one addend fit a byte, so sums never carry into the next byte: the top bit is the answer. */
+        /* The sum of two 7-bit numbers fits a byte, so nothing carries into the next byte; the top bit is the answer. */
         uint64_t bytes = load_bytes(text + 8 * i), low = bytes & EACH_BYTE(0x7f);
         uint64_t control = (low + EACH_BYTE(0x80 - 9)) & ~(low + EACH_BYTE(0x80 - 14));
         uint64_t blank = ~((low ^ EACH_BYTE(' ')) + EACH_BYTE(0x7f));
@@ -33,7 +32,7 @@ static inline uint64_t find_spaces(const uint8_t *text)
     return spaces;
 }
 
-/* Two secret numbers, set when the module is loaded: nobody can write a text whose words all have one hash. */
+/* Two secret random numbers, set when the module is loaded, so that nobody can choose words that collide. */
 static uint64_t hash_seed[2];
 
 static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
@@ -42,7 +41,7 @@ static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* A word of up to 8 bytes is its own key, so that equal key and length mean equal words; longer ones are hashed. */
+/* A word of up to 8 bytes is its own key: equal keys and lengths mean equal words. Longer words are hashed. */
 static inline uint64_t word_key(const uint8_t *word, int64_t length)
 {
     if (length <= 8)
@@ -59,7 +58,7 @@ static inline uint64_t word_hash(uint64_t key, uint32_t length)
     return multiply_mix(key ^ hash_seed[0], length ^ hash_seed[1]);
 }
 
-/* For words of more than 8 bytes. */
+/* Whether two words of the same length, more than 8 bytes, are equal. */
 static inline int equal_bytes(const uint8_t *word, const uint8_t *other, int64_t length)
 {
     for (int64_t i = 0; i < length - 8; i += 8)
@@ -79,6 +78,6 @@ static inline int is_ascii(const uint8_t *word, int64_t length)
 static inline int lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
 static inline void prefetch(const void *address) { __builtin_prefetch(address); }
 
-/* One thread fills a slot and publishes it by its id; others that see the id see the rest. */
+/* A thread fills a slot, then publishes it by writing its id; other threads that see the id also see the rest. */
 static inline uint32_t read_id(const uint32_t *id) { return __atomic_load_n(id, __ATOMIC_ACQUIRE); }
 static inline void publish_id(uint32_t *slot, uint32_t id) { __atomic_store_n(slot, id, __ATOMIC_RELEASE); }

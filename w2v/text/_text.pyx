@@ -1,9 +1,9 @@
-"""Bytes → tokens → provisional ids.
+"""Bytes → tokens → ids.
 
-Any number of threads `scan` blocks of text against the shared table of types, which they only read: a token
-that it holds becomes its id, any other goes to a table of the block's own and becomes PENDING | its number
-there. One thread then `merge`s the blocks in order: it looks the pending words up again, adds new ones and
-patches their ids. So ids are in first-seen order, whatever the number of threads and the block size.
+Any number of threads `scan` blocks of text against the shared table of types, which they only read. A token in this
+table becomes its id. Any other token goes to a table that belongs to the block and becomes PENDING | its number there.
+One thread then `merge`s the blocks in order: it looks the pending words up again, adds those that are new and replaces
+the provisional ids. So ids are in first-seen order, whatever the number of threads and the block size.
 """
 
 cimport cython
@@ -27,24 +27,24 @@ cdef extern from "_text.h" nogil:
     uint32_t read_id(const uint32_t *id)
     void publish_id(uint32_t *slot, uint32_t id)
 
-PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped: out of every vocabulary
+PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped; it is in no vocabulary
 FIRST_TYPE = FIRST
-PADDING = b" " * GROUP  # must follow every text that is handed over: the scan reads whole groups of 64 bytes
+PADDING = b" " * GROUP  # must follow every text passed to `scan`, which reads whole groups of 64 bytes
 cdef enum:
     GROUP = 64
     PRUNED = 1
     FIRST = 2
-    BATCH = 512  # tokens whose slots are fetched before they are looked up
-    CHUNK = 1 << 20
+    BATCH = 512  # tokens whose slots are prefetched before any of them is looked up
+    CHUNK_BYTES = 1 << 20  # allocated at a time for the bytes of types
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
 cdef uint32_t PENDING = 1u << 31
-cdef uint32_t DROPPED = 0xFFFFFFFFu  # a malformed word of which nothing is left
+cdef uint32_t DROPPED = 0xFFFFFFFFu  # a malformed word of which errors="ignore" leaves nothing
 
 
 class Malformed(Exception):
-    """A word is not UTF-8. Arguments: the bad byte's position in the block (int), the word (bytes)."""
+    """A word is not UTF-8. Arguments: the position of the bad byte in the block (int), the word (bytes)."""
 
 
 cdef struct Word:
@@ -53,25 +53,26 @@ cdef struct Word:
 
 cdef struct Slot:
     uint64_t key
-    uint32_t length  # its low 32 bits
+    uint32_t length  # the low 32 bits of the length
     uint32_t id  # 0: empty
 
 cdef struct Token:
     uint64_t key
     uint64_t hash
-    Word word  # length 0: a sentence end
+    Word word  # length 0 stands for a sentence end
 
 
 @cython.final
 cdef class Table:
-    """Byte strings → ids FIRST, FIRST + 1, …: linear probing in a power of two of slots, at most 3/4 full.
+    """A hash table from byte strings to ids FIRST, FIRST + 1, …
 
-    One thread may add while others find: a table never moves its memory, `doubled` makes a new one.
+    It probes linearly in a power of two of slots, at most 3/4 of them full. One thread may add words while others find
+    words, since a table never moves its memory: `doubled` makes a new table.
     """
     cdef Slot *slots
     cdef Word *words  # by id
-    cdef int64_t mask, room, size  # room and size count ids, the reserved ones included
-    cdef object memory, strings  # own what slots and words point to, and what the words' starts point to
+    cdef int64_t mask, room, size  # room and size count ids, including the reserved ones
+    cdef object memory, strings  # owners of the memory of `slots` and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
         self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST
@@ -81,7 +82,7 @@ cdef class Table:
         self.memory, self.strings = (slots, words), strings
 
     cdef inline uint32_t find(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
-        """The id of the word, or 0."""
+        """The id of the word, or 0 if it is not in the table."""
         cdef uint64_t i = hash & self.mask
         cdef uint32_t id
         while True:
@@ -99,7 +100,7 @@ cdef class Table:
         return other.length == word.length and equal_bytes(other.start, word.start, word.length)
 
     cdef uint32_t add(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
-        """The new id of a word that the table does not hold yet; the caller has seen to the room."""
+        """The new id of a word that is not in the table. The caller makes sure that there is room."""
         cdef uint32_t id = <uint32_t> self.size
         self.words[id] = word
         self.size += 1
@@ -129,20 +130,20 @@ cdef class Table:
 
 @cython.final
 cdef class Scan:
-    """A block's tokens as ids, on their way from `Types.scan` to `Types.merge`."""
+    """The tokens of a block as ids: the result of `Types.scan`, to be passed to `Types.merge`."""
     cdef bytes text
     cdef Table known, pending
     cdef int64_t pending_bytes
     cdef uint32_t *ids
     cdef int64_t size, room
-    cdef object memory  # owns ids
+    cdef object memory  # the owner of `ids`
 
     def __cinit__(self, bytes text, Table known):
         self.text, self.known, self.pending = text, known, Table(1024, text)
         self.reserve(len(text) // 4 + 2 * BATCH)
 
     cdef int reserve(self, int64_t room) except -1:
-        """Make room for so many ids, and keep those there are."""
+        """Make room for `room` ids in all, and keep those that are there."""
         cdef uint32_t[::1] ids = np.empty(room, np.uint32)
         if self.size:
             memcpy(&ids[0], self.ids, self.size * sizeof(uint32_t))
@@ -206,18 +207,18 @@ cdef class Scan:
 
 @cython.final
 cdef class Types:
-    """The types of a corpus: their bytes, their ids and how often each has been seen.
+    """The types of a corpus: their bytes, ids and counts.
 
-    `errors` says what becomes of words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore"
-    are as in `bytes.decode`; a word of which "ignore" leaves nothing is dropped.
+    `errors` says how to treat words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore" do as in
+    `bytes.decode`, and a word of which "ignore" leaves nothing is dropped.
     """
     cdef str errors
     cdef Table known
     cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
-    cdef uint8_t *free  # where the next type goes in the last chunk; NULL: nowhere
+    cdef uint8_t *free  # the free part of the last chunk; NULL if there is none
     cdef int64_t free_bytes
-    cdef int64_t[::1] counted  # by id, with spare room
-    cdef uint32_t last  # id in the text
+    cdef int64_t[::1] counted  # the count of each id, with spare room
+    cdef uint32_t last  # the last id of the text merged so far
 
     def __init__(self, str errors="strict"):
         self.errors = errors
@@ -235,7 +236,7 @@ cdef class Types:
         return self.known.size
 
     def scan(self, bytes text not None):
-        """The tokens of a block of whole words with PADDING behind it; in any thread, without the GIL."""
+        """The tokens of a block: whole words, followed by PADDING. Any thread may call this; the GIL is released."""
         cdef Scan scan = Scan(text, self.known)
         cdef const uint8_t *start = text
         cdef int64_t length = len(text)
@@ -244,14 +245,13 @@ cdef class Types:
         return scan
 
     def merge(self, Scan scan not None):
-        """Count a block's tokens, add its new types, and return its ids: uint32 (tokens,).
+        """Count the tokens of a block, add its new types, and return its ids: uint32 (tokens,).
 
-        Blocks come in the order of the text, from one thread. A sentence end that follows another, or begins
-        the corpus, is left out.
+        One thread merges the blocks in the order of the text. Sentence ends of empty sentences are left out.
         """
-        if scan.known.strings is not self.chunks:  # pruning has changed the ids since
+        if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
             scan = self.scan(scan.text)
-        # A byte that cannot be decoded becomes the three of U+FFFD.
+        # "replace" turns a malformed byte into the three bytes of U+FFFD.
         self.reserve(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
         cdef const uint8_t *text = scan.text
         cdef uint32_t[::1] resolved = np.empty(scan.pending.size, np.uint32)
@@ -276,7 +276,7 @@ cdef class Types:
         return np.asarray(scan.memory)[:kept]
 
     cdef int reserve(self, int64_t types, int64_t length) except -1:
-        """Make room for so many more types, of so many bytes together."""
+        """Make room for `types` more types of `length` bytes together."""
         cdef uint8_t[::1] chunk
         while self.known.size + types > self.known.room:
             self.known = self.known.doubled()
@@ -286,7 +286,7 @@ cdef class Types:
             self.counted = counted
         if self.free_bytes < length:
             self.close_chunk()
-            self.free_bytes = max(CHUNK, length)
+            self.free_bytes = max(CHUNK_BYTES, length)
             chunk = np.empty(self.free_bytes + GROUP, np.uint8)
             self.chunks.append(np.asarray(chunk))
             self.free = &chunk[0]
@@ -313,7 +313,7 @@ cdef class Types:
         return id
 
     cdef uint32_t check(self, uint64_t hash, uint64_t key, Word word, int64_t position) except? 1:
-        """`resolve` for a new word that may not be UTF-8."""
+        """`resolve` for a new word that may be malformed."""
         try:
             PyUnicode_DecodeUTF8(<const char *> word.start, word.length, NULL)
             return self.add(hash, key, word)
@@ -333,7 +333,10 @@ cdef class Types:
         return self.known.add(hash, key, word)
 
     def prune(self, int64_t threshold):
-        """Drop types seen at most so often, number the rest anew; the new ids by old: uint32 (ids,)."""
+        """Drop types that occur at most `threshold` times and renumber the rest.
+
+        Returns the new id of each old one: uint32 (ids,).
+        """
         cdef Table old = self.known
         cdef uint32_t[::1] renumbered = np.arange(old.size, dtype=np.uint32)
         cdef Word word
@@ -356,7 +359,7 @@ cdef class Types:
         return np.asarray(self.counted)[:self.known.size]
 
     def lengths(self):
-        """The length of each type in bytes: int64 (ids,); 0 for the ids that are not types."""
+        """The length in bytes of the type of each id: int64 (ids,); 0 for ids that stand for no type."""
         cdef int64_t[::1] lengths = np.empty(self.known.size, np.int64)
         cdef int64_t id
         for id in range(self.known.size):
@@ -364,13 +367,13 @@ cdef class Types:
         return np.asarray(lengths)
 
     def strings(self):
-        """The bytes of all types in order of id, as a list of uint8 arrays to be joined."""
+        """The bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
         self.close_chunk()
         return self.chunks
 
 
 def last_space(const uint8_t[::1] text not None):
-    """The position of the last white space, or -1."""
+    """The position of the last ASCII white space, or -1."""
     cdef int64_t i = text.shape[0] - 1
     while i >= 0 and text[i] != c" " and not c"\t" <= text[i] <= c"\r":
         i -= 1
@@ -381,10 +384,10 @@ def match(
     const uint8_t[::1] words not None, const int64_t[::1] word_offsets not None,
     const uint8_t[::1] strings not None, const int64_t[::1] string_offsets not None,
 ):
-    """Where each string stands among the words, or -1: int32 (strings,).
+    """The index of each string among the words, or -1: int32 (strings,).
 
-    String i is the bytes between offsets i and i + 1, and PADDING follows the last; so it is with the words,
-    which are different from each other. An empty string is no word.
+    String i is strings[string_offsets[i]:string_offsets[i + 1]], and PADDING follows the last string. The words are
+    given in the same way; they are all different. An empty string matches no word.
     """
     cdef int64_t count = word_offsets.shape[0] - 1, i
     cdef Table table = Table(max(1024, 1 << int(2 * count).bit_length()), words)
@@ -411,10 +414,10 @@ def hash_words(
     const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, uint64_t[::1] hashes not None,
     uint64_t part, uint64_t parts,
 ):
-    """Hash V words: equal ones alike, different ones almost always differently, whoever chose them.
+    """Hash V words. Nobody can choose words that collide, since the hash depends on secret random numbers.
 
-    Word i is the bytes of `blob` between offsets i and i + 1. Only hashes whose lowest bits, those of parts - 1
-    (`parts` a power of two), equal `part` are put into `hashes`, whose size must be V. Returns how many.
+    Word i is blob[offsets[i]:offsets[i + 1]]. To hash in several parts, choose for `parts` a power of two: only hashes
+    equal to `part` modulo `parts` are written to the front of `hashes`, uint64 (V,). Returns their number.
     """
     cdef Py_ssize_t i, count = 0, size = blob.shape[0]
     cdef int64_t begin, length

@@ -1,4 +1,6 @@
-"""Where text comes from: files, folders, globs, compressed files, standard input, lists of tokens."""
+"""Reading text from files, folders, glob patterns, compressed files, standard input and lists of tokens."""
+
+from __future__ import annotations
 
 import contextlib
 import glob
@@ -12,38 +14,38 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from w2v.errors import W2VError
-from w2v.files import HEAD, PathLike, text_start
+from w2v.files import SIGNATURE_BYTES, PathLike, text_start
 from w2v.text._text import PADDING, last_space
 from w2v.text.decompress import decompressed
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
-BLOCK = 1 << 19  # bytes, to stay in the second-level cache while it is scanned
-CACHE_SUFFIX = ".w2v-ids"  # of files that are not text, wherever they are kept
+BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
+CACHE_SUFFIX = ".w2v-ids"  # of id files, which are no text even if they lie among it
 
 
-class Block(NamedTuple):
-    """A piece of the text that begins and ends between tokens, with PADDING behind it."""
+class TextBlock(NamedTuple):
+    """A piece of the text that begins and ends between tokens, followed by PADDING."""
 
     text: bytes
-    origins: list[tuple[int, str, int]]  # from this position on: the file's name, the position in its text
-    bytes_done: int  # read from disk up to here
+    origins: list[tuple[int, str, int]]  # first position in `text`, name of the file, position in the file's text
+    bytes_done: int  # bytes read from disk so far, this block included
 
     def locate(self, position: int) -> tuple[str, int]:
-        """The file that a position in `text` comes from, and the position in that file's text."""
+        """The name of the file that a position in `text` comes from, and the position in that file's text."""
         start, name, offset = self.origins[bisect_right(self.origins, position, key=lambda origin: origin[0]) - 1]
         return name, offset + position - start
 
 
 class Corpus:
-    """A user's text: a path or a list of paths, or an iterable of lists of tokens.
+    """A user's text: a path, a list of paths, or an iterable of lists of tokens.
 
-    A path is a file, a folder (all files in it at any depth, sorted by name; hidden files, kept ids and links to
-    folders are left out), a glob pattern, or "-" for standard input. Files are plain text, gzip, bzip2, xz or
-    zstandard; their content tells. An iterable is read once, one list at a time. W2VError says what cannot
-    be read.
+    A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
+    links to folders), a glob pattern, or "-" for standard input. Files are plain text or compressed by gzip, bzip2, xz
+    or zstandard, which is recognised by content. An iterable is read once, one list at a time. Raises W2VError for
+    what cannot be read.
 
-    `total_bytes` is the size of all files on disk; None if it cannot be known.
+    `total_bytes` is the size of all files on disk, or None if it is unknown.
     """
 
     def __init__(self, source: Source) -> None:
@@ -66,7 +68,7 @@ class Corpus:
 
     @property
     def files(self) -> list[str]:
-        """The files that the paths stand for, "-" for standard input."""
+        """The paths of all files, "-" for standard input."""
         return list(self._files)
 
     def __str__(self) -> str:
@@ -76,7 +78,7 @@ class Corpus:
         return _display(self._files[0]) + more
 
     def fingerprint(self) -> list[tuple[str, int, int]] | None:
-        """(absolute path, bytes, time of last change in ns) per file; None if they can be read only once."""
+        """(absolute path, size in bytes, modification time in ns) of each file; None if it can be read only once."""
         if not self._files or None in self._infos:
             return None
         return [
@@ -85,8 +87,8 @@ class Corpus:
             if info
         ]
 
-    def blocks(self) -> Iterator[Block]:
-        """The text in blocks of about half a MiB; a newline ends every file and every list of tokens."""
+    def blocks(self) -> Iterator[TextBlock]:
+        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens."""
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
@@ -96,18 +98,18 @@ class Corpus:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
             size += len(chunk)
-            cut = last_space(chunk) + 1 if size >= BLOCK else 0
+            cut = last_space(chunk) + 1 if size >= BLOCK_BYTES else 0
             if cut:
-                yield Block(b"".join([*parts, memoryview(chunk)[:cut], PADDING]), origins, self._bytes_read)
+                yield TextBlock(b"".join([*parts, memoryview(chunk)[:cut], PADDING]), origins, self._bytes_read)
                 parts, size = [chunk[cut:]], len(chunk) - cut
                 origins = [(0, name, offset + cut)]
             else:
                 parts.append(chunk)
         if size:
-            yield Block(b"".join([*parts, PADDING]), origins, self._bytes_read)
+            yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
 
     def _lines(self) -> Iterator[tuple[str, int, bytes]]:
-        """The lists of tokens as lines of text: (name for messages, position in the text, line)."""
+        """The lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
         for number, sentence in enumerate(self._sentences):
             line = _line(number, sentence)
@@ -115,7 +117,7 @@ class Corpus:
             offset += len(line)
 
     def _text(self, file: str) -> Iterator[tuple[str, int, bytes]]:
-        """The text of a file, decompressed: (name for messages, position in the text, some bytes of it)."""
+        """The unpacked text of a file as (name for messages, position in the text, some bytes of it)."""
         name = _display(file)
         try:
             with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
@@ -123,7 +125,7 @@ class Corpus:
                 head = b""
                 for chunk in chunks:
                     head += chunk
-                    if len(head) >= HEAD:
+                    if len(head) >= SIGNATURE_BYTES:
                         break
                 text = text_start(name, head)
                 offset = len(head) - len(text)
@@ -134,13 +136,13 @@ class Corpus:
             raise W2VError(f"cannot read {name}: {error.strerror or error}") from error
 
     def _read(self, stream: IO[bytes]) -> Iterator[bytes]:
-        while chunk := stream.read(BLOCK):
+        while chunk := stream.read(BLOCK_BYTES):
             self._bytes_read += len(chunk)
             yield chunk
 
 
 def _expand(path: PathLike) -> list[str]:
-    """The files that a path stands for."""
+    """The files that a path names."""
     name = os.fspath(path)
     if name == "-":
         return [name]
@@ -169,13 +171,13 @@ def _walk(folder: str) -> Iterator[Path]:
 
 
 def _regular(file: str) -> os.stat_result | None:
-    """What identifies the content of a readable file; None if it can be read only once."""
+    """The status of a file that can be read again; None for standard input, pipes and devices."""
     if file == "-":
         return None
     try:
         info = Path(file).stat()
     except FileNotFoundError:
-        hint = "; sentences are given as lists of tokens" if len(file.split()) > 1 else ""
+        hint = "; to give sentences, give lists of tokens" if len(file.split()) > 1 else ""
         raise W2VError(f"corpus file {file!r} does not exist{hint}") from None
     except OSError as error:
         raise W2VError(f"cannot read {file}: {error.strerror}") from error
@@ -189,23 +191,23 @@ def _display(file: str) -> str:
 
 
 def _line(number: int, sentence: Iterable[str]) -> bytes:
-    """A list of tokens as a line of text."""
+    """A list of tokens as a line of text. Raises W2VError for what is not a list of tokens."""
     if isinstance(sentence, str | bytes) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
     tokens = list(sentence)
     if not all(isinstance(token, str) for token in tokens):
-        raise W2VError(f"sentence {number} holds tokens that are not str")
+        raise W2VError(f"sentence {number} contains tokens that are not str")
     line = " ".join(tokens)
-    if line.split() != tokens:  # it may split at white space beyond ASCII, which is none of ours
+    if line.split() != tokens:  # perhaps only at non-ASCII white space, at which w2v does not split
         for token in map(_encode, tokens):
             if not token:
-                raise W2VError(f"sentence {number} holds an empty token: leave it out")
+                raise W2VError(f"sentence {number} contains an empty token: leave it out")
             if token.split() != [token]:
                 raise W2VError(f"token {token.decode(errors='replace')[:60]!r} contains white space: join it with '_'")
     return _encode(line + "\n")
 
 
 def _encode(text: str) -> bytes:
-    """UTF-8; a lone surrogate becomes bytes that are not, to be handled as any malformed bytes are."""
+    """UTF-8, but a lone surrogate becomes malformed bytes, which are treated like those of a file."""
     return text.encode("utf-8", "surrogatepass")

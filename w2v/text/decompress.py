@@ -1,4 +1,4 @@
-"""The content of gzip, bzip2, xz and zstandard files, a piece at a time."""
+"""The unpacked content of gzip, bzip2, xz and zstandard files, a piece at a time, with a limit against bombs."""
 
 import bz2
 import itertools
@@ -6,20 +6,24 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from io import RawIOBase
 from typing import NamedTuple, Protocol
 
 from w2v.errors import W2VError
 
-PIECE = 1 << 19  # bytes given out at a time
-ZSTD_FEED = 1024  # bytes given to its decompressor at a time
-MAX_UNPACKED, MAX_RATIO = (
-    1 << 30,
-    500,
-)  # a file may unpack to 1 GB, beyond that to 500 times its size; gzip can reach 1032
+PIECE_BYTES = 1 << 19  # unpacked at a time
+ZSTANDARD_INPUT_BYTES = 1024  # given to its decompressor at a time
+# A file may unpack to 64 MB, and beyond that to 500 times its size. Text and vectors pack two- to tenfold. Zeros
+# written by w2v (gzip level 1) pack 230-fold, those of a gzip bomb 1000-fold.
+MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
+
+
+class CutShort(W2VError):
+    """Compressed data ends too early."""
 
 
 class _Decompressor(Protocol):
-    """What the decompressors of all formats have in common; some keep input back, others hand it out again."""
+    """The common interface of the decompressors; zlib's and ours for zstandard also have `unconsumed_tail`."""
 
     @property
     def eof(self) -> bool: ...
@@ -28,8 +32,8 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes | memoryview, max_length: int, /) -> bytes: ...
 
 
-class _Zstd:
-    """zstandard's, which knows no max_length: ZSTD_FEED bytes at a time become at most 32 MB."""
+class _Zstandard:
+    """A decompressor without max_length: each ZSTANDARD_INPUT_BYTES of input unpack to at most 32 MB."""
 
     def __init__(self) -> None:
         try:
@@ -49,61 +53,99 @@ class _Zstd:
 
     def decompress(self, data: bytes | memoryview, max_length: int, /) -> bytes:
         data = memoryview(data)
-        self.unconsumed_tail = data[ZSTD_FEED:]
-        return bytes(self._stream.decompress(data[:ZSTD_FEED]))
+        self.unconsumed_tail = data[ZSTANDARD_INPUT_BYTES:]
+        return bytes(self._stream.decompress(data[:ZSTANDARD_INPUT_BYTES]))
 
 
-class _Format(NamedTuple):
+class _Compression(NamedTuple):
     name: str
-    magic: re.Pattern[bytes]
+    signature: re.Pattern[bytes]
     decompressor: Callable[[], _Decompressor]
 
 
-_FORMATS = [
-    _Format("gzip", re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
-    _Format("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
-    _Format("xz", re.compile(rb"\xfd7zXZ\0"), lzma.LZMADecompressor),
-    _Format("zstandard", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstd),
+_COMPRESSIONS = [
+    _Compression("gzip", re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
+    _Compression("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
+    _Compression("xz", re.compile(rb"\xfd7zXZ\0"), lzma.LZMADecompressor),
+    _Compression("zstandard", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstandard),
 ]
 
 
+def is_compressed(head: bytes) -> bool:
+    """Whether a file that begins with `head` is compressed in a way that `decompressed` unpacks."""
+    return any(compression.signature.match(head) for compression in _COMPRESSIONS)
+
+
+def max_unpacked(size: int) -> int:
+    """How many bytes a compressed file of `size` bytes may unpack to."""
+    return max(MAX_UNPACKED, MAX_RATIO * size)
+
+
 def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The content of a file that may be compressed, in any number of streams one after the other."""
+    """The content of a file, given in chunks, that may be compressed as one or more streams, one after the other.
+
+    `name` is the file's, for messages. Raises CutShort for a file that ends too early, W2VError for damaged data and
+    for data that unpack to more than `max_unpacked`.
+    """
     first = next(chunks, b"")
     chunks = itertools.chain([first], chunks)
-    compression = next((known for known in _FORMATS if known.magic.match(first)), None)
+    compression = next((known for known in _COMPRESSIONS if known.signature.match(first)), None)
     if compression is None:
         yield from chunks
         return
     decompressor = None
-    taken = given = 0
+    packed = unpacked = 0
     for chunk in chunks:
-        taken += len(chunk)
+        packed += len(chunk)
         data = chunk
-        while data := data if decompressor else data.lstrip(b"\0"):  # streams may be padded
+        while data := data if decompressor else data.lstrip(b"\0"):  # zeros may follow a stream
             decompressor = decompressor or compression.decompressor()
-            for text in _unpacked(name, compression.name, decompressor, data):
-                given += len(text)
-                if given > MAX_UNPACKED and given > MAX_RATIO * taken:
+            for piece in _pieces(name, compression.name, decompressor, data):
+                unpacked += len(piece)
+                if unpacked > max_unpacked(packed):
                     raise W2VError(
                         f"{name}: refused: its {compression.name} data grows more than {MAX_RATIO}:1; if you trust it, "
-                        "unpack it yourself and give the text, or - and the text on standard input"
+                        "unpack it yourself and give the unpacked file"
                     )
-                yield text
+                yield piece
             data = decompressor.unused_data if decompressor.eof else b""
             decompressor = None if decompressor.eof else decompressor
     if decompressor:
-        raise W2VError(f"{name}: the {compression.name} data is cut short")
+        raise CutShort(f"{name}: the {compression.name} data is cut short")
 
 
-def _unpacked(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
-    """What the data becomes, in pieces of at most PIECE bytes."""
+def _pieces(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
+    """The unpacked data, in pieces of at most PIECE_BYTES."""
     while True:
         try:
-            text = decompressor.decompress(data, PIECE)
-        except Exception as error:  # each format has its own
+            piece = decompressor.decompress(data, PIECE_BYTES)
+        except Exception as error:  # each decompressor raises its own type
             raise W2VError(f"{name}: damaged {compression} data: {error}") from error
-        yield from (text[start : start + PIECE] for start in range(0, len(text), PIECE))
-        data = getattr(decompressor, "unconsumed_tail", b"")  # zlib's, where the text is longer than a piece
-        if decompressor.eof or (len(text) < PIECE and not data):
+        yield from (piece[start : start + PIECE_BYTES] for start in range(0, len(piece), PIECE_BYTES))
+        data = getattr(decompressor, "unconsumed_tail", b"")  # input that max_length left over
+        if decompressor.eof or (len(piece) < PIECE_BYTES and not data):
             return
+
+
+class Unpacked(RawIOBase):
+    """The content of a compressed file as a raw stream. A file that is cut short ends early, and `cut` says so."""
+
+    def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
+        self.cut = False
+        self._pieces = decompressed(name, chunks)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, view: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            try:
+                self._rest = memoryview(next(self._pieces, b""))
+            except CutShort:
+                self.cut = True
+                return 0
+        size = min(len(view), len(self._rest))
+        view[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size

@@ -1,4 +1,6 @@
-"""The corpus as integer ids in one file on disk, memory-mapped: text is read once, ids in every epoch."""
+"""The corpus as integer ids in a memory-mapped file: the text is read once, the ids in every epoch."""
+
+from __future__ import annotations
 
 import contextlib
 import hashlib
@@ -23,41 +25,43 @@ from w2v.options import check_options, option
 from w2v.progress import Progress
 from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
-from w2v.text.corpus import CACHE_SUFFIX, Block, Corpus
+from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
 from w2v.text.words import Words
 
 SIGNATURE = b"w2v ids, format 1\n"
-LARGEST_MAX_TYPES = 1 << 30  # ids have 31 bits, and one block of text may exceed the limit
-MEASURED = 64  # blocks of text between looks at the disk
-PIECE = 1 << 22  # ids checked, or bytes of them rewritten, at a time
+MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
+SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the space on disk
+IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
 
 
 class IdStore:
-    """A corpus as ids: 0 ends a sentence, 1 is a word that pruning dropped, from 2 on words as first seen.
+    """A corpus as ids: 0 ends a sentence, 1 is a word that pruning dropped, and 2, 3, … are words in first-seen order.
 
-    ids        uint32 (tokens + sentences,), memory-mapped, read-only
-    counts     int64 (types + 2,): how often each id occurs
-    tokens     int: words in the corpus
-    sentences  int: lines that hold a word
-    pruned     int: how many types were dropped to keep within `max_types`
-    reused     bool: whether the file was found in the cache
+    Attributes:
+        ids: uint32 (tokens + sentences,), memory-mapped, read-only.
+        counts: int64 (types + 2,), how often each id occurs.
+        tokens: number of words in the corpus, int.
+        sentences: number of lines that contain a word, int.
+        pruned: number of types dropped to keep within `max_types`, int.
+        reused: whether the file was found in the cache, bool.
 
-    The file holds ids, counts, offsets into the words' bytes (int64), the bytes, a description in JSON, its
-    length (8 bytes) and a signature. It may be closed meanwhile. Raises ValueError or KeyError for a damaged one.
+    The file contains the ids, the counts, the offsets into the words' bytes (int64), these bytes, a description in
+    JSON, the description's length (8 bytes) and a signature. The caller may close `file`. Raises ValueError or KeyError
+    if it is damaged.
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
         self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
-            raise ValueError("an id file is not complete")
+            raise ValueError("an id file is incomplete")
         length = int.from_bytes(memory[tail : tail + 8], "little")
         if length > tail:
-            raise ValueError("an id file describes itself in more bytes than it has")
+            raise ValueError("the description of an id file is longer than the file")
         self.description: dict[str, Any] = json.loads(memory[tail - length : tail])
-        figures = ids, types, self.pruned = tuple(self.description[name] for name in ("ids", "types", "pruned"))
-        if not all(type(figure) is int and 0 <= figure <= tail for figure in figures):
-            raise ValueError(f"an id file says that it holds {ids!r} ids of {types!r} types")
+        numbers = ids, types, self.pruned = tuple(self.description[name] for name in ("ids", "types", "pruned"))
+        if not all(type(number) is int and 0 <= number <= tail for number in numbers):
+            raise ValueError(f"an id file claims {ids!r} ids of {types!r} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
         self.counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
@@ -73,12 +77,12 @@ class IdStore:
             self._check()
 
     def _check(self) -> None:
-        """Raise ValueError where numbers of a file that was found do not fit together."""
-        if not self._words.fit() or not self._words.is_utf8() or self.counts.min() < 0:
+        """Raise ValueError if the numbers in a file from the cache are inconsistent."""
+        if not self._words.has_valid_offsets() or not self._words.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = 0
-        for start in range(0, len(self.ids), PIECE):
-            known += int(np.count_nonzero(self.ids[start : start + PIECE] < len(self.counts)))
+        for start in range(0, len(self.ids), IDS_AT_ONCE):
+            known += int(np.count_nonzero(self.ids[start : start + IDS_AT_ONCE] < len(self.counts)))
             self.release()
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
@@ -88,38 +92,41 @@ class IdStore:
         return self._words.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The position of each id among the words of a vocabulary, −1 if it has none: int32 (types + 2,)."""
+        """The index of each id's word among `words`, −1 if it is not there: int32 (types + 2,)."""
         packed = Words.of(words)
         padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
         return match(padded, packed.offsets, self._strings, self._offsets)
 
     def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-        """How many words of the vocabulary stand before each piece of `size` ids, and in all: int64 (pieces + 1,)."""
+        """How many words of the vocabulary come before each piece of `size` ids, and in all: int64 (pieces + 1,).
+
+        `remap`, int32 (types + 2,), is the result of the method of that name.
+        """
         pieces = range(0, len(self.ids), size)
         known = np.zeros(len(pieces) + 1, np.int64)
         for piece, start in enumerate(pieces, 1):
-            words = remap.take(self.ids[start : start + size])  # where memory is short, remap[...] is not safe
+            words = remap.take(self.ids[start : start + size])  # remap[...] crashes if memory is short
             known[piece] = np.count_nonzero(words >= 0)
             if piece % 64 == 0:
                 self.release()
         return np.cumsum(known)
 
     def checksum(self) -> str:
-        """SHA-256 of the text: of its ids, and of the words that they stand for."""
+        """SHA-256 of the text, that is, of its ids and of their words."""
         found = hashlib.sha256(self._strings.data)
         found.update(self._offsets.data)
-        for start in range(0, len(self.ids), PIECE):
-            found.update(self.ids[start : start + PIECE].data)
+        for start in range(0, len(self.ids), IDS_AT_ONCE):
+            found.update(self.ids[start : start + IDS_AT_ONCE].data)
             self.release()
         return found.hexdigest()
 
     def release(self) -> None:
-        """Give back the memory that the file's pages take; what is used again is read again."""
+        """Free the memory of the file's pages; those used again are read again from disk."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Let go of the file, after which only the figures are left; a temporary one gives its place back."""
+        """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
         for name in ("ids", "counts", "_offsets", "_strings", "_words", "_memory"):
             vars(self).pop(name, None)
 
@@ -143,25 +150,35 @@ class ReadingOptions:
         "Drop the rarest words while there are more different words than this.",
         TEXT,
         minimum=1,
-        maximum=LARGEST_MAX_TYPES,
+        maximum=MAX_TYPES_LIMIT,
     )
 
     def __post_init__(self) -> None:
         check_options(self)
 
 
+def is_id_file(path: PathLike) -> bool:
+    """Whether a file ends like one that an IdStore reads."""
+    try:
+        with Path(path).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - len(SIGNATURE)))
+            return file.read() == SIGNATURE
+    except OSError:
+        return False
+
+
 def read_corpus(
     corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Progress | None = None
 ) -> IdStore:
-    """Read the text once, in `workers` threads, and keep it as ids.
+    """Read the text once, in `workers` threads, and store it as ids.
 
-    The ids go to a temporary file without a name, of which nothing is left when the process ends, or to a file in the
-    folder `cache`, which is used again while the corpus and the settings are the same; a text that can be
-    read only once is not kept. `errors` says what becomes of bytes that are not UTF-8. When there are more
-    than `max_types` types the rarest are dropped, as word2vec.c does. `progress` is called with
-    "read", the number of bytes read, and their total or None.
+    The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file in the folder
+    `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once is not
+    cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types the rarest
+    are dropped, as in word2vec.c. `progress` is called with "read", the number of bytes read, and their total or None.
 
-    Raises W2VError for a text that cannot be read or holds no word and for a folder that cannot be written,
+    Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
     """
     if workers < 1:
@@ -180,11 +197,11 @@ def read_corpus(
             _write(file, folder, corpus, settings, workers, progress)
             return IdStore(file)
 
-    # One file for the same files read in the same way; whether they have changed stands in it.
+    # One cache file for the same files read in the same way; its description tells whether they have changed.
     identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     damaged = (OSError, ValueError, TypeError, LookupError, RecursionError)
-    with contextlib.suppress(*damaged):  # a damaged file is as good as none
+    with contextlib.suppress(*damaged):  # a damaged file is written anew
         with path.open("rb") as file:
             store = IdStore(file, reused=True)
         if store.description["settings"] == json.dumps(settings):
@@ -203,23 +220,23 @@ def _write(
     workers: int,
     progress: Progress | None,
 ) -> None:
-    """Write the ids of a corpus, and all that belongs to them, to a new file."""
+    """Write a new file for an IdStore: see there for its content."""
     types = Types(settings["errors"])
     max_types = settings["max_types"]
     pruned = threshold = 0
-    for place, (block, scan) in enumerate(_scanned(types, corpus.blocks(), workers), 1):
+    for number, (block, scan) in enumerate(_scanned(types, corpus.blocks(), workers), 1):
         try:
             ids = types.merge(scan)
         except Malformed as error:
             position, word = error.args
             name, offset = block.locate(position)
             raise W2VError(
-                f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or choose what "
-                "to do with --errors replace or ignore"
+                f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or add "
+                "--errors replace or --errors ignore"
             ) from None
         with _writing_to(folder):
             _put(file, ids.data)
-            if place % MEASURED == 0 and corpus.total_bytes:
+            if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
                 _check_space(file, folder, block.bytes_done / corpus.total_bytes)
             if len(types) - FIRST_TYPE > max_types:
                 before = len(types)
@@ -244,7 +261,7 @@ def _write(
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
-    """Raise W2VError where the disk has no place for the rest, of which `share` is written."""
+    """Raise W2VError if the ids, of which `share` is written, will not fit on the disk."""
     written, disk = file.tell(), os.fstatvfs(file.fileno())
     needed, limit = written / share, written + disk.f_bavail * disk.f_frsize
     if needed > limit:
@@ -254,52 +271,52 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
         )
 
 
-def _scanned(types: Types, blocks: Iterable[Block], workers: int) -> Iterator[tuple[Block, Scan]]:
-    """The blocks in order, scanned ahead of their use by this thread and `workers` − 1 others."""
+def _scanned(types: Types, blocks: Iterable[TextBlock], workers: int) -> Iterator[tuple[TextBlock, Scan]]:
+    """Scan the blocks in this thread and `workers` − 1 others, some blocks ahead, and yield them in order."""
     if workers == 1:
         for block in blocks:
             yield block, types.scan(block.text)
         return
-    ahead: deque[tuple[Block, Future[Scan]]] = deque()
+    waiting: deque[tuple[TextBlock, Future[Scan]]] = deque()
 
-    def first() -> tuple[Block, Scan]:
-        """The first block; while another thread is at it, this one scans blocks that nobody has begun."""
-        for place, (block, scan) in enumerate(ahead):
-            if ahead[0][1].done():
+    def first() -> tuple[TextBlock, Scan]:
+        """The first block; while another thread scans it, this one scans blocks that no thread has begun."""
+        for index, (block, scan) in enumerate(waiting):
+            if waiting[0][1].done():
                 break
             if scan.cancel():
-                ahead[place] = block, Future()
-                ahead[place][1].set_result(types.scan(block.text))
-        block, scan = ahead.popleft()
+                waiting[index] = block, Future()
+                waiting[index][1].set_result(types.scan(block.text))
+        block, scan = waiting.popleft()
         return block, scan.result()
 
     with ThreadPoolExecutor(workers - 1) as pool:
         for block in blocks:
-            ahead.append((block, pool.submit(types.scan, block.text)))
-            if len(ahead) > 2 * workers:
+            waiting.append((block, pool.submit(types.scan, block.text)))
+            if len(waiting) > 2 * workers:
                 yield first()
-        while ahead:
+        while waiting:
             yield first()
 
 
-def _threshold(counts: NDArray[np.int64], least: int, max_types: int) -> int:
-    """The smallest number, `least` or more, that at most `max_types` counts exceed."""
+def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
+    """The smallest number, `minimum` or more, that at most `max_types` of the counts exceed."""
     rank = counts.size - max_types - 1
-    return max(least, int(np.partition(counts, rank)[rank]))
+    return max(minimum, int(np.partition(counts, rank)[rank]))
 
 
 def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:
-    """Replace every id written so far."""
+    """Replace each id written so far by renumbered[id]."""
     file.flush()
     position = 0
-    while data := os.pread(file.fileno(), PIECE, position):
+    while data := os.pread(file.fileno(), 4 * IDS_AT_ONCE, position):
         file.seek(position)
         _put(file, renumbered[np.frombuffer(data, np.uint32)].data)
         position += len(data)
 
 
 def _put(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
-    """Write all of it, where the system may write less than it is given."""
+    """Write all of the data: an unbuffered file may take less than it is given."""
     rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
     while rest:
         rest = rest[file.write(rest) :]
@@ -311,6 +328,7 @@ def _aligned(size: int) -> int:
 
 @contextlib.contextmanager
 def _writing_to(folder: Path) -> Iterator[None]:
+    """Turn the system's errors into W2VError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,6 @@
-"""The vocabulary: words, how often they occur, and how often training keeps them."""
+"""The vocabulary: the words, their counts, and how often subsampling keeps them."""
+
+from __future__ import annotations
 
 import math
 import os
@@ -17,27 +19,28 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import IdStore
 from w2v.text.words import Words
 
-LARGEST_COUNT = 2**63 - 1
-SENTENCE_END_WORD = "</s>"  # in vocabularies of word2vec.c
-BLOCK = 1 << 16  # words written at a time
-SAMPLE = 1 << 16  # bytes that tell what a file is
-WHITE_SPACE = b" \t\n\v\f\r"  # what ends a token
+MAX_COUNT = 2**63 - 1
+SENTENCE_END_WORD = "</s>"  # stands for the sentence ends in a vocabulary file
+WORDS_AT_ONCE = 1 << 16  # written at a time
+HEAD_BYTES = 1 << 16  # of a file that is checked for being a vocabulary
+WHITE_SPACE = b" \t\n\v\f\r"
 
 
 class Vocabulary:
-    """Words in order of falling count, equal counts in the order first seen.
+    """V words, the most frequent first.
 
-    words   V str, packed
-    counts  int64 (V,), at least 1
-    tokens  their sum
+    Attributes:
+        words: V str, as Words.
+        counts: int64 (V,), how often each word occurs, at least 1.
+        tokens: the sum of the counts, int.
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
-        """Raises W2VError unless the words are different tokens, and each has its count."""
+        """Raises W2VError unless the words are different tokens and the counts, one a word, are positive and sorted."""
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
-        if not self.words.fit() or not self.words.is_utf8():
+        if not self.words.has_valid_offsets() or not self.words.is_utf8():
             raise W2VError("the words of a vocabulary are damaged")
         found = np.asarray(counts)
         if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
@@ -45,9 +48,9 @@ class Vocabulary:
         self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
             raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
-        if self.counts.sum(dtype=np.float64) > LARGEST_COUNT:
-            raise W2VError(f"the counts add up to more than {LARGEST_COUNT}")
-        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.hold(WHITE_SPACE):
+        if self.counts.sum(dtype=np.float64) > MAX_COUNT:
+            raise W2VError(f"the counts add up to more than {MAX_COUNT}")
+        if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
             raise W2VError("the words of a vocabulary must be not empty and without white space")
         if self.words.repeated():
             raise W2VError("the vocabulary holds a word twice")
@@ -56,21 +59,25 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    def __repr__(self) -> str:
+        return f"<Vocabulary: {len(self)} words, {self.tokens} tokens>"
+
     @classmethod
     def from_store(cls, store: IdStore, min_count: int = 5, max_vocab: int | None = None) -> Self:
-        """The words that occur at least `min_count` times; of these the `max_vocab` most frequent.
+        """The words that occur at least `min_count` times, but at most the `max_vocab` most frequent of them.
 
-        Raises W2VError if there are none, SettingsError for a limit below 1.
+        Words of equal count stay in first-seen order. Raises W2VError if no words are left, SettingsError for a
+        negative min_count or a max_vocab below 1.
         """
         counts = store.counts[FIRST_TYPE:]
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             if not counts.size:
                 raise W2VError("all words were pruned: raise --max-types")
-            most = int(counts.argmax())
-            word = store.words(np.array([most + FIRST_TYPE]))[0]
+            top = int(counts.argmax())
+            word = store.words(np.array([top + FIRST_TYPE]))[0]
             raise W2VError(
-                f"no word occurs {min_count} times: the most frequent, {word[:60]!r}, occurs {counts[most]} "
+                f"no word occurs {min_count} times: the most frequent, {word[:60]!r}, occurs {counts[top]} "
                 "times; lower --min-count or give more text"
             )
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
@@ -80,7 +87,8 @@ class Vocabulary:
 
         With t = `sample` and f = the word's share of all occurrences: min(1, √(t/f) + t/f) as in word2vec.c,
         or min(1, √(t/f)), equation 5 of Mikolov et al. 2013, "Distributed Representations of Words and
-        Phrases and their Compositionality". `sample` 0 keeps all. Raises SettingsError for impossible values.
+        Phrases and their Compositionality". A `sample` of 0 keeps every
+        occurrence. Raises SettingsError for impossible values.
         """
         if not 0 <= sample < math.inf:
             raise SettingsError(f"sample is {sample}: it must be 0 or more")
@@ -93,24 +101,24 @@ class Vocabulary:
         return np.minimum(keep, 1).astype(np.float32)
 
     def save(self, path: PathLike, sentence_ends: int, *, replace: bool = True) -> None:
-        """Write lines of "word count" as word2vec.c does, after a first line for the sentence ends.
+        """Write lines of "word count" as word2vec.c does, after a first line with the number of `sentence_ends`.
 
-        Raises W2VError if the file cannot be written, or is there already and not to `replace`; an old one is then
+        Raises W2VError if the file cannot be written, or exists and `replace` is false. An existing file is then left
         as it was.
         """
         with atomic_write(path, replace) as file:
             file.write(f"{SENTENCE_END_WORD} {sentence_ends}\n".encode())
-            for start in range(0, len(self), BLOCK):
-                counts = self.counts[start : start + BLOCK].tolist()
-                for word, count in zip(self.words[start : start + BLOCK], counts, strict=True):
+            for start in range(0, len(self), WORDS_AT_ONCE):
+                counts = self.counts[start : start + WORDS_AT_ONCE].tolist()
+                for word, count in zip(self.words[start : start + WORDS_AT_ONCE], counts, strict=True):
                     file.write(f"{word} {count}\n".encode())
 
     @classmethod
     def load(cls, path: PathLike, min_count: int = 1, max_vocab: int | None = None) -> Self:
-        """Read what `save` or word2vec.c has written and choose from it as `from_store` does.
+        """Read a file written by `save` or word2vec.c and choose words from it as `from_store` does.
 
-        A first line for `</s>` is passed over. Raises W2VError, naming the line, for a file that cannot be
-        read or is not of that form.
+        A first line for `</s>` is skipped. Raises W2VError, naming the line, for a file that cannot be read or is not
+        in this format.
         """
         name = os.fspath(path)
         blob, ends, found = bytearray(), array("q", [0]), array("q")
@@ -126,15 +134,15 @@ class Vocabulary:
             found.append(count)
         if not found:
             raise W2VError(f"{name} holds no words")
-        if sum(found) > LARGEST_COUNT:
-            raise W2VError(f"{name}: the counts add up to more than {LARGEST_COUNT}")
+        if sum(found) > MAX_COUNT:
+            raise W2VError(f"{name}: the counts add up to more than {MAX_COUNT}")
         words = Words(np.frombuffer(blob, np.uint8), np.frombuffer(ends, np.int64))
         counts = np.frombuffer(found, np.int64)
         twice = words.repeated()
         if twice:
             first, second = counts[[*twice]]
             same = words[twice[0]][:60]
-            raise W2VError(f"{name}: the word {same!r} stands there twice, with counts {first} and {second}")
+            raise W2VError(f"{name}: the word {same!r} appears twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {min_count} times")
@@ -142,13 +150,13 @@ class Vocabulary:
 
 
 def is_vocabulary(path: PathLike) -> bool:
-    """Whether a file begins as `save` writes it: different words, each with its count, which does not rise."""
+    """Whether a file begins like one of `save`: different words, each with its count, sorted by count."""
     try:
         with Path(path).open("rb") as file:
-            lines = file.read(SAMPLE).split(b"\n")
+            lines = file.read(HEAD_BYTES).split(b"\n")
     except OSError:
         return False
-    if len(lines) > 1:  # the last is cut, or empty
+    if len(lines) > 1:  # the last line is cut, or empty
         del lines[-1]
     if lines[0].split()[:1] == [SENTENCE_END_WORD.encode()]:
         del lines[0]
@@ -161,13 +169,13 @@ def is_vocabulary(path: PathLike) -> bool:
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:
-    """A line of a vocabulary file; ValueError says what is wrong with it."""
+    """The word and count of a line of a vocabulary file. Raises ValueError, saying what is wrong, for any other."""
     fields = line.split(None, 2)
     if len(fields) != 2 or not fields[1].isdigit():
         raise ValueError(f"{line[:60].strip()!r} is not a word and its count")
     count = int(fields[1])
-    if not 1 <= count <= LARGEST_COUNT:
-        raise ValueError(f"the count is {'0' if count == 0 else f'more than {LARGEST_COUNT}'}")
+    if not 1 <= count <= MAX_COUNT:
+        raise ValueError(f"the count is {'0' if count == 0 else f'more than {MAX_COUNT}'}")
     try:
         fields[0].decode()
     except UnicodeDecodeError:
@@ -176,7 +184,7 @@ def _parse(line: bytes) -> tuple[bytes, int]:
 
 
 def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
-    """Where the counts of at least `min_count` stand, the largest first, at most `max_vocab` of them."""
+    """The indices of the counts of at least `min_count`, largest first, at most `max_vocab` of them."""
     if min_count < 0:
         raise SettingsError(f"min_count is {min_count}: it must not be negative")
     if max_vocab is not None and max_vocab < 1:

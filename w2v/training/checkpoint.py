@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import LossMissing, SettingsError, W2VError, said_by
+from w2v.errors import LossMissing, SettingsError, W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
@@ -302,9 +302,9 @@ def read(path: Path) -> Checkpoint:
     try:
         return _checkpoint(path, arrays, metadata["settings"])
     except LossMissing as error:
-        raise LossMissing(f"{path}: {said_by(error)}") from error
+        raise LossMissing(f"{path}: {one_line(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
-        raise W2VError(f"{path} is damaged: {said_by(error)}") from error
+        raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
 def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:

@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, said_by
+from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import PathLike
-from w2v.formats import bfloat16, word2vec
+from w2v.formats import bfloat16, table
+from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
 from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
@@ -22,7 +23,7 @@ from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors
 
 
-@dataclass
+@dataclass(repr=False)
 class Model:
     """What training returns.
 
@@ -44,6 +45,10 @@ class Model:
     loss: Loss
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        rows, size = self.inputs.shape
+        return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
 
     @cached_property
     def wv(self) -> KeyedVectors:
@@ -87,7 +92,7 @@ class Model:
 
         Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
         """
-        stored = word2vec.read(path, mmap and Path(path).suffix == ".safetensors")
+        stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
         learnt = {
             name: stored.tensors.pop(name)
             for name in list(stored.tensors)
@@ -101,14 +106,14 @@ class Model:
             settings = Settings(**json.loads(stored.metadata["settings"]))
             metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
-            raise W2VError(f"{path}: damaged: its settings: {said_by(error)}") from error
+            raise W2VError(f"{path}: damaged: its settings: {one_line(error)}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         try:
             loss = loss_for(settings, vocabulary, stored.tensors)
         except W2VError as error:
-            raise W2VError(f"{path}: {said_by(error)}") from error
+            raise W2VError(f"{path}: {one_line(error)}") from error
         for name, shape in file_names(loss.shapes).items():
             array = learnt.get(name, np.empty(0))
             if not bfloat16.is_kept(array) or array.shape != shape:
@@ -122,9 +127,9 @@ class Model:
         Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
         for an unknown extension.
         """
-        word2vec.write(
+        table.write(
             path,
-            word2vec.Stored(
+            VectorFile(
                 Words.of(self.vocabulary.words),
                 self.inputs,
                 self.vocabulary.counts,

@@ -1,18 +1,18 @@
-"""The best answer to each of many analogy questions, from cosines computed once for each word that they use.
+"""The best answer to each of many analogy questions, from cosines computed once for each word in the questions.
 
-Both scores of a : b :: c : ? are made of cosines of the candidate with a, b and c. So the matrix product runs
-over the different words in the questions, far fewer than the questions, and a question costs one pass over
-three rows.
+Both scores of a : b :: c : ? are functions of the cosines of the candidate with a, b and c. So the matrix product has
+one row for each different word in the questions, of which there are far fewer than questions, and a question costs one
+pass over three rows.
 """
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    MAX_CANDIDATES = 1024  # candidates at a time: the scores of a question stay in the first-level cache
-    LANES = 16  # maxima kept side by side, so that the compiler uses vector registers
+    CANDIDATES = 1024  # at a time: the scores of a question stay in the first-level cache
+    LANES = 16  # separate maxima, so that the compiler uses vector registers
 
-WIDTH = MAX_CANDIDATES
+WIDTH = CANDIDATES
 
 
 def update_best(
@@ -26,24 +26,24 @@ def update_best(
     float[::1] best_scores,
     int64_t[::1] best_rows,
 ):
-    """Look for better answers among W <= WIDTH candidates: rows `first` to `first` + W of the vocabulary.
+    """Update the best answers with W <= WIDTH candidates: rows `first` to `first` + W of the vocabulary.
 
-    cosines     (U, W): of each used word with each candidate, shifted to 0..1 if `multiply`
-    questions   (Q, 3): a, b, c as indices of used words
-    rows        (U,): the vocabulary row of each used word
-    variants    (V,): the next row whose word differs only in case, or -1; all are left out with a word
+    cosines     (U, W): of each word in the questions with each candidate, shifted to 0..1 if `multiply`
+    questions   (Q, 3): a, b, c as rows of `cosines`
+    rows        (U,): the vocabulary row of each of these words
+    variants    (V,): the next row whose word differs only in case, or -1; none of them can be an answer
     Updated: best_scores and best_rows (Q,).
     """
     cdef Py_ssize_t question, i, width = cosines.shape[1]
     cdef const float *a
     cdef const float *b
     cdef const float *c
-    cdef float[MAX_CANDIDATES] scores
+    cdef float[CANDIDATES] scores
     cdef float best
     cdef int64_t row
     cdef int side
     with nogil:
-        for i in range(width, MAX_CANDIDATES):
+        for i in range(width, CANDIDATES):
             scores[i] = -INFINITY
         for question in range(questions.shape[0]):
             a = &cosines[questions[question, 0], 0]
@@ -76,7 +76,7 @@ cdef inline float largest(const float *values) noexcept nogil:
     cdef int lane
     for lane in range(LANES):
         lanes[lane] = -INFINITY
-    for _ in range(MAX_CANDIDATES // LANES):
+    for _ in range(CANDIDATES // LANES):
         for lane in range(LANES):
             lanes[lane] = values[lane] if values[lane] > lanes[lane] else lanes[lane]
         values += LANES

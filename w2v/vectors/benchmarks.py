@@ -1,4 +1,6 @@
-"""How good vectors are: analogy questions and scored word pairs."""
+"""Benchmarks of word vectors: analogy questions and scored word pairs."""
+
+from __future__ import annotations
 
 import importlib.resources
 import math
@@ -15,15 +17,16 @@ from w2v.files import PathLike, lines
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
 
-TILE = 1 << 22  # cosines computed at a time: 16 MB, about what a shared cache holds
-QUESTIONS, PAIRS = 1 << 15, 1 << 12  # worked on at a time
+COSINES_AT_ONCE = 1 << 22  # computed at a time: 16 MB, about the size of a shared cache
+QUESTIONS_AT_ONCE = 1 << 15
+PAIRS_AT_ONCE = 1 << 12
 MAX_SECTIONS, MAX_PAIRS = 10_000, 100_000  # in a file
 
 Method = Literal["add", "mul"]
 
 
 class Vectors(Protocol):
-    """V words, and a vector for each: KeyedVectors, for one."""
+    """V words and their vectors, as in KeyedVectors."""
 
     @property
     def vectors(self) -> NDArray[np.float32]: ...
@@ -34,7 +37,10 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a question file; questions with words outside the vocabulary are not answered."""
+    """A section of a question file: how many of all its questions are answered, and how many of these correctly.
+
+    A question is answered if all its words are in the vocabulary.
+    """
 
     name: str
     correct: int
@@ -44,9 +50,17 @@ class Section:
 
 @dataclass(frozen=True)
 class AnalogyResult:
-    """Shares of answered questions that are answered correctly, 0 to 1, or None where none is answered.
+    """The result of `analogies`.
 
-    `malformed` lines are neither questions nor section names; `top` is how many words were searched.
+    Attributes:
+        accuracy, semantic, syntactic: share of the answered questions (all of them, or those of semantic or syntactic
+            sections) that are answered correctly, 0 to 1, or None if none is answered.
+        answered: number of questions whose words are all in the vocabulary.
+        questions: number of all questions.
+        malformed: number of lines that are neither a question nor a section name.
+        top: number of words searched.
+        method: see `analogies`.
+        sections: the results of the sections.
     """
 
     accuracy: float | None
@@ -62,9 +76,15 @@ class AnalogyResult:
 
 @dataclass(frozen=True)
 class PairsResult:
-    """Correlations of cosines with given scores, -1 to 1; None for fewer than two pairs, or all values equal.
+    """The result of `word_pairs`.
 
-    `found` of `pairs` have both words in the vocabulary; `unknown` are the words that are not in it.
+    Attributes:
+        pearson, spearman: correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs and
+            for equal cosines or scores.
+        found: number of pairs with both words in the vocabulary.
+        pairs: number of all pairs.
+        malformed: number of lines that are not a pair with a score.
+        unknown: the words that are not in the vocabulary.
     """
 
     pearson: float | None
@@ -84,12 +104,16 @@ def analogies(
 ) -> AnalogyResult:
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
-    The answer is the word, among the `top` first of the vocabulary but a, b and c, that maximises
-    cos(b) - cos(a) + cos(c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(b) cos(c) / cos(a) with
-    the cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014). A file has four words a line and ": name"
-    before each section; sections whose name begins with "gram" count as syntactic, the others as semantic.
-    Where words differ only in case, the first one is asked. Without `questions` the bundled ones are used.
-    Raises W2VError for a file without questions, SettingsError for a `top` below 1 or an unknown method.
+    The answer is the word x, among the first `top` words of the vocabulary without a, b and c, that maximises
+    cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(x, b) cos(x, c) /
+    cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
+
+    `questions` is a file with four words a line and a line ": name" before each section, by default the bundled one.
+    Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
+    of several words that differ only in case stands for all of them.
+
+    Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
+    method.
     """
     if top < 1:
         raise SettingsError(f"top must be at least 1, not {top}")
@@ -98,18 +122,18 @@ def analogies(
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
     first, heads, variants = _index(map(fold, vectors.first_words(top)))
-    asked = _Questions(questions, lambda word: first.get(fold(word), -1))
+    file = _Questions(questions, lambda word: first.get(fold(word), -1))
     tallies = np.zeros((3, MAX_SECTIONS), np.int64)  # by section: correct, answered, all
-    for numbers, rows in asked:
+    for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
         for tally, flags in zip(tallies, (correct, known, None), strict=True):
             tally += np.bincount(numbers, flags, MAX_SECTIONS).astype(np.int64)
     if not tallies.any():
-        raise W2VError(f'{questions}: it holds no questions: lines of four words, and ": name" before each section')
+        raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
 
-    names = asked.names
+    names = file.names
     right, answered, totals = tallies[:, : len(names)]
     syntactic = np.array([name.startswith("gram") for name in names])
     return AnalogyResult(
@@ -118,21 +142,22 @@ def analogies(
         syntactic=_share(right[syntactic], answered[syntactic]),
         answered=int(answered.sum()),
         questions=int(totals.sum()),
-        malformed=asked.malformed,
+        malformed=file.malformed,
         top=top,
         method=method,
         sections=[
-            Section(name, *figures)
-            for name, *figures in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
+            Section(name, *section)
+            for name, *section in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
         ],
     )
 
 
 def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
-    """Correlate the cosines of word pairs with their scores in a file of "word word score" lines.
+    """Correlate the cosines of word pairs with their scores.
 
-    Fields are separated by tabs or blanks, "#" begins a comment line. Where words differ only in case, the
-    first one counts. Without `pairs` the bundled ones are used. Raises W2VError for a file without pairs.
+    `pairs` is a file with lines "word word score", separated by tabs or spaces, by default the bundled one; "#" begins
+    a comment line. If `case_insensitive`, the first of several words that differ only in case stands for all of them.
+    Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
     fold = str.casefold if case_insensitive else str
     first = _index(map(fold, vectors))[0]
@@ -150,7 +175,7 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
             continue
         found += 1
         if found > MAX_PAIRS:
-            raise W2VError(f"{pairs}: it holds more than {MAX_PAIRS} pairs")
+            raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
         missing = [word for word in words if fold(word) not in first]
         unknown |= dict.fromkeys(missing)
@@ -158,17 +183,19 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
             rows.append((first[fold(words[0])], first[fold(words[1])]))
             scores.append(score)
     if not found:
-        raise W2VError(f"{pairs}: it holds no pairs: lines of two words and a score")
+        raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
     cosines = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), PAIRS):
-        left, right = (unit(vectors.vectors[list(side)]) for side in zip(*rows[start : start + PAIRS], strict=True))
-        cosines[start : start + PAIRS] = np.einsum("ij,ij->i", left, right)
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        left, right = (
+            unit(vectors.vectors[list(side)]) for side in zip(*rows[start : start + PAIRS_AT_ONCE], strict=True)
+        )
+        cosines[start : start + PAIRS_AT_ONCE] = np.einsum("ij,ij->i", left, right)
     pearson, spearman = _correlations(cosines, np.array(scores))
     return PairsResult(pearson, spearman, len(rows), found, malformed, list(unknown))
 
 
 def _number(field: bytes) -> float:
-    """The number that a field is, or NaN."""
+    """A field as a number, or NaN if it is not one."""
     try:
         return float(field)
     except ValueError:
@@ -180,7 +207,7 @@ def _correlations(
 ) -> tuple[float | None, float | None]:
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None, None
-    from scipy import stats  # takes longer to import than all the rest of the package
+    from scipy import stats  # its import takes longer than that of the rest of the package
 
     return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)
 
@@ -190,9 +217,9 @@ def _answers(
 ) -> NDArray[np.int64]:
     """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
     top = len(variants)
-    used, places = np.unique(questions, return_inverse=True)  # (U,)
+    used, indices = np.unique(questions, return_inverse=True)  # (U,)
     queries = unit(vectors.vectors[used])  # (U, D)
-    width = max(1, min(_search.WIDTH, TILE // max(1, len(used))))
+    width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
     for start in range(0, top, width):
@@ -201,7 +228,7 @@ def _answers(
             cosines = (1 + cosines) / 2
         _search.update_best(
             cosines,
-            places.reshape(-1, 3).astype(np.int32),
+            indices.reshape(-1, 3).astype(np.int32),
             used,
             variants,
             start,
@@ -216,13 +243,17 @@ def _answers(
 def _index(
     words: Iterable[str],
 ) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
-    """For V words, some equal: the first row of each word; for each row the first and the next equal one."""
+    """The rows of V words, some of which are equal.
+
+    Returns the first row of each word, and for each row the first row and the next row of an equal word, or -1: both
+    int32 (V,).
+    """
     first: dict[str, int] = {}
     heads: list[int] = []
     for row, word in enumerate(words):
         heads.append(first.setdefault(word, row))
     variants = np.full(len(heads), -1, np.int32)
-    latest = np.arange(len(heads))  # of the rows equal to this first one
+    latest = np.arange(len(heads))  # by first row: the last equal row so far
     for row, head in enumerate(heads):
         if row != head:
             variants[latest[head]] = row
@@ -231,10 +262,10 @@ def _index(
 
 
 class _Questions:
-    """The questions of a file, some at a time: their sections by number (n,) and the rows of their words (n, 4)."""
+    """The questions of a file, some at a time, as (number of the section (n,), rows of the words (n, 4))."""
 
     def __init__(self, path: PathLike | None, row_of: Callable[[str], int]) -> None:
-        self.names: list[str] = []  # of the sections so far
+        self.names: list[str] = []  # the names of the sections so far
         self.malformed = 0
         self._path, self._row_of = path, row_of
 
@@ -245,14 +276,14 @@ class _Questions:
             if line.startswith(b":"):
                 self.names.append(_decoded(self._path, number, line[1:].strip()))
                 if len(self.names) > MAX_SECTIONS:
-                    raise W2VError(f"{self._path}: it has more than {MAX_SECTIONS} sections")
+                    raise W2VError(f"{self._path}: more than {MAX_SECTIONS} sections")
             elif len(words) == 4:
                 self.names = self.names or ["without a section"]
                 numbers.append(len(self.names) - 1)
                 rows.extend(self._row_of(_decoded(self._path, number, word)) for word in words)
             elif words:
                 self.malformed += 1
-            if len(numbers) == QUESTIONS:
+            if len(numbers) == QUESTIONS_AT_ONCE:
                 yield np.array(numbers), np.array(rows).reshape(-1, 4)
                 numbers, rows = array("q"), array("i")
         if numbers:

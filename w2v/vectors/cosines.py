@@ -1,11 +1,11 @@
-"""Vectors of unit length, whose products are cosines."""
+"""Lengths of vectors, and vectors scaled to unit length, whose products are cosines."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 
-EPSILON = 1e-6  # keeps the quotient of 3CosMul finite
+EPSILON = 1e-6  # added to the divisor in 3CosMul, to keep the quotient finite
 
 
 def lengths(vectors: Vector) -> Vector:
@@ -15,7 +15,7 @@ def lengths(vectors: Vector) -> Vector:
 
 
 def unit(vectors: Vector) -> Vector:
-    """The vectors (D,) or (n, D), each made of length 1; zeros stay zeros."""
+    """The vectors (D,) or (n, D), each scaled to length 1; zero vectors stay zero."""
     divisors = lengths(vectors)[..., None]
     divisors[divisors == 0] = 1
     return vectors / divisors

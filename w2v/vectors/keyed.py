@@ -1,4 +1,6 @@
-"""Words and their vectors: looking up, comparing, finding the nearest. Names and meanings are gensim's."""
+"""Words and their vectors: look-up, comparison, nearest neighbours. Names and meanings are those of gensim."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -9,17 +11,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
-from w2v.formats import word2vec
-from w2v.formats.word2vec import Stored
+from w2v.formats import table, word2vec
+from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, lengths, unit
 
 Neighbours = list[tuple[str, float]]
-Key = str | NDArray[Any]  # a word, or a vector in its place
+Key = str | NDArray[Any]  # a word or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
 
-BLOCK = 1 << 26  # scores computed at a time (256 MB)
+SCORES_AT_ONCE = 1 << 26  # computed at a time (256 MB)
 
 
 class UnknownWordError(W2VError, KeyError):
@@ -32,10 +34,11 @@ class UnknownWordError(W2VError, KeyError):
 class KeyedVectors:
     """V words, each with a vector of D values.
 
-    vectors    (V, D) float32
-    counts     (V,) int64, how often each word occurred, or None where that is not known
-    metadata   settings that a native file carries
-    tensors    further arrays of a native file, the output layer among them
+    Attributes:
+        vectors: float32 (V, D).
+        counts: int64 (V,), how often each word occurred, or None if that is unknown.
+        metadata: the strings of a native file, such as the settings of the training.
+        tensors: the other arrays of a native file, such as the output layer.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class KeyedVectors:
         metadata: Mapping[str, str] | None = None,
         tensors: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        """Raises W2VError unless there is one vector, and one count if any, to each word."""
+        """Raises W2VError unless each word has one vector and, if there are counts, one count."""
         self.vectors: NDArray[np.float32] = np.asarray(vectors, np.float32)
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.metadata = dict(metadata or {})
@@ -93,7 +96,7 @@ class KeyedVectors:
         return iter(self.index_to_key)
 
     def __getitem__(self, key: str | Iterable[str]) -> Vector:
-        """The vector of a word, (D,), or of a list of n words, (n, D). Raises UnknownWordError."""
+        """The vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
         if isinstance(key, str):
             return self.get_vector(key)
         return self.vectors[self._rows(key)]
@@ -109,7 +112,7 @@ class KeyedVectors:
         return self._words[:stop]
 
     def get_vector(self, key: str, norm: bool = False) -> Vector:
-        """The vector of a word, (D,), of length 1 if `norm`. Raises UnknownWordError."""
+        """The vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
         vector: Vector = self.vectors[self._rows([key])[0]]
         return unit(vector) if norm else vector
 
@@ -121,30 +124,30 @@ class KeyedVectors:
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> Vector:
-        """The weighted mean of words and vectors, (D,), the weights' sizes adding up to 1 in it.
+        """The weighted mean of words and vectors, (D,): their weighted sum over the sum of the weights' sizes.
 
-        `pre_normalize` first makes the vector of each word of length 1, `post_normalize` the mean.
-        Raises W2VError if none of the words is in the vocabulary; unless `ignore_missing`, UnknownWordError
-        for any that is not.
+        `pre_normalize` scales the vector of each word to length 1 first, `post_normalize` scales the mean to length 1.
+        Unknown words are left out or, without `ignore_missing`, raise UnknownWordError. Raises W2VError if all words
+        are unknown.
         """
         keys = list(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
         if ignore_missing:
-            known = [place for place, key in enumerate(keys) if not isinstance(key, str) or key in self]
+            known = [index for index, key in enumerate(keys) if not isinstance(key, str) or key in self]
         else:
             self._rows(key for key in keys if isinstance(key, str))
             known = list(range(len(keys)))
         if not known:
-            raise W2VError("no word is given that the vocabulary holds")
-        parts = np.stack([self._vector(keys[place], pre_normalize) for place in known])  # (n, D)
-        share = np.array([weights[place] for place in known], np.float32)
+            raise W2VError("no word is in the vocabulary")
+        parts = np.stack([self._vector(keys[index], pre_normalize) for index in known])  # (n, D)
+        share = np.array([weights[index] for index in known], np.float32)
         mean = share @ parts / (np.abs(share).sum() or np.float32(1))
         return unit(mean) if post_normalize else mean
 
     def _rows(self, words: Iterable[str]) -> list[int]:
-        """The rows of the words. Raises UnknownWordError, naming all that are missing."""
+        """The rows of the words. Raises UnknownWordError, naming all unknown words."""
         index = self.key_to_index
         words = list(words)
         missing = [word for word in words if word not in index]
@@ -157,7 +160,7 @@ class KeyedVectors:
             return self.get_vector(key, norm)
         vector = np.asarray(key, np.float32)
         if vector.shape != (self.vector_size,):
-            raise W2VError(f"a vector of shape {vector.shape}, where the model's have {self.vector_size} values")
+            raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
         return vector
 
     # -- comparing ----------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ class KeyedVectors:
         return float(first @ second)
 
     def n_similarity(self, words1: Iterable[str], words2: Iterable[str]) -> float:
-        """The cosine of the means of two sets of words, unknown ones left out."""
+        """The cosine of the means of two sets of words. Unknown words are left out."""
         first, second = (
             self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (words1, words2)
         )
@@ -179,13 +182,13 @@ class KeyedVectors:
         return 1.0 - self.similarity(word1, word2)
 
     def distances(self, key: Key, other_words: Iterable[str] = ()) -> Vector:
-        """1 minus the cosine of a word or vector with each of n other words, or with all: (n,) float32."""
+        """1 minus the cosine of a word or vector with each of n other words, or with all words: float32 (n,)."""
         vector = unit(self._vector(key, norm=False))
         rows = self._rows(other_words)
         return 1 - (unit(self.vectors[rows]) @ vector if rows else self._cosines(vector, len(self)))
 
     def rank(self, word1: str, word2: str) -> int:
-        """The place of `word2` among the words nearest to `word1`, from 1."""
+        """The rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
         distances = self.distances(word1)
         first, second = self._rows([word1, word2])
         closer = distances < distances[second]
@@ -193,7 +196,7 @@ class KeyedVectors:
         return int(closer.sum()) + 1
 
     def doesnt_match(self, words: Iterable[str]) -> str:
-        """The word farthest from the mean of all the words given, unknown ones left out."""
+        """The word farthest from the mean of the given words. Unknown words are left out."""
         known = [word for word in words if word in self]
         mean = self.get_mean_vector(known, post_normalize=True)
         return known[int(np.argmin(unit(self[known]) @ mean))]
@@ -205,10 +208,9 @@ class KeyedVectors:
     ) -> Neighbours:
         """The `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
 
-        Each may be a word (taken at length 1, and left out of the answer), a vector, or a list of these and
-        of (word, weight) pairs. With `restrict_vocab` only that many first words are searched. For
-        king - man + woman this is 3CosAdd (Mikolov et al. 2013).
-        Raises UnknownWordError.
+        Each is a word, a vector, or a list of words, vectors and (word or vector, weight) pairs. Words are scaled to
+        length 1 and left out of the result. With `restrict_vocab` only the first words, that many, are searched. For
+        king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
         """
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
@@ -224,14 +226,14 @@ class KeyedVectors:
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
-        """For each of n words the `topn` nearest others, by one matrix product. Raises UnknownWordError."""
+        """The `topn` nearest other words of each of n words, by one matrix product. Raises UnknownWordError."""
         rows = self._rows(words)
         return self._nearest(unit(self.vectors[rows]), [[row] for row in rows], topn, restrict_vocab)
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """As most_similar, by 3CosMul: a quotient of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
+        """As most_similar, but by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
         rows = self._searched(restrict_vocab)
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
         given = self._rows(key for side in factors for key, _ in side if isinstance(key, str))
@@ -250,9 +252,9 @@ class KeyedVectors:
     def _nearest(
         self, queries: Vector, given: list[list[int]], topn: int, restrict_vocab: int | None
     ) -> list[Neighbours]:
-        """For each unit query (n, D) the nearest words by cosine, leaving out the rows `given` with it."""
+        """The nearest words by cosine of each unit query (n, D), without the rows `given` for it."""
         rows = self._searched(restrict_vocab)
-        step = max(1, BLOCK // max(1, rows))
+        step = max(1, SCORES_AT_ONCE // max(1, rows))
         found = []
         for start in range(0, len(queries), step):
             blocks = self._cosines(queries[start : start + step], rows)
@@ -268,13 +270,13 @@ class KeyedVectors:
         return scores
 
     def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
-        """The words of the highest scores, highest first, equal ones in the order of the vocabulary."""
+        """The words of the highest scores, highest first; equal scores are in the order of the vocabulary."""
         scores[[row for row in given if row < len(scores)]] = -np.inf
         topn = min(topn, len(scores))
         if topn < 1:
             return []
-        least = np.partition(scores, len(scores) - topn)[len(scores) - topn]
-        rows = np.flatnonzero(scores >= least)
+        lowest = np.partition(scores, len(scores) - topn)[len(scores) - topn]
+        rows = np.flatnonzero(scores >= lowest)
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
 
@@ -295,35 +297,40 @@ class KeyedVectors:
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write a file in the format that the extension names: see w2v.formats.word2vec.write."""
-        word2vec.write(path, self._stored(), replace)
+        """Write a file, atomically, in the format that the extension names.
+
+        These are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors (the
+        native format, which also keeps counts, metadata and tensors). Raises W2VError if the file cannot be written, or
+        exists and `replace` is false; SettingsError for an unknown extension.
+        """
+        table.write(path, self._content(), replace)
 
     def save_word2vec_format(self, path: PathLike, binary: bool = False) -> None:
-        """Write the format of word2vec, text or binary, whatever the extension."""
-        stored = self._stored()
-        word2vec.write_word2vec(path, stored.words, stored.vectors, binary)
+        """Write the text or binary format of word2vec, whatever the extension."""
+        word2vec.write(path, self._content(), binary=binary)
 
     @classmethod
     def load_word2vec_format(
         cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
-    ) -> "KeyedVectors":
-        """The same as w2v.load: the content says whether it is binary, whatever `binary` (gensim's) is."""
+    ) -> KeyedVectors:
+        """The same as w2v.load. `binary` is ignored, since the content tells; gensim has this argument."""
         return load(path, errors=errors)
 
-    def _stored(self) -> Stored:
-        return Stored(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
+    def _content(self) -> VectorFile:
+        return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
 
 
 def load(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> KeyedVectors:
-    """Load a vector file of any format that w2v.formats.word2vec.read knows.
+    """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
-    With `mmap` a native file opens at once, whatever its size: read-only, and read from disk as it is used.
-    `errors` ("strict", "replace" or "ignore") says what becomes of words that are not UTF-8. Raises W2VError.
+    With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
+    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. Raises W2VError for a file
+    that cannot be read, is damaged or has no known format.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
-    stored = word2vec.read(path, mmap, errors)
-    return KeyedVectors(stored.words, stored.vectors, stored.counts, stored.metadata, stored.tensors)
+    content = table.read(path, mmap, errors)
+    return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:

@@ -1,0 +1,95 @@
+"""The formats of vector files: chosen by extension when a file is written, recognised by content when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from w2v.errors import SettingsError, W2VError
+from w2v.files import Errors, PathLike
+from w2v.formats import native, word2vec
+from w2v.formats.detect import HEAD_BYTES, recognise, refuse_foreign
+from w2v.formats.row_blocks import is_compressed, is_cut, opened
+from w2v.formats.vector_file import VectorFile
+
+FormatName = Literal["native", "binary", "text"]
+
+
+class Format(NamedTuple):
+    """A format, the extensions of its files, and the function (path, content, replace) that writes them."""
+
+    name: FormatName
+    extensions: tuple[str, ...]
+    write: Callable[[PathLike, VectorFile, bool], None]
+
+
+FORMATS = (
+    Format("native", (".safetensors",), native.write),
+    Format("binary", (".bin", ".bin.gz"), partial(word2vec.write, binary=True)),
+    Format("text", (".txt", ".vec", ".txt.gz", ".vec.gz"), partial(word2vec.write, binary=False)),
+)
+
+
+def format_of(path: PathLike) -> FormatName:
+    """The name of the format in which a file of this name is written. Raises SettingsError for another extension."""
+    return _by_extension(path).name
+
+
+def _by_extension(path: PathLike) -> Format:
+    name = Path(path).name.lower()
+    for entry in FORMATS:
+        if name.endswith(entry.extensions):
+            return entry
+    raise SettingsError(f"{path}: unknown extension: use .bin, .txt or .vec (also with .gz), or .safetensors")
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True) -> None:
+    """Write a vector file, atomically, in the format that the extension of `path` names.
+
+    Only the native format keeps counts, tensors and metadata. Raises W2VError if the content does not fit the format,
+    the system refuses, or the file exists and `replace` is false; SettingsError for an unknown extension.
+    """
+    _by_extension(path).write(path, content, replace)
+
+
+def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
+    """Read a vector file of any format, recognised by its content, compressed or not.
+
+    With `mmap` (only for the native format) the arrays are read-only, and neither read nor checked before they are
+    used. `errors` says how to treat words that are not UTF-8, as in bytes.decode.
+
+    Raises W2VError for a file that is missing, cut, inconsistent or of no known format, for NaN or infinite values and
+    for a word that appears twice.
+    """
+    with opened(path) as (file, max_size):
+        head = _head(path, file)
+        if native.is_native(head):
+            if is_compressed(file):
+                raise W2VError(f"{path}: a compressed .safetensors file: unpack it first")
+            return native.read(path, mmap, errors)
+        refuse_foreign(path, head)
+        if mmap:
+            raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
+        return word2vec.read(path, file, head, max_size, errors)
+
+
+def _head(path: PathLike, file: BufferedReader) -> bytes:
+    head = file.read(HEAD_BYTES)
+    if not head:
+        raise W2VError(
+            f"{path}: {'cut: its compressed data ends before the first row' if is_cut(file) else 'it is empty'}"
+        )
+    return head
+
+
+def content_format(path: PathLike) -> FormatName:
+    """The name of the format of a file, recognised by its content. Raises W2VError for any other file."""
+    with opened(path) as (file, _):
+        head = _head(path, file)
+    if native.is_native(head):
+        return "native"
+    refuse_foreign(path, head)
+    return recognise(path, head).kind

@@ -1,0 +1,74 @@
+"""The content of a vector file, whatever its format, and the checks that all formats share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import W2VError
+from w2v.files import Errors, PathLike
+from w2v.formats import bfloat16
+from w2v.text.words import Words
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """The content of a vector file.
+
+    Attributes:
+        words: V words.
+        vectors: float32 or bfloat16 (V, D).
+        counts: int64 (V,), how often each word occurred, or None if the file does not say.
+        tensors: the other arrays of a native file, by name.
+        metadata: the strings of a native file, by name.
+    """
+
+    words: Words
+    vectors: Array
+    counts: NDArray[np.int64] | None = None
+    tensors: dict[str, Array] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def check_content(path: PathLike, content: VectorFile) -> None:
+    """Raise W2VError for content that could not be read back once it is written."""
+    words, vectors = content.words, content.vectors
+    if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
+        raise W2VError(f"{path}: not written: {len(words)} words, vectors of shape {vectors.shape}")
+    if not words.has_valid_offsets():
+        raise W2VError(f"{path}: not written: the word offsets are damaged")
+    check_finite(path, words, vectors)
+    check_no_repeats(path, words)
+
+
+def check_finite(path: PathLike, words: Words, vectors: Array) -> None:
+    """Raise W2VError, naming the word, if a vector has NaN or infinite values."""
+    row = bfloat16.first_not_finite(vectors)
+    if row >= 0:
+        raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
+
+
+def check_no_repeats(path: PathLike, words: Words) -> None:
+    """Raise W2VError if a word appears twice."""
+    rows = words.repeated()
+    if rows:
+        first, second = rows
+        raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")
+
+
+def checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
+    """The words as UTF-8. Raises W2VError for a malformed word (with errors "strict") or one that appears twice."""
+    if not words.is_utf8():
+        if errors == "strict":
+            word = words.first_not_utf8()
+            raise W2VError(
+                f'{path}: the word {word[:60]!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
+            )
+        words = words.decoded(errors)
+    check_no_repeats(path, words)
+    return words
