@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 
 from w2v.cli.options import option_names
 from w2v.cpu import processors
-from w2v.losses.tree import HierarchicalSoftmax
-from w2v.settings import Settings
+from w2v.instruction_set import instruction_set
+from w2v.losses.registry import Settings
+from w2v.losses.tree import Tree
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.run import Run, instruction_set
+from w2v.training.run import Run
 from w2v.training.start import Start
 
 BENCH = Path(__file__).parent
@@ -137,12 +138,12 @@ def training_seconds(
 ) -> float:
     """The time of training alone, after a look at whether all tokens were trained and something was learnt."""
     training = Run(settings, Start(vocabulary), store)
-    taken = seconds(lambda: training.go(lambda *_: None), clock)
+    taken = seconds(lambda: training.train(lambda *_: None), clock)
     decisions = float(settings.negative + 1)
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
-        decisions = float(np.average(HierarchicalSoftmax.huffman(vocabulary.counts).lengths, weights=weights))
-    assert training.kernel.tokens_trained == settings.epochs * training.tokens, "tokens were left out"
+        decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
+    assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "tokens were left out"
     assert 0 < training.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
     return taken
 

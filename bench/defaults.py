@@ -24,10 +24,12 @@ from typing import Any, get_args
 from common import Runs, commands_markdown, grouped, mean_and_half, split_lines, table, w2v_command
 from quality import measure
 
-from w2v.settings import COMPILED, LossName, ModelName, Settings
+from w2v.losses.registry import LOSSES as ALL_LOSSES
+from w2v.losses.registry import Settings
+from w2v.settings import ModelName
 
 BASE = Settings(workers=2)
-LOSSES = [loss for loss in get_args(LossName) if loss not in COMPILED]
+LOSSES = [name for name, kind in ALL_LOSSES.items() if "cython" in kind.kernels]
 MEGABYTES = {"class": 5, "softmax": 3}
 MAX_WORDS = 2000
 VARIANTS: dict[str, dict[str, Any]] = {

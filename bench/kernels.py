@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from common import Spread, alternate, arguments, clock_of, finish, prepared, quotients, seconds, spread
 
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
 from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.run import Run

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from peers import BASE
 
 from w2v import memory
-from w2v.settings import Settings
-from w2v.training.run import instruction_set
+from w2v.instruction_set import instruction_set
+from w2v.losses.registry import Settings
 
 WINDOWS = 500_000  # whose rows are drawn
 DISTANCES = (2, 4, 8, 16, 32)  # rows

@@ -24,7 +24,7 @@ from typing import Any
 
 from common import W2V, Runs, commands_markdown, grouped, mean_and_half, processor_seconds, run, table, w2v_command
 
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
 
 BASE = Settings(vector_size=300, epochs=3, workers=2)
 LOSSES: dict[str, dict[str, Any]] = {

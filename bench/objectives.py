@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 from common import Runs, commands_markdown, table
-from w2v.evaluation.probabilities import log_probabilities
 
 import w2v
 from w2v.evaluation.perplexity import Text
 from w2v.evaluation.rank import rank
-from w2v.settings import ALPHA
+from w2v.losses.registry import Settings
 from w2v.training.model import Model
 
 KEYS = ["model", "objective", "alpha"]
@@ -59,7 +58,7 @@ def rare_perplexity(model: Model, path: Path) -> float:
         sums += model.inputs[others] * inside[:, None]
     total = 0.0
     for part in np.array_split(np.arange(len(places)), -(-len(places) // 512)):
-        logs = log_probabilities(model, sums[part] / text.contexts[places[part], None])
+        logs = model.log_probabilities(sums[part] / text.contexts[places[part], None])
         total -= float(logs[np.arange(len(part)), words[places[part]]].sum(dtype=np.float64))
     return float(np.exp(total / len(places)))
 
@@ -135,7 +134,7 @@ def main() -> None:
         base = {"vector_size": options.size, "epochs": options.epochs, "max_vocab": options.max_vocab}
         base |= {"sample": 0, "min_count": 1, "workers": 1}
         for model, loss, alpha in itertools.product(options.models, options.only or chosen, options.alphas):
-            alpha = alpha or ALPHA[model, loss]
+            alpha = alpha or Settings(model=model, loss=loss).start_alpha
             settings = base | {"model": model, "loss": loss, "alpha": alpha} | chosen[loss]
             key = {"model": model, "objective": loss, "alpha": alpha}
             runs.make(key, partial(measure, text, held_out, options.questions, options.pairs, settings))

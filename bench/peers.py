@@ -19,8 +19,8 @@ from typing import Any
 
 from common import BENCH, seconds
 
+from w2v.losses.registry import Settings
 from w2v.memory import peak
-from w2v.settings import Settings
 from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")

@@ -22,7 +22,7 @@ from common import Runs, commands_markdown, split_lines, table, w2v_command
 from peers import MODES, binary_command, gensim_command
 from quality import measure
 
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
 
 GENSIM = Settings(model="cbow", alpha=0.025, min_alpha=0.0001, workers=3)
 WORD2VEC = Settings(model="cbow", alpha=0.05, workers=12)

@@ -36,7 +36,7 @@ from common import (
 )
 from peers import BASE, MODES, gensim_command
 
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
 
 CONFIGURATIONS = {
     "sg-ns": BASE,

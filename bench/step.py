@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v._kernels import step_for
-from w2v.training.run import INSTRUCTION_SETS
+from w2v.instruction_set import INSTRUCTION_SETS
 
 OUTPUTS = 6
 MAX_ROWS = 32  # inputs or outputs in one call

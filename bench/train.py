@@ -37,7 +37,7 @@ from common import (
 )
 from peers import BASE, CONFIGURATIONS, MODES, Gensim, binary_command, gensim_command
 
-from w2v.settings import Settings
+from w2v.losses.registry import Settings
 
 GOALS = {"sg-ns-300": 10, "sg-ns-100": 14, "sg-hs-300": 6, "cbow-ns-300": 4, "cbow-hs-300": 4, "whole": 8}
 TOOLS = ("word2vec", "pword2vec", "fasttext")

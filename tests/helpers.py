@@ -21,6 +21,7 @@ from w2v.cli import main as cli
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
+from w2v.plan import Plan
 from w2v.progress import Progress
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.training import checkpoint
@@ -147,6 +148,17 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     found: Loss = loss
     return found
+
+
+def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
+    """A plan without a text: its sizes are those of a run with these settings."""
+    nothing: Any = np.zeros(0, np.int64)
+    return Plan(
+        ids=nothing, words=nothing, tokens_before=np.zeros(1, np.int64), keep=nothing, loss=loss,
+        cbow=settings.model == "cbow", corrected=False, window=settings.window, shrink_windows=True,
+        per_pair=settings.per_pair, alpha=1, min_alpha=1, epochs=1, seed=1, vector_size=settings.vector_size,
+        storage=settings.storage, chunk=chunk, workers=settings.threads, instruction_set="baseline",
+    )  # fmt: skip
 
 
 # Counts of a vocabulary: at least two words, the most frequent first.

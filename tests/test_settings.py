@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.cpu import processors
-from w2v.settings import ALPHA, Settings
+from w2v.losses.registry import LOSSES, Settings
 
 WHOLE = ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"]
 REAL = ["ns_exponent", "sample", "alpha", "min_alpha"]
@@ -68,13 +68,42 @@ def test_rate_falls(alpha: float, min_alpha: float) -> None:
         assert (settings.start_alpha, settings.end_alpha) == (alpha, min_alpha)
 
 
-@pytest.mark.parametrize(("model", "loss"), list(ALPHA))
-def test_default_rate_is_that_of_model_and_loss(model: Any, loss: Any) -> None:
+@pytest.mark.parametrize("loss", [*LOSSES, "objective"])
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+def test_default_rate_is_that_of_model_and_loss(model: Any, loss: str) -> None:
     named = {"objective": "module:Name"} if loss == "objective" else {}
     settings = Settings(model=model, loss=loss, **named)
-    assert settings.start_alpha == ALPHA[model, loss]
-    assert settings.end_alpha == pytest.approx(ALPHA[model, loss] / 10_000)
+    expected = getattr(settings.loss_class.alpha, model)
+    assert settings.start_alpha == expected > 0
+    assert settings.end_alpha == pytest.approx(expected / 10_000)
     assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
+
+
+def test_default_rates_are_those_measured() -> None:
+    found = {name: tuple(kind.alpha) for name, kind in LOSSES.items()}
+    assert found["ns"] == (0.05, 0.075)
+    assert found["hs"] == (0.025, 0.05)
+    assert found["dsoftmax"] == (0.05, 0.2)
+    assert Settings(model="cbow", cbow_gradient="corrected").start_alpha == 0.15
+
+
+def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
+    with pytest.raises(w2v.SettingsError, match=r"objective module:Name stands in place of loss ns: give one of them"):
+        Settings(loss="ns", objective="module:Name")
+    with pytest.raises(w2v.SettingsError, match=r"kernel cython: loss mos needs kernel numba"):
+        Settings(loss="mos", kernel="cython")
+    assert Settings(loss="mos").kernel == "numba"
+    assert Settings().kernel == "cython"
+    for storage in ("mos", "softmax"):
+        with pytest.raises(w2v.SettingsError, match=rf"storage bf16: loss {storage} keeps float32 only"):
+            Settings(loss=storage, storage="bf16")
+
+
+def test_only_settings_that_have_an_effect_are_relevant() -> None:
+    assert {"negative", "ns_exponent", "per_pair"} <= Settings().relevant().keys()
+    assert not {"tree", "classes", "mixtures", "cbow_gradient", "objective"} & Settings().relevant().keys()
+    assert "tree" in Settings(loss="hs", model="cbow").relevant()
+    assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").relevant().keys()
 
 
 def test_settings_are_told_as_they_are_used() -> None:

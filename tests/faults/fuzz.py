@@ -102,7 +102,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
     from w2v.cli import info
     from w2v.errors import W2VError
-    from w2v.losses import tree
+    from w2v.losses import hierarchical_softmax
     from w2v.text import corpus, idstore
     from w2v.text.vocabulary import Vocabulary
     from w2v.training import checkpoint
@@ -152,7 +152,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "vocabulary": Vocabulary.load,
         "questions": lambda path: benchmarks.analogies(known, path),
         "pairs": lambda path: benchmarks.word_pairs(known, path),
-        "tree": lambda path: tree.HierarchicalSoftmax.build(vocabulary, str(path), None),
+        "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "corpus": text,
         "ids": ids,
     }

@@ -13,9 +13,9 @@ import numpy as np
 
 import w2v
 from w2v._kernels import LOSSES, step_for
+from w2v.instruction_set import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
-from w2v.training.run import INSTRUCTION_SETS
 
 WORKERS = 4
 

@@ -23,7 +23,7 @@ from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.hierarchical_softmax import tree_of
 from w2v.settings import ModelName
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
@@ -239,7 +239,7 @@ def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path
     layers = []
     for model in pair:
         model.save(tmp_path / "m.safetensors")
-        layers.append(HierarchicalSoftmax.build(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
+        layers.append(tree_of(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
     np.testing.assert_array_equal(layers[0].parents, layers[1].parents)
     np.testing.assert_array_equal(layers[0].bits, layers[1].bits)
 

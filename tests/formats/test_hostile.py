@@ -20,7 +20,8 @@ import zstandard
 import w2v
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.tree import Tree
 from w2v.text import decompress
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
@@ -177,7 +178,7 @@ def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(W2VError, match="tree: the tree is not full: codes begin in more than 1200 ways"):
-            HierarchicalSoftmax.build(vocabulary, str(tmp_path / "tree"), None)
+            tree_of(vocabulary, str(tmp_path / "tree"))
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
@@ -189,7 +190,7 @@ def test_a_tree_of_too_many_levels() -> None:
     parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
     with pytest.raises(W2VError, match="a tree of 1199 levels: at most 1024 are possible"):
-        HierarchicalSoftmax.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
+        Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
 @pytest.mark.parametrize("offsets", [[0, 1 << 40, 4, 6], [0, -(1 << 40), 4, 6], [0, 4, 2, 6], [0, 2, 1 << 62, 6]])

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, SMALL, Stop, assert_same, run, start, stop_at, stopped, wait_for
+from tests.helpers import CYTHON_LOSSES, SMALL, Stop, assert_same, plan_for, run, start, stop_at, stopped, wait_for
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
 from w2v.settings import ModelName
@@ -356,7 +356,9 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
 
 def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = w2v.train(sample, **SMALL)
-    needed = 2 * 64 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MAX_CHUNK_IDS)
+    needed = 2 * 64 * len(model.vocabulary) + threads_memory(
+        plan_for(model.loss, model.settings, MAX_CHUNK_IDS), "cython"
+    )
     monkeypatch.setattr(memory, "available", lambda: needed)
     w2v.train(sample, **SMALL)
     with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take

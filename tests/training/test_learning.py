@@ -8,7 +8,7 @@ import pytest
 
 import w2v
 from tests.helpers import learnt_pairs
-from w2v.losses.tree import HierarchicalSoftmax
+from w2v.losses.tree import Tree
 
 # Sequential steps predict a centre word several times, so later context words profit from the updates by earlier ones:
 # with a high learning rate this lowers the loss of the first epochs.
@@ -124,7 +124,7 @@ def test_negative_sampling_scores_are_shifted_pmi(model: str, negative: int) -> 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 def test_hierarchical_softmax_is_the_conditional_distribution(model: str) -> None:
     trained, scores, counts = learnt_pairs(model=model, loss="hs")
-    tree = HierarchicalSoftmax.huffman(trained.vocabulary.counts)
+    tree = Tree.huffman(trained.vocabulary.counts)
     steps = -np.logaddexp(0, np.where(tree.codes, scores[:, tree.nodes], -scores[:, tree.nodes]))
     learnt = np.add.reduceat(steps, tree.starts[:-1], axis=1)  # log p(word | row's word)
     true = counts / counts.sum(axis=1, keepdims=True)

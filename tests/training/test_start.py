@@ -30,8 +30,8 @@ def test_old_words_keep_their_rows_counts_and_tree(sample: Path, options: dict[s
     again = w2v.train(sample, continue_from=model, epochs=2)
     assert again.vocabulary is model.vocabulary
     assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
-    for name, tensor in model.layer.tensors.items():
-        np.testing.assert_array_equal(again.layer.tensors[name], tensor)
+    for name, tensor in model.loss.tensors.items():
+        np.testing.assert_array_equal(again.loss.tensors[name], tensor)
     assert again.metrics["loss"][0] < model.metrics["loss"][0]  # what was learnt is still there
     tiny = w2v.train(MORE, continue_from=model, alpha=1e-6, sample=0)  # hardly moves anything
     np.testing.assert_allclose(tiny.inputs, model.inputs, atol=1e-3)
@@ -55,10 +55,10 @@ def test_union_adds_words_and_counts(sample: Path, loss: str) -> None:
     rows = words_of(tiny, sorted(added))
     np.testing.assert_allclose(tiny.outputs[rows], 0, atol=1e-3)
     assert 0.01 < np.abs(tiny.inputs[rows]).max() <= 0.5 / 16 + 1e-3
-    anew = w2v.train(MORE, vocabulary=new, sample=0, loss=loss, **SMALL).layer
+    anew = w2v.train(MORE, vocabulary=new, sample=0, loss=loss, **SMALL).loss
     both = ["alias_table", "offsets"]
     for name in {"ns": ["alias_table"], "nce": both, "sampled": both, "softmax": []}[loss]:
-        np.testing.assert_array_equal(getattr(tiny.layer, name), getattr(anew, name))  # of the new counts
+        np.testing.assert_array_equal(tiny.loss.data[name], anew.data[name])  # of the new counts
 
 
 def test_union_learns_new_words_beside_the_old(sample: Path) -> None:
@@ -137,6 +137,6 @@ def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Pa
 def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
     inputs = first.inputs.copy()
     inputs[0, 0] = np.nan
-    broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.layer)
+    broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.loss)
     with pytest.raises(w2v.W2VError, match="values that are not numbers"):
         w2v.train(MORE, continue_from=broken)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import plan_for
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
 from w2v.instruction_set import instruction_set
@@ -18,7 +19,7 @@ from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
-from w2v.training.run import Run, thresholds
+from w2v.training.run import Run, threads_memory, thresholds
 from w2v.training.start import Start
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
@@ -101,7 +102,9 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     model = w2v.train(sample, vector_size=1000, epochs=1, progress=lambda phase, *bytes: told.update({phase: bytes}))
     estimated, limit = told["memory"]
     assert limit is not None
-    needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(model.layer, model.settings, MAX_CHUNK_IDS)
+    needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(
+        plan_for(model.loss, model.settings, MAX_CHUNK_IDS), "cython"
+    )
     assert needed <= estimated - held < needed + 50e6
     assert estimated < limit
     monkeypatch.setattr(memory, "available", lambda: needed)
