@@ -330,7 +330,7 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: float, matrix: str
 ) -> None:
     run: list[Run] = []
-    remember = Run.go
+    remember = Run.train
 
     def go(self: Run, *arguments: Any) -> None:
         run.append(self)
@@ -340,7 +340,7 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
         if progress.phase == "train" and checkpoint.files(tmp_path):
             run[0].parameters[matrix][0, 3] = ending
 
-    monkeypatch.setattr(Run, "go", go)
+    monkeypatch.setattr(Run, "train", go)
     message = (
         rf"^training diverged: after [\d,]+ of [\d,]+ words .* lower alpha, now 0\.05; .* checkpoint is {tmp_path}/"
     )
