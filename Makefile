@@ -88,6 +88,7 @@ bench: build
 	python bench/checkpoint.py $(CORPUS) --json build/bench/checkpoint.json
 	python bench/reader.py $(CORPUS) --json build/bench/reader.json
 	python bench/load.py --json build/bench/load.json
+	python bench/startup.py --json build/bench/startup.json
 	w2v train $(CORPUS) -o build/bench/model.bin --force --quiet --vector-size 300 --epochs 1
 	python bench/evaluate.py build/bench/model.bin $(QUESTIONS) --json build/bench/evaluate.json
 	python bench/quality.py $(CORPUS) --questions $(QUESTIONS) --pairs $(PAIRS) --tools w2v --seeds 1 --json build/bench/quality.json

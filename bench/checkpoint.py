@@ -48,13 +48,13 @@ def main() -> None:
 
         def without() -> float:
             run = Run(settings, Start(text.vocabulary), text.store)
-            return seconds(lambda: run.go(lambda *_: None))
+            return seconds(lambda: run.train(None))
 
         def kept() -> float:
             run = Run(settings, Start(text.vocabulary), text.store, copies=True)
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = Timed(folder, f"{options.every}s")
-                taken = seconds(lambda: run.go(lambda *_: None, checkpoints))
+                taken = seconds(lambda: run.train(None, checkpoints))
                 assert checkpoints.newest, "no checkpoint was written"
                 sizes.append(checkpoints.newest.stat().st_size)
             counts.append(len(checkpoints.pauses) + 1)  # and the one at the end

@@ -76,12 +76,12 @@ def trained(text: Path, settings: dict[str, Any]) -> tuple[Model, float]:
     """A model, and the processor's seconds from where its matrices are there."""
     started = 0.0
 
-    def tell(phase: str, *_: Any) -> None:
+    def report(progress: w2v.Progress) -> None:
         nonlocal started
-        if phase == "memory":
+        if progress.phase == "train" and not started:
             started = time.process_time()
 
-    model = w2v.train(text, progress=tell, **settings)
+    model = w2v.train(text, progress=report, **settings)
     return model, time.process_time() - started
 
 

@@ -22,7 +22,7 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
 from w2v.plan import Plan
-from w2v.progress import Progress
+from w2v.progress import Progress, Report
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.training import checkpoint
 
@@ -78,12 +78,12 @@ class Stop(Exception):
     """Ends a run from its progress callback."""
 
 
-def stop_at(share: float) -> Progress:
-    def progress(phase: str, done: int, total: int | None) -> None:
-        if phase == "train" and total and share * total <= done < total:
+def stop_at(share: float) -> Report:
+    def stop(progress: Progress) -> None:
+        if progress.phase == "train" and progress.total and share <= progress.done / progress.total < 1:
             raise Stop
 
-    return progress
+    return stop
 
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:

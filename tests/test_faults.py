@@ -75,8 +75,8 @@ def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) 
     room = tmp_path / "room"
     room.mkdir()
 
-    def remove(phase: str, done: int, total: int | None) -> None:
-        if phase == "train":
+    def remove(progress: w2v.Progress) -> None:
+        if progress.phase == "train":
             shutil.rmtree(room, True)
 
     model = w2v.train(sample, cache=room, epochs=1, vector_size=8, progress=remove)

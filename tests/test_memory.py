@@ -53,13 +53,13 @@ import w2v
 from w2v import memory
 lists = [[f"w{i % 3000}" for i in range(start, start + 20)] for start in range(0, 60_000, 20)]
 estimates = []
-def progress(phase, done, total):
-    if phase == "memory":
-        estimates.append(done)
+def report(progress):
+    if progress.phase == "train" and not estimates:
+        estimates.append(progress.memory)
 options = {"storage": sys.argv[1]}
 if len(sys.argv) > 2:
     options |= {"checkpoint": sys.argv[2], "checkpoint_every": "0.05s"}
-w2v.train(lists, vector_size=2000, negative=2, min_count=1, epochs=2, progress=progress, **options)
+w2v.train(lists, vector_size=2000, negative=2, min_count=1, epochs=2, progress=report, **options)
 print(*estimates, memory.peak())
 """
 

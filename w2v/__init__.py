@@ -1,28 +1,36 @@
-"""word2vec, done again and done right."""
+"""word2vec, done again and done right.
 
-from importlib.metadata import version
+The public names are imported when they are first used, so that `import w2v` and `w2v --help` are quick.
+"""
 
-from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.perplexity import Perplexity, perplexity
-from w2v.losses.loss import Loss
-from w2v.losses.registry import Settings
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.model import Model
-from w2v.training.train import resume, train
-from w2v.vectors.benchmarks import analogies, word_pairs
-from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("w2v")
+if TYPE_CHECKING:
+    from w2v.errors import SettingsError, W2VError
+    from w2v.evaluation.perplexity import Perplexity, perplexity
+    from w2v.losses.loss import Loss
+    from w2v.losses.registry import Settings
+    from w2v.progress import Progress
+    from w2v.text.vocabulary import Vocabulary
+    from w2v.training.model import Model
+    from w2v.training.train import resume, train
+    from w2v.vectors.benchmarks import analogies, word_pairs
+    from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
+    from w2v.version import __version__
+
 __all__ = [
     "KeyedVectors",
     "Loss",
     "Model",
     "Perplexity",
+    "Progress",
     "Settings",
     "SettingsError",
     "UnknownWordError",
     "Vocabulary",
     "W2VError",
+    "__version__",
     "analogies",
     "load",
     "perplexity",
@@ -30,3 +38,31 @@ __all__ = [
     "train",
     "word_pairs",
 ]
+
+_MODULES = {
+    "w2v.errors": ("SettingsError", "W2VError"),
+    "w2v.evaluation.perplexity": ("Perplexity", "perplexity"),
+    "w2v.losses.loss": ("Loss",),
+    "w2v.losses.registry": ("Settings",),
+    "w2v.progress": ("Progress",),
+    "w2v.text.vocabulary": ("Vocabulary",),
+    "w2v.training.model": ("Model",),
+    "w2v.training.train": ("resume", "train"),
+    "w2v.vectors.benchmarks": ("analogies", "word_pairs"),
+    "w2v.vectors.keyed": ("KeyedVectors", "UnknownWordError", "load"),
+    "w2v.version": ("__version__",),
+}
+
+
+if not TYPE_CHECKING:  # to a type checker, it would give the package every name
+
+    def __getattr__(name: str) -> Any:
+        for module, names in _MODULES.items():
+            if name in names:
+                value = globals()[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

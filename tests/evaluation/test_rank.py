@@ -10,7 +10,10 @@ import pytest
 import w2v
 from tests.helpers import run, run_json
 from w2v.data import make
-from w2v.evaluation.rank import picture, rank
+from w2v.evaluation.rank import SAMPLE, picture, rank
+from w2v.losses.loss import file_names
+from w2v.losses.registry import loss_for
+from w2v.training.model import split
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +65,42 @@ def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(w2v.W2VError, match=r"needs matplotlib: pip install 'w2v\[plot\]'$"):
         picture(rank(models["softmax"], 10, 10), drawn, "softmax")
+
+
+def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:
+    vocabulary = w2v.Vocabulary([f"word{number}" for number in range(300)], 10_000 // np.arange(1, 301))
+    settings = w2v.Settings(loss=loss, vector_size=size, **options)
+    kind = loss_for(settings, vocabulary)
+    random = np.random.default_rng(1)
+    sizes = {"inputs": (len(vocabulary), size)} | file_names(kind.shapes)
+    learnt = {name: random.standard_normal(shape, np.float32) for name, shape in sizes.items()}
+    return w2v.Model(settings, vocabulary, loss=kind, **split(learnt))
+
+
+@pytest.mark.parametrize(
+    ("loss", "beyond_vector_size"),
+    [("ns", 2), ("nce", 1), ("sampled", 1), ("softmax", 1), ("class", 8), ("dsoftmax", 1), ("charcnn", 1)],
+)
+def test_the_limit_of_a_loss_is_reached_and_not_exceeded(loss: str, beyond_vector_size: int) -> None:
+    found = rank(random_model(loss, 12, **{"classes": 8} if loss == "class" else {}))
+    assert found.max_rank == 12 + beyond_vector_size
+    assert found.rank == found.max_rank
+
+
+@pytest.mark.parametrize("loss", ["hs", "mos"])
+def test_losses_without_a_limit(loss: str) -> None:
+    found = rank(random_model(loss, 12))
+    assert found.max_rank is None
+    assert found.rank > 100
+
+
+def test_limit_is_shown(models: dict[str, w2v.Model], tmp_path: Path) -> None:
+    for loss, limit in (("softmax", "6"), ("mos", "none")):
+        path = tmp_path / f"{loss}.safetensors"
+        models[loss].save(path)
+        shown = run("rank", path).stdout
+        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("limit of the loss")] == [limit]
+
+
+def test_help_names_the_default_size() -> None:
+    assert f"[default: {SAMPLE:,}]" in run("rank", "--help").stdout

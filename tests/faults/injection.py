@@ -314,7 +314,9 @@ def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
 
 def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
     """Prints how often what came of it."""
-    import w2v.cli.main  # noqa: F401 (imported once, before all runs)
+    import w2v.cli.commands  # all is imported once, before all runs
+    import w2v.cli.main
+    import w2v.cli.train  # noqa: F401
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
     found: dict[str, int] = {}

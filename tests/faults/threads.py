@@ -24,8 +24,8 @@ class Halfway(Exception):
     pass
 
 
-def stop_halfway(phase: str, done: int, total: int | None) -> None:
-    if phase == "train" and done:
+def stop_halfway(progress: w2v.Progress) -> None:
+    if progress.phase == "train" and progress.done:
         raise Halfway
 
 
@@ -41,7 +41,7 @@ def main() -> None:
         for model, loss in itertools.product(("skipgram", "cbow"), LOSSES):
             trained = w2v.train(
                 path, model=model, loss=loss, workers=WORKERS, vector_size=8, max_vocab=64, epochs=2,
-                progress=lambda phase, done, total: None,
+                progress=lambda _: None,
             )  # fmt: skip
             assert trained.metrics["tokens_trained"] == 2 * trained.metrics["tokens"]
             print(model, loss, f"{trained.metrics['tokens_trained']:,} tokens", flush=True)

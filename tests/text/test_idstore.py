@@ -340,7 +340,7 @@ def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, kee
 
     def read():
         cache = scratch if keep else None
-        return read_corpus(Corpus(text), cache=cache, progress=lambda _, done, total: seen.append(done / total))
+        return read_corpus(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
 
     free(8_000)
     with pytest.raises(W2VError, match=r"need about 0 MB on disk, and .*scratch has 0 MB; name another folder with --"):
@@ -355,7 +355,7 @@ def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, kee
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("the caller's own")])
 def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
-    def stop(_, done, total):
+    def stop(_):
         raise error
 
     with pytest.raises((type(error) if isinstance(error, OSError) else error, W2VError)):
@@ -367,11 +367,11 @@ def test_progress(text, monkeypatch):
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
     text.write_text("a b a\n" * 200)
-    read_corpus(Corpus(text), progress=lambda _, done, total: seen.append((done, total)))
+    read_corpus(Corpus(text), progress=lambda now: seen.append((now.done, now.total)))
     assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == (1200, 1200)
-    read_corpus(Corpus([["a"]]), progress=lambda _, done, total: seen.append((done, total)))
+    read_corpus(Corpus([["a"]]), progress=lambda now: seen.append((now.done, now.total)))
     assert seen[-1] == (0, None)
 
 

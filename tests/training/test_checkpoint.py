@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
 
@@ -132,11 +131,11 @@ def test_another_version_is_told(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "version", lambda _: "0.0.7")
+        patch.setattr(checkpoint, "__version__", "0.0.7")
         stopped(tmp_path, sample)
     w2v.resume(tmp_path)
     assert [record.getMessage() for record in caplog.records] == [
-        f"the checkpoint is of w2v 0.0.7, this is {version('w2v')}: last bits may differ"
+        f"the checkpoint is of w2v 0.0.7, this is {w2v.__version__}: last bits may differ"
     ]
     w2v.resume(tmp_path)
     assert len(caplog.records) == 1
@@ -331,17 +330,17 @@ def test_divergence_is_found_and_the_last_good_checkpoint_stays(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: float, matrix: str
 ) -> None:
     run: list[Run] = []
-    remember = Run.go
+    remember = Run.train
 
     def go(self: Run, *arguments: Any) -> None:
         run.append(self)
         remember(self, *arguments)
 
-    def spoil(phase: str, done: int, total: int | None) -> None:
-        if phase == "train" and checkpoint.files(tmp_path):
+    def spoil(progress: w2v.Progress) -> None:
+        if progress.phase == "train" and checkpoint.files(tmp_path):
             run[0].parameters[matrix][0, 3] = ending
 
-    monkeypatch.setattr(Run, "go", go)
+    monkeypatch.setattr(Run, "train", go)
     message = (
         rf"^training diverged: after [\d,]+ of [\d,]+ words .* lower alpha, now 0\.05; .* checkpoint is {tmp_path}/"
     )

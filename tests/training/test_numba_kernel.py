@@ -88,8 +88,8 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) 
     options = SMALL | {"kernel": "numba", "vector_size": 21, "epochs": 8}
     whole = w2v.train([text] * 10, **options)
 
-    def interrupt(phase: str, done: int, total: int | None) -> None:
-        if phase == "train" and done:
+    def interrupt(progress: w2v.Progress) -> None:
+        if progress.phase == "train" and progress.done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

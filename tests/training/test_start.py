@@ -124,8 +124,8 @@ def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
 
 
 def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Path, tmp_path: Path) -> None:
-    def stop(phase: str, done: int, total: int | None) -> None:
-        if phase == "train" and done:
+    def stop(progress: w2v.Progress) -> None:
+        if progress.phase == "train" and progress.done:
             raise KeyboardInterrupt
 
     whole = w2v.train(sample, continue_from=first, epochs=20)

@@ -84,23 +84,23 @@ def test_given_vocabulary_takes_the_place_of_the_corpus(sample: Path) -> None:
 
 
 def test_progress_goes_on_to_the_end(sample: Path) -> None:
-    told: list[tuple[str, int, int | None]] = []
-    model = w2v.train(sample, progress=lambda *step: told.append(step), **SMALL)
-    assert [phase for phase, _ in groupby(told, key=lambda step: step[0])] == ["read", "memory", "train"]
+    reports: list[Progress] = []
+    model = w2v.train(sample, progress=reports.append, **SMALL)
+    assert [phase for phase, _ in groupby(reports, key=lambda report: report.phase)] == ["read", "train"]
     for phase, end in (("read", sample.stat().st_size), ("train", model.metrics["tokens_trained"])):
-        done = [done for which, done, _ in told if which == phase]
+        done = [report.done for report in reports if report.phase == phase]
         assert done == sorted(done)
         assert done[-1] == end
-        assert {total for which, _, total in told if which == phase} == {end}
-    assert told[-1][1] == model.metrics["tokens_trained"]
+        assert {report.total for report in reports if report.phase == phase} == {end}
 
 
 def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: dict[str, tuple[int, int | None]] = {}
+    reports: list[Progress] = []
     held = memory.held()  # once, for it moves with what was before
     monkeypatch.setattr(memory, "held", lambda: held)
-    model = w2v.train(sample, vector_size=1000, epochs=1, progress=lambda phase, *bytes: told.update({phase: bytes}))
-    estimated, limit = told["memory"]
+    model = w2v.train(sample, vector_size=1000, epochs=1, progress=reports.append)
+    estimated, limit = reports[-1].memory, reports[-1].memory_limit
+    assert estimated is not None
     assert limit is not None
     needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(
         plan_for(model.loss, model.settings, MAX_CHUNK_IDS), "cython"
@@ -172,14 +172,13 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path, loss: str) -> None:
 
 @pytest.mark.parametrize("phase", ["read", "train"])
 def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
-    def interrupt(now: str, done: int, total: int | None) -> None:
-        if now == phase:
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == phase and progress.done:
             raise KeyboardInterrupt
 
-    progress: Progress = interrupt
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        w2v.train(sample, epochs=100_000, progress=progress)
+        w2v.train(sample, epochs=100_000, progress=interrupt)
     assert threading.active_count() == before
 
 

@@ -1,14 +1,16 @@
-"""What the commands share beside results: errors as one line, signals, progress."""
+"""What the commands share besides results: errors as one line, signals, progress."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -16,21 +18,23 @@ import click
 from w2v.errors import SettingsError, W2VError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
+
+    from w2v.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
-UNITS = {"read": "bytes", "train": "words", "predict": "words"}
-LATER = 0.001  # seconds
-SHOW_CURSOR = "\x1b[?25h"
+RETRY = 0.001  # seconds
+SHOW_CURSOR = b"\x1b[?25h"
+STDERR = 2  # its file descriptor
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """A signal asks the program to end. Its notes are told."""
+    """A signal asks the program to end. Its notes are printed with the signal's name."""
 
 
 class Program(click.Group):
-    """Commands that end with exit code 0, or with one line on standard error and another exit code.
+    """Commands that end with exit code 0, or with one line on standard error and another exit code:
 
     2 for wrong use, 1 for failed work, 128 + n for signal n.
     """
@@ -38,7 +42,7 @@ class Program(click.Group):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         for stream in (sys.stdin, sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # where not all is in its encoding
+                stream.reconfigure(errors="backslashreplace")  # for characters that its encoding lacks
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
@@ -57,8 +61,8 @@ class Program(click.Group):
         except OSError as error:
             _fail(1, ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error))))))
         except MemoryError:
-            _fail(1, "there is not enough memory for this")
-        except Exception as error:  # a mistake of ours, still told in one line
+            _fail(1, "out of memory")
+        except Exception as error:  # a bug of ours
             _fail(1, f"internal error: {type(error).__name__}: {error}")
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
@@ -88,24 +92,24 @@ class _Warnings(logging.Handler):
 
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Signals that end a program end it by an exception, so that threads and checkpoints are seen to.
+    """Turn the signals that end a program into an exception, so that threads are stopped and checkpoints written.
 
-    A second one ends it at once.
+    A second signal ends the program at once.
     """
 
     def stop(number: int, frame: object) -> NoReturn:
         for other in handled:
             signal.signal(other, signal.SIG_DFL)
-        if sys.stderr.isatty():
-            sys.stderr.write(SHOW_CURSOR)  # which a bar has hidden
+        if sys.stderr.isatty():  # a bar hides the cursor, and a second signal would leave it hidden
+            os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
         raise Stopped(number)
 
     def swallowed(ignored: Any) -> None:
-        """What is raised in a destructor goes no further: raise it again, a little later."""
+        """An exception raised in a destructor goes no further: raise it again a little later."""
         if isinstance(ignored.exc_value, Stopped):
             number = ignored.exc_value.args[0]
             signal.signal(signal.SIGALRM, lambda _, frame: stop(number, frame))
-            signal.setitimer(signal.ITIMER_REAL, LATER)
+            signal.setitimer(signal.ITIMER_REAL, RETRY)
         else:
             hook(ignored)
 
@@ -124,47 +128,66 @@ def _signals_raise() -> Iterator[None]:
 
 
 class Reporter:
-    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
-
-    Both say how much memory training needs.
-    """
+    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._phase = self._needs = ""
-        self._bar: Progress | None = None
+        self._phase = ""
+        self._bar: Bar | None = None
         self._exit = ExitStack()
 
     def __enter__(self) -> Reporter:
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-            columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-            speed = TextColumn("{task.fields[speed]}")
-            self._bar = Progress(*columns, speed, TimeRemainingColumn(), console=Console(stderr=True))
+            columns = TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn()
+            figures = TextColumn("{task.fields[figures]}")
+            self._bar = Progress(*columns, figures, console=Console(stderr=True), expand=True)
             self._exit.enter_context(self._bar)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._exit.close()
 
-    def __call__(self, phase: str, done: int, total: int | None) -> None:
-        """Take note that `done` of `total` bytes or words are worked through."""
+    def __call__(self, progress: Progress) -> None:
         if self._quiet:
             return
-        if phase == "memory":
-            self._needs = f", needs about {done / 1e6:,.0f} MB"
-            return
         now = time.monotonic()
-        if phase != self._phase:
-            self._phase, self._started, self._logged = phase, now, now
+        if progress.phase != self._phase:
+            self._phase, self._logged = progress.phase, now
             if self._bar:
-                self._task = self._bar.add_task(phase, total=total, speed="")
-        speed = f"{done / max(now - self._started, 1e-3) / 1e6:.2f} M {UNITS[phase]}/s{self._needs}"
+                if progress.memory is not None:
+                    say(f"{progress.phase}: {needs(progress.memory)}")
+                self._task = self._bar.add_task(progress.phase, total=progress.total, figures="")
         if self._bar:
-            self._bar.update(self._task, completed=done, total=total, speed=speed)
+            line = ", ".join(figures(progress))
+            self._bar.update(self._task, completed=progress.done, total=progress.total, figures=line)
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
-            share = f"{done / total:.0%}" if total else f"{done / 1e6:,.0f} M"
-            say(f"{phase}: {share}, {speed}")
+            done, total = progress.done, progress.total
+            share = f"{done / total:.0%}" if total else f"{done / 1e6:,.0f} M {progress.unit}"
+            parts = [share, *figures(progress)]
+            if progress.memory is not None:
+                parts.append(needs(progress.memory))
+            say(f"{progress.phase}: {', '.join(parts)}")
+
+
+def figures(progress: Progress) -> list[str]:
+    """The figures of a report that are known, each as people read it."""
+    found = []
+    if progress.epochs is not None:
+        found.append(f"epoch {progress.epoch}/{progress.epochs}")
+    if progress.loss is not None:
+        found.append(f"loss {progress.loss:.3f}")
+    if progress.alpha is not None:
+        found.append(f"alpha {progress.alpha:.2g}")
+    if progress.rate is not None:
+        found.append(f"{progress.rate / 1e6:.2f} M {progress.unit}/s")
+    if progress.seconds_left:
+        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
+    return found
+
+
+def needs(memory: int) -> str:
+    return f"needs about {memory / 1e6:,.0f} MB"

@@ -1,69 +1,58 @@
-"""The command line: options in, results out. What is done stands in the other modules."""
+"""The program `w2v`. Its commands are imported when one of them is used: so --help and completion are quick."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, get_args
+import importlib
 
 import click
+from click.shell_completion import CompletionItem
 
-from w2v import memory
-from w2v.cli import info, outputs, show
-from w2v.cli.console import Program, Reporter, Stopped, say
-from w2v.cli.options import (
-    CORPUS,
-    ERRORS,
-    FILE,
-    FORCE,
-    JSON,
-    METHOD,
-    MODEL,
-    OBJECTIVE,
-    QUIET,
-    READING,
-    GroupedCommand,
-    GroupedOption,
-    chosen_settings,
-    reading_options,
-    settings_options,
-)
-from w2v.cli.train import OUTPUT, new_job, resume_job
-from w2v.errors import W2VError
-from w2v.evaluation.perplexity import perplexity
-from w2v.evaluation.rank import SAMPLE, picture, rank
-from w2v.files import Errors
-from w2v.formats import table
-from w2v.losses import registry
-from w2v.losses.code_lengths import code_lengths
-from w2v.losses.registry import Settings
-from w2v.settings import LOSS as LOSS_GROUP
-from w2v.settings import MODEL as MODEL_GROUP
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
-from w2v.text.vocabulary import Vocabulary, is_vocabulary
-from w2v.training.checkpoint import DEFAULT_INTERVAL
-from w2v.training.model import Model
-from w2v.training.start import Vocab
-from w2v.vectors import query
-from w2v.vectors.benchmarks import Method, analogies, word_pairs
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v.cli.console import Program
+
+COMMANDS = {
+    "train": "Train word vectors on a CORPUS.",
+    "analogy": "Answer analogy QUESTIONS and report the accuracy.",
+    "similarity": "Correlate cosine similarities with the scores of word PAIRS.",
+    "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
+    "rank": "Show the rank and the singular values of what MODEL predicts.",
+    "query": "Show the words nearest to WORDS.",
+    "info": "Describe MODEL or, without one, this installation.",
+    "convert": "Convert MODEL to another format.",
+    "vocab": "Count the words of a CORPUS.",
+    "tree": "Compare Huffman and other trees by expected code length.",
+}
+
+
+class LazyProgram(Program):
+    """Commands whose names and first lines of help are known before they are imported."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module("w2v.cli.commands"), name)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, context, incomplete)]
 
 
 @click.group(
-    cls=Program,
+    cls=LazyProgram,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="w2v", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Train word vectors, evaluate them and ask them.
+    """Train, evaluate and query word vectors.
 
     \b
     w2v train corpus.txt
@@ -72,430 +61,3 @@ def main(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-@main.command(cls=GroupedCommand)
-@click.argument("corpus", nargs=-1, type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
-    f"[default: {OUTPUT}]",
-)
-@settings_options(*Settings.names())
-@READING
-@click.option("--sg", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
-@click.option("--cbow", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model cbow.")
-@click.option("--hs", cls=GroupedOption, group=LOSS_GROUP, is_flag=True, help="The same as --loss hs.")
-@click.option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
-@click.option("--read-vocab", type=FILE, help="Use the words and counts of this file.")
-@click.option(
-    "--continue", "continue_from", type=FILE, metavar="MODEL", help="Continue training from this .safetensors file."
-)
-@click.option(
-    "--vocab",
-    type=click.Choice(get_args(Vocab)),
-    help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
-)
-@click.option(
-    "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
-)
-@click.option(
-    "--checkpoint-every", metavar="TIME", help=f"How often: 30s, 10m, 2h or 1epoch.  [default: {DEFAULT_INTERVAL}]"
-)
-@click.option(
-    "--resume", "states", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."
-)
-@click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
-@FORCE
-@QUIET
-@JSON
-def train(
-    corpus: tuple[str, ...],
-    output: Path | None,
-    save_vocab: Path | None,
-    read_vocab: Path | None,
-    continue_from: Path | None,
-    vocab: Vocab | None,
-    checkpoint: Path | None,
-    checkpoint_every: str | None,
-    states: Path | None,
-    ignore_memory: bool,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Train word vectors on a CORPUS.
-
-    It is made of files, folders or glob patterns, compressed or not; - is standard input.
-
-    \b
-    w2v train corpus.txt
-    w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
-    zcat corpus.gz | w2v train - --cbow --loss hs --json
-    w2v train corpus.txt --checkpoint states --checkpoint-every 5m
-    w2v train --resume states
-    w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
-    """
-    started = time.perf_counter()
-    shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
-    shared |= {"force": force, "ignore_memory": ignore_memory}
-    if states:
-        job = resume_job(states, corpus, given, **shared)
-    else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
-        job = new_job(corpus, given, **shared)
-    try:
-        with Reporter(quiet) as progress:
-            model = job.run(progress=progress)
-        trained = time.perf_counter()
-        outputs.save(lambda path: model.save(path, replace=job.force), job.output)
-        if job.save_vocab:
-            sentences = model.metrics["sentences"]
-            outputs.save(lambda path: model.vocabulary.save(path, sentences, replace=job.force), job.save_vocab)
-    except Stopped as stopped:
-        if job.states and job.resumable():
-            own = f" --objective {given['objective']}" if given["objective"] else ""
-            stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
-        raise
-    now = time.perf_counter()
-    figures = {
-        "output": str(job.output),
-        "vocabulary_size": len(model.vocabulary),
-        "vector_size": model.settings.vector_size,
-        **model.metrics,
-        "seconds": model.metrics["seconds"] | {"save": now - trained, "total": now - started},
-        "peak_memory_bytes": memory.peak(),
-        "settings": model.settings.as_dict(),
-    }
-    if as_json:
-        show.as_json(figures)
-    elif not quiet:
-        show.training(figures | {"settings": model.settings.relevant()})
-
-
-@main.command()
-@MODEL
-@click.argument("questions", type=FILE, required=False)
-@click.option("--top", type=int, default=30_000, show_default=True, help="Ask only this many first words.")
-@METHOD
-@JSON
-def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, as_json: bool) -> None:
-    """Answer analogy QUESTIONS and count how many are right.
-
-    Without a file, the bundled ones. A file has lines of four words, "a b c d": a is to b as c is to d; and
-    ": name" before each section. Sections whose name begins with "gram" are syntactic.
-
-    \b
-    w2v analogy model.bin
-    w2v analogy model.bin questions-words.txt --top 300000 --method mul
-    """
-    result = analogies(load(model, errors=errors), questions, top, method)
-    if as_json:
-        show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
-    else:
-        show.analogies(result)
-
-
-@main.command()
-@MODEL
-@click.argument("pairs", type=FILE, required=False)
-@JSON
-def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -> None:
-    """Correlate cosines with the scores of word PAIRS.
-
-    Without a file, the bundled ones. A file has lines of two words and a score; # begins a comment.
-
-    \b
-    w2v similarity model.bin
-    w2v similarity model.bin wordsim.txt --json
-    """
-    result = word_pairs(load(model, errors=errors), pairs)
-    if as_json:
-        show.as_json(asdict(result))
-    else:
-        show.word_pairs(result)
-
-
-@main.command("perplexity")
-@click.argument("model", type=FILE)
-@CORPUS
-@OBJECTIVE
-@QUIET
-@JSON
-def predict(
-    model: Path,
-    objective: str | None,
-    corpus: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
-
-    Skip-gram predicts a word from each other of its window, CBOW from their mean; beside it stands what the words'
-    shares of the training text alone predict. A model of the text as it stands is trained with --sample 0; with
-    subsampling it expects frequent words as seldom as it has seen them. MODEL is a .safetensors file that w2v train
-    has written.
-
-    With the losses hs and class a word takes its path or its class, however large the vocabulary. The others are
-    normalised over all words, anew for each distinct word of the text in skip-gram, for each word in CBOW: exactly, in
-    blocks of some 100 MB. So the only limit to the vocabulary is time: 30 million multiply-adds each with 100,000
-    words of 300 dimensions.
-
-    \b
-    w2v perplexity model.safetensors held-out.txt
-    w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
-    """
-    if objective:
-        registry.find(objective)
-    files = Corpus(list(corpus)).files
-    with Reporter(quiet) as progress:
-        result = perplexity(Model.load(model), files, **asdict(reading_options(given)), progress=progress)
-    if as_json:
-        show.as_json(asdict(result))
-    elif not quiet:
-        show.perplexity(result)
-
-
-@main.command("rank")
-@click.argument("model", type=FILE)
-@click.option("--contexts", type=int, help=f"Rows: the first words.  [default: {SAMPLE:,}]")
-@click.option("--words", type=int, help=f"Columns: the first words.  [default: {SAMPLE:,}]")
-@click.option("-o", "--output", type=FILE, help="Draw the spectrum to this file, .png or .svg; needs matplotlib.")
-@OBJECTIVE
-@FORCE
-@JSON
-def spectrum(
-    model: Path,
-    contexts: int | None,
-    words: int | None,
-    output: Path | None,
-    objective: str | None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Show the rank and the singular values of what MODEL predicts.
-
-    It is that of the matrix of log p(word | context). A single softmax cannot exceed the vector size by more than one,
-    however many words there are; a mixture of softmaxes can. MODEL is a .safetensors file that w2v train has written.
-
-    \b
-    w2v rank model.safetensors
-    w2v rank model.safetensors --contexts 5000 --words 5000 -o rank.png --json
-    """
-    if output:
-        outputs.check(output, force, [model])
-    if objective:
-        registry.find(objective)
-    result = rank(Model.load(model), contexts, words)
-    if output:
-        picture(result, output, model.name)
-    if as_json:
-        show.as_json(asdict(result))
-    else:
-        show.rank(result)
-
-
-@main.command("query", context_settings={"ignore_unknown_options": True})
-@MODEL
-@click.argument("words", nargs=-1)
-@click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Answers.")
-@METHOD
-@JSON
-def ask(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method: Method, as_json: bool) -> None:
-    """Show the words nearest to WORDS.
-
-    Without any, lines of them are read until the input ends. Several words mean their mean; + and - between
-    words add and subtract. Write -- before a word that looks like an option.
-
-    \b
-    w2v query model.bin france
-    w2v query model.bin king - man + woman --topn 3
-    w2v query model.bin --json < words.txt
-    """
-    vectors = load(model, errors=errors)
-    if words:
-        answer(vectors, words, topn, method, as_json)
-        return
-    for line in lines():
-        try:
-            if line.strip():
-                answer(vectors, [line], topn, method, as_json)
-        except W2VError as error:
-            if as_json:
-                show.as_json({"query": line.strip(), "error": str(error)})
-            else:
-                say(str(error))
-
-
-def answer(vectors: KeyedVectors, words: Sequence[str], topn: int, method: Method, as_json: bool) -> None:
-    asked = query.parse(words, vectors, method)
-    found = asked.answer(vectors, topn)
-    if as_json:
-        scored = [{"word": word, "score": score} for word, score in found]
-        show.as_json({"query": " ".join(words).strip()} | asdict(asked) | {"formula": asked.formula, "found": scored})
-    else:
-        show.neighbours(asked.formula, found)
-
-
-def lines() -> Iterator[str]:
-    """Lines of standard input; a terminal is prompted for them."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
-        return
-    with suppress(ImportError):
-        import readline  # noqa: F401 (input() then edits lines)
-    click.echo("words, or king - man + woman; Ctrl-D ends")
-    with suppress(EOFError):
-        while True:
-            yield input("> ")
-    click.echo()
-
-
-@main.command("info")
-@click.argument("model", type=FILE, required=False)
-@ERRORS
-@JSON
-def tell(model: Path | None, errors: Errors, as_json: bool) -> None:
-    """Show what MODEL holds, or what this installation is.
-
-    \b
-    w2v info
-    w2v info model.safetensors --json
-    """
-    facts = info.model(model, load(model, errors=errors)) if model else info.installation()
-    if as_json:
-        show.as_json(facts)
-    else:
-        show.facts(facts)
-
-
-@main.command()
-@MODEL
-@click.argument("output", metavar="OUT", type=FILE)
-@FORCE
-@JSON
-def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: bool) -> None:
-    """Write MODEL in another format.
-
-    OUT ends in .bin, .txt or .vec (with .gz too), or .safetensors.
-
-    \b
-    w2v convert model.bin model.txt.gz
-    w2v convert glove.txt model.safetensors
-    """
-    outputs.check(output, force)
-    kind = table.format_of(output)
-    stored = table.read(model, errors=errors)
-    table.write(output, stored, replace=force)
-    lost = [] if kind == "native" else info.beside_vectors(stored)
-    facts = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
-    facts |= {"vector_size": stored.vectors.shape[1], "lost": lost}
-    if as_json:
-        show.as_json(facts)
-    else:
-        show.facts(facts)
-
-
-@main.command()
-@CORPUS
-@click.option("-o", "--output", type=FILE, required=True, help="File to write: a word and its count a line.")
-@settings_options("min_count", "max_vocab", "workers")
-@FORCE
-@QUIET
-@JSON
-def vocab(
-    corpus: tuple[str, ...],
-    output: Path,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Count the words of a CORPUS.
-
-    They are written as word2vec.c does, most frequent first, for train --read-vocab.
-
-    \b
-    w2v vocab corpus.txt -o words.txt
-    w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
-    """
-    settings = chosen_settings(given)
-    text = Corpus(list(corpus))
-    outputs.check(output, force, map(Path, text.files))
-    store = read(text, settings, quiet, reading_options(given))
-    vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    outputs.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
-    figures = {
-        "output": str(output),
-        "vocabulary_size": len(vocabulary),
-        "tokens": vocabulary.tokens,
-        "corpus_tokens": store.tokens,
-        "sentences": store.sentences,
-        "pruned": store.pruned,
-        "cache_reused": store.reused,
-    }
-    if as_json:
-        show.as_json(figures)
-    elif not quiet:
-        show.facts(figures)
-
-
-def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
-    with Reporter(quiet) as progress:
-        return read_corpus(
-            corpus,
-            reading,
-            workers=settings.threads,
-            progress=progress,
-        )
-
-
-@main.command()
-@CORPUS
-@settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors")
-@click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word; may be repeated.")
-@click.option(
-    "--vocabulary/--text",
-    "counted",
-    default=None,
-    help="Whether CORPUS is a file of words and counts.  [default: what it looks like]",
-)
-@QUIET
-@JSON
-def tree(
-    corpus: tuple[str, ...],
-    words: tuple[str, ...],
-    counted: bool | None,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Show what trees promise to hierarchical softmax.
-
-    These are the entropy of the words of a CORPUS, or of a file that w2v vocab has written; how long the codes of the
-    balanced and of Huffman's tree are expected to be, and those of another --tree; and so how many times fewer rows
-    a prediction takes than with the full softmax.
-
-    \b
-    w2v tree corpus.txt --word france --word the
-    w2v tree words.txt --tree clustered --tree-vectors model.bin
-    """
-    settings = chosen_settings(given | {"loss": "hs"})
-    if counted is None:
-        counted = len(corpus) == 1 and Path(corpus[0]).is_file() and is_vocabulary(corpus[0])
-    if counted and len(corpus) > 1:
-        raise click.UsageError("--vocabulary takes one file")
-    if counted:
-        vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
-    else:
-        store = read(Corpus(list(corpus)), settings, quiet, reading_options(given))
-        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
-    if as_json:
-        show.as_json(asdict(result))
-    elif not quiet:
-        show.code_lengths(result)

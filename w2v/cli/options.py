@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from w2v import settings
 from w2v.files import Errors
@@ -89,6 +90,19 @@ def refuse_other_habits(args: list[str]) -> None:
             raise click.UsageError(f"{argument} {value}: write {WORD2VEC_C[name].format(value)}")
 
 
+def complete_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_tree(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in TREES if name.startswith(incomplete)]
+    return [CompletionItem(incomplete, type="file"), *names]
+
+
+TREES = ("huffman", "balanced", "clustered")
+COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
+
+
 def option_for(kind: type, name: str) -> Callable[[Command], Command]:
     """The command line's option for a field of a dataclass of options."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
@@ -111,6 +125,7 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
         type=value_type,
         default=None,
         help=f"{option.help}{with_losses}  [default: {shown}]",
+        shell_complete=COMPLETIONS.get(name),
     )
 
 
@@ -157,7 +172,7 @@ METHOD = click.option(
     type=click.Choice(get_args(Method)),
     default="add",
     show_default=True,
-    help="3CosAdd or 3CosMul.",
+    help="How analogies are answered: 3CosAdd or 3CosMul.",
 )
 OBJECTIVE = click.option("--objective", metavar="NAME", help="The model's own loss, module:Name.")
 MODEL = together(click.argument("model", type=FILE), ERRORS)

@@ -1,18 +1,21 @@
 """Results on standard output: one JSON object, or tables for people."""
 
+from __future__ import annotations
+
 import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from w2v.evaluation.perplexity import Perplexity
-from w2v.evaluation.rank import Rank
-from w2v.losses.code_lengths import CodeLengths
-from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
-from w2v.vectors.keyed import Neighbours
+if TYPE_CHECKING:
+    from w2v.evaluation.perplexity import Perplexity
+    from w2v.evaluation.rank import Rank
+    from w2v.losses.code_lengths import CodeLengths
+    from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
+    from w2v.vectors.keyed import Neighbours
 
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -21,7 +24,7 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 
 def as_json(result: object) -> None:
-    """One JSON object on one line; null stands for a number that JSON lacks, such as infinity."""
+    """One JSON object on one line; numbers that JSON lacks, such as infinity, become null."""
     click.echo(json.dumps(_finite(result), allow_nan=False))
 
 
@@ -53,11 +56,11 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
 
 
 def training(figures: Mapping[str, Any]) -> None:
-    """What a training run came to."""
+    """Summary of a training run."""
     rows = [
         ("output", figures["output"]),
         ("vocabulary", f"{figures['vocabulary_size']:,} words, {figures['vector_size']} values each"),
-        ("corpus", f"{figures['tokens']:,} words that are in the vocabulary"),
+        ("corpus", f"{figures['tokens']:,} words, without those not in the vocabulary"),
         ("trained", f"{figures['tokens_trained']:,} words, {figures['words_per_second'] / 1e6:.2f} M words/s"),
         ("loss by epoch", text(figures["loss"])),
         ("seconds", text(figures["seconds"])),
@@ -66,14 +69,14 @@ def training(figures: Mapping[str, Any]) -> None:
         ("settings", text(figures["settings"])),
     ]
     if figures["cache_reused"]:
-        rows.append(("cache", "the text was not read again"))
+        rows.append(("cache", "reused; the text was not read again"))
     if figures["pruned"]:
-        rows.append(("pruned", f"{figures['pruned']:,} rare words, to keep within --max-types"))
+        rows.append(("pruned", f"{figures['pruned']:,} rare words dropped, because of --max-types"))
     table(rows)
 
 
 def analogies(result: AnalogyResult) -> None:
-    """Accuracy by section and in total, coverage, threshold and formula."""
+    """Accuracy by section and in total, coverage, number of words searched and formula."""
     rows: list[tuple[object, ...]] = [
         (part.name, share(part.correct, part.answered), part.correct, part.answered, part.total)
         for part in result.sections
@@ -83,8 +86,8 @@ def analogies(result: AnalogyResult) -> None:
     rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
     table(rows, ("section", "accuracy", "correct", "answered", "questions"))
     click.echo(
-        f"answered {share(result.answered, result.questions)} of the questions; the others have words that are "
-        f"not among the {result.top:,} first; {ANALOGY_FORMULA[result.method]}"
+        f"answered {share(result.answered, result.questions)} of the questions; the others contain words outside "
+        f"the {result.top:,} most frequent; {ANALOGY_FORMULA[result.method]}"
     )
     skipped(result.malformed)
 
@@ -100,27 +103,29 @@ def word_pairs(result: PairsResult) -> None:
 
 
 def perplexity(result: Perplexity) -> None:
-    """The model's and the unigram model's, and what was predicted."""
+    """Perplexity of the model and of the unigram model, and how much was predicted."""
     table(
         [
             ("perplexity", f"{result.perplexity:,.2f}"),
             ("cross-entropy", f"{result.cross_entropy_bits:.4f} bits"),
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
-            ("predicted", f"{result.tokens:,} words, {result.predictions:,} times"),
-            ("skipped", f"{result.skipped:,} words that are not in the vocabulary"),
+            ("predicted", f"{result.tokens:,} words in {result.predictions:,} predictions"),
+            ("skipped", f"{result.skipped:,} words not in the vocabulary"),
         ]
     )
 
 
 def rank(result: Rank) -> None:
-    """The rank, and some of the singular values."""
-    values, bound = result.singular_values, result.vector_size + 1
-    places = sorted({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, bound, bound + 1, result.rank})
-    rows = [(str(place), f"{values[place - 1]:.4g}") for place in places if place <= len(values)]
+    """The rank, and some of the singular values: those next to the rank and to the limit among them."""
+    values, limit = result.singular_values, result.max_rank
+    places = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, result.rank, result.rank + 1}
+    if limit is not None:
+        places |= {limit, limit + 1}
+    rows = [(str(place), f"{values[place - 1]:.4g}") for place in sorted(places) if place <= len(values)]
     table(
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
-            ("one softmax", f"at most {bound:,}"),
+            ("limit of the loss", "none" if limit is None else f"{limit:,}"),
             ("matrix", f"{result.contexts:,} contexts, {result.words:,} words"),
         ]
     )
@@ -128,13 +133,13 @@ def rank(result: Rank) -> None:
 
 
 def code_lengths(result: CodeLengths) -> None:
-    """Lengths and speed-ups of the trees, then the codes of words."""
-    click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} times, entropy {result.entropy_bits:.3f} bits")
+    """Expected code lengths and speed-ups of the trees, then the codes of the words asked for."""
+    click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} tokens, entropy {result.entropy_bits:.3f} bits")
     rows = [
         (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.1f} ×") for tree in result.trees
     ]
-    table(rows, ("tree", "expected bits", "longest", "fewer rows than softmax"))
-    click.echo(f"Huffman's codes take {result.huffman_speed_up:.2f} × fewer rows than the balanced tree's")
+    table(rows, ("tree", "expected bits", "longest code", "fewer rows than softmax"))
+    click.echo(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
         click.echo(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
@@ -147,13 +152,13 @@ def skipped(malformed: int) -> None:
 
 
 def neighbours(formula: str, found: Neighbours) -> None:
-    """The words found, and what their scores are."""
+    """The formula of the scores, then words and scores."""
     click.echo(formula)
     table([(word, f"{score:.4f}") for word, score in found])
 
 
 def facts(values: Mapping[str, Any]) -> None:
-    """Names and values, one a line; nested ones on one line."""
+    """One name and value per line; nested values on one line."""
     table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
 
 

@@ -13,7 +13,7 @@ from w2v.cpu import processors
 from w2v.errors import W2VError
 from w2v.files import Errors, PathLike
 from w2v.losses.loss import Array, Integers
-from w2v.progress import Progress
+from w2v.progress import Meter, Report
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions, read_corpus
@@ -50,25 +50,24 @@ def perplexity(
     cache: PathLike | None = None,
     errors: Errors = ReadingOptions.errors,
     max_types: int = ReadingOptions.max_types,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Perplexity:
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
     skip-gram, for each of its words in CBOW; the memory does not, so nothing else limits the vocabulary. `progress` is
-    called as in training, with the phases "read" (bytes) and "predict" (words); the other arguments are those of
+    called as in training, with the phases "read" and "predict"; the other arguments are those of
     `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict, and for a model
     whose scores are beyond float32.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
     model = model.widened()  # once, not for every block
-    tell = progress or (lambda phase, done, total: None)
     with read_corpus(
         Corpus(corpus),
         ReadingOptions(cache=cache, errors=errors, max_types=max_types),
         workers=processors(),
-        progress=tell,
+        progress=progress,
     ) as store:
         places = store.remap(model.vocabulary.words)[store.ids]  # (tokens + sentences,)
         known = places >= 0
@@ -85,10 +84,11 @@ def perplexity(
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     total = 0.0
     most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1]))
+    meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
         for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
             total -= float(model.log_probabilities_of(rows, numbers, words).sum(dtype=np.float64))
-            tell("predict", done, len(text.words))
+            meter(done, len(text.words))
     if not math.isfinite(total):
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     bits = total / math.log(2) / count

@@ -1,4 +1,4 @@
-"""The rank of what a model predicts: the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953) made visible."""
+"""The rank of a model's predictions: the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953) made visible."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ SAMPLE = 2000  # contexts, and words, by default
 
 @dataclass(frozen=True)
 class Rank:
-    """The singular values of log p(word | context).
-
-    One softmax of scores has a matrix of rank vector_size + 1 at most: the products of its rows, and a normaliser.
+    """The singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: singular values that are not rounding: above the greatest times max(contexts, words) times the precision
-            of float64.
+        rank: singular values above rounding: above the greatest times max(contexts, words) times the precision of
+            float64.
+        max_rank: the highest rank that the loss allows with vectors of this size, or None where it
+            sets no limit.
         contexts, words: rows and columns of the matrix: the first words of the vocabulary.
-        vector_size: D. singular_values: in falling order.
+        vector_size: D.
+        singular_values: in falling order.
     """
 
     rank: int
+    max_rank: int | None
     contexts: int
     words: int
     vector_size: int
@@ -54,7 +56,7 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None) ->
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     values = np.linalg.svd(logs, compute_uv=False)
     significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
-    return Rank(significant, n, m, model.inputs.shape[1], values.tolist())
+    return Rank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())
 
 
 def picture(result: Rank, path: Path, name: str) -> None:
@@ -67,9 +69,10 @@ def picture(result: Rank, path: Path, name: str) -> None:
     axes = figure.subplots()
     values = np.array(result.singular_values)
     axes.semilogy(np.arange(1, len(values) + 1), values / values[0])
-    axes.axvline(result.vector_size + 1, color="grey", linestyle=":", label="one softmax: vector_size + 1")
+    if result.max_rank is not None:
+        axes.axvline(result.max_rank, color="grey", linestyle=":", label=f"limit of the loss: {result.max_rank:,}")
     axes.axvline(result.rank, color="tab:red", linestyle="--", label=f"rank {result.rank:,}")
-    axes.set(title=name, xlabel="singular value", ylabel="share of the greatest")
+    axes.set(title=name, xlabel="singular value", ylabel="relative to the first")
     axes.legend()
     try:
         figure.savefig(path)

@@ -67,6 +67,10 @@ class ClassSoftmax(Loss):
         return len(self.vocabulary) + self.classes
 
     @property
+    def max_rank(self) -> int:
+        return self.settings.vector_size + self.classes  # a normaliser for each class
+
+    @property
     def max_rows(self) -> int:
         return self.classes + int(np.diff(self.data["starts"]).max())
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.options import check_options, option
-from w2v.progress import Progress
+from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
@@ -169,14 +169,14 @@ def is_id_file(path: PathLike) -> bool:
 
 
 def read_corpus(
-    corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Progress | None = None
+    corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Report | None = None
 ) -> IdStore:
     """Read the text once, in `workers` threads, and store it as ids.
 
     The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file in the folder
     `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once is not
     cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types the rarest
-    are dropped, as in word2vec.c. `progress` is called with "read", the number of bytes read, and their total or None.
+    are dropped, as in word2vec.c. `progress` is called with a Progress of phase "read" now and then.
 
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
@@ -218,12 +218,13 @@ def _write(
     corpus: Corpus,
     settings: dict[str, Any],
     workers: int,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> None:
     """Write a new file for an IdStore: see there for its content."""
     types = Types(settings["errors"])
     max_types = settings["max_types"]
     pruned = threshold = 0
+    meter = Meter(progress, "read")
     for number, (block, scan) in enumerate(_scanned(types, corpus.blocks(), workers), 1):
         try:
             ids = types.merge(scan)
@@ -243,8 +244,7 @@ def _write(
                 threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
-        if progress:
-            progress("read", block.bytes_done, corpus.total_bytes)
+        meter(block.bytes_done, corpus.total_bytes)
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any():
         raise W2VError(f"{corpus} holds no words")

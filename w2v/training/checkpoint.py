@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,6 +32,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.threads import Thread
+from w2v.version import __version__
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -218,7 +218,7 @@ class Checkpoints:
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
         run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
         run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
-        run |= {"origin": asdict(self.origin), "version": version("w2v")}
+        run |= {"origin": asdict(self.origin), "version": __version__}
         arrays["run"] = np.frombuffer(
             json.dumps(run).encode(), np.uint8
         )  # may be longer than a header is allowed to be

@@ -17,7 +17,7 @@ from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
 from w2v.losses.registry import Settings, loss_for
 from w2v.plan import Plan
-from w2v.progress import Progress
+from w2v.progress import Meter, Report
 from w2v.text.idstore import IdStore
 from w2v.threads import Thread
 from w2v.training.checkpoint import Checkpoints, State, finite
@@ -152,12 +152,15 @@ class Run:
             instruction_set=self.plan.instruction_set,
         )
 
-    def train(self, report: Progress, checkpoints: Checkpoints | None = None) -> None:
+    def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end, and write checkpoints, the last when it ends. Raises W2VError where the vectors diverge."""
         begun = self.kernel.position
+        known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
+        meter = Meter(report, "train", self.kernel.tokens_trained, **known)
+        self._report(meter)
         try:
             while self.kernel.position < self.plan.end:
-                self._train_until_due(report, checkpoints)
+                self._train_until_due(meter, checkpoints)
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
                     checkpoints.copy(state)
@@ -172,14 +175,14 @@ class Run:
             )
         self._check_numbers(checkpoints, *self.parameters.values())
 
-    def _train_until_due(self, report: Progress, checkpoints: Checkpoints | None) -> None:
+    def _train_until_due(self, meter: Meter, checkpoints: Checkpoints | None) -> None:
         """Run the threads until all is done or a checkpoint is due."""
         threads = [Thread(target=self.kernel.run, args=(number,)) for number in range(self.plan.workers)]
         started = time.perf_counter()
         try:
             for thread in threads:
                 thread.start()
-            self._watch(threads, report, checkpoints)
+            self._watch(threads, meter, checkpoints)
         except BaseException:
             self.kernel.stop()
             raise
@@ -187,9 +190,17 @@ class Run:
             for thread in threads:  # one that has not begun will find that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
-        report("train", self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens)
+        self._report(meter)
 
-    def _watch(self, threads: list[Thread], report: Progress, checkpoints: Checkpoints | None) -> None:
+    def _report(self, meter: Meter) -> None:
+        done, total = self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens
+        start, end = self.settings.start_alpha, self.settings.end_alpha
+        epoch = min(self.kernel.position // self.plan.chunks, self.plan.epochs - 1)
+        loss, predictions = float(self.kernel.losses[epoch]), int(self.kernel.predictions[epoch])
+        alpha = start + (end - start) * done / total
+        meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
+
+    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None) -> None:
         """Until the threads end, report progress, look for divergence, and stop them when a checkpoint is due."""
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
@@ -197,7 +208,7 @@ class Run:
             while thread.is_alive():
                 thread.join(POLL)
                 self.store.release()
-                report("train", self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens)
+                self._report(meter)
                 self._check_numbers(checkpoints, *sample)
                 if checkpoints and checkpoints.due(self.kernel.position // self.plan.chunks):
                     self.kernel.stop()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from importlib.metadata import version
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
@@ -21,7 +20,7 @@ from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
-from w2v.progress import Progress
+from w2v.progress import Report
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -29,6 +28,7 @@ from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, O
 from w2v.training.model import Model, split
 from w2v.training.run import Run
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
+from w2v.version import __version__
 
 log = logging.getLogger("w2v")
 
@@ -45,7 +45,7 @@ class RunOptions(ReadingOptions):
     checkpoint_every: str = DEFAULT_INTERVAL
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = False
-    progress: Progress | None = None
+    progress: Report | None = None
 
     @property
     def reading(self) -> ReadingOptions:
@@ -92,8 +92,7 @@ def train(corpus: Source, **given: Any) -> Model:
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
-        progress: called now and then as progress(phase, done, total); phase is "read" (bytes), then once "memory"
-            (bytes: the estimated peak, and what is available), then "train" (tokens).
+        progress: called now and then with a `Progress`, of phase "read", then "train".
 
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
@@ -162,7 +161,7 @@ def resume(
     corpus: Source | None = None,
     *,
     ignore_memory: bool = False,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Model:
     """Resume a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had never
     been stopped.
@@ -183,8 +182,8 @@ def resume(
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
-    if found.version != version("w2v"):
-        log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, version("w2v"))
+    if found.version != __version__:
+        log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, __version__)
     state = found.state
     start = Start(state.vocabulary, state.loss, state.parameters)
     return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress)
@@ -198,18 +197,17 @@ def _train(
     state: State | None,
     checkpoints: Checkpoints | None,
     ignore_memory: bool,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> Model:
     """Train from where `begin` says, or from a state, which it then must give."""
     started = time.perf_counter()
-    tell = progress or (lambda phase, done, total: None)
     with (
         checkpoints or nullcontext(),
         read_corpus(
             text,
             ReadingOptions(cache=origin.cache, errors=cast(Errors, origin.errors), max_types=origin.max_types),
             workers=settings.threads,
-            progress=tell,
+            progress=progress,
         ) as store,
     ):
         if checkpoints:
@@ -221,9 +219,8 @@ def _train(
         run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
         if state:
             run.restore(state)
-        tell("memory", run.peak, run.limit)
         read = time.perf_counter()
-        run.train(tell, checkpoints)
+        run.train(progress, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,

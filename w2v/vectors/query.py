@@ -1,11 +1,17 @@
-"""Questions to word vectors as they are typed: `king`, `paris london`, `king - man + woman`."""
+"""Queries to word vectors as people type them: `king`, `paris london`, `king - man + woman`."""
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from w2v.errors import SettingsError
 from w2v.vectors.benchmarks import Method
-from w2v.vectors.keyed import KeyedVectors, Neighbours
+from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
+
+SUGGESTIONS = 3  # for each unknown word
+CANDIDATES = 20_000  # words compared with an unknown one, so that an answer takes well under a second
+SIMILAR = 0.75  # least ratio of matching characters (difflib)
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class Query:
 
     @property
     def formula(self) -> str:
-        """What is highest for the answer x."""
+        """The score of a word x."""
         if self.method == "mul":
             near, far = (" * ".join(f"cos(x, {word})" for word in words) for words in (self.positive, self.negative))
             return f"3CosMul: {near or '1'}{f' / ({far})' if far else ''}, cosines shifted to 0..1"
@@ -30,7 +36,12 @@ class Query:
         return f"cos(x, {self.positive[0]})"
 
     def answer(self, vectors: KeyedVectors, topn: int) -> Neighbours:
-        """The `topn` best words and their scores. Raises UnknownWordError."""
+        """The `topn` best words and their scores. Raises UnknownWordError, with similar words that are known."""
+        unknown = [word for word in (*self.positive, *self.negative) if word not in vectors]
+        if unknown:
+            raise UnknownWordError(
+                "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
+            )
         search = vectors.most_similar_cosmul if self.method == "mul" else vectors.most_similar
         return search(self.positive, self.negative, topn)
 
@@ -38,7 +49,7 @@ class Query:
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
     """The query that the arguments spell. Raises SettingsError where they spell none.
 
-    An argument is a word of the vocabulary, or words and the operators + and - between blanks. After an
+    An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
     operator, and alone, + and - are words themselves.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
@@ -54,3 +65,28 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
                 raise SettingsError(f"a word is missing after the last {token}")
         sides[sign].append(word)
     return Query(sides["+"], sides["-"], method)
+
+
+def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
+    """Words of the vocabulary that may be meant by one that is not in it: its lower-case form, then near spellings.
+
+    Near spellings have about as many characters, and the same first one or last two; where very many have, the most
+    frequent are compared.
+    """
+    lower = word.lower()
+    found = [lower] if lower in vectors else []
+    for spelling in dict.fromkeys((word, lower)):
+        candidates = (
+            known
+            for known in vectors
+            if abs(len(known) - len(word)) <= 2 and (known[:1] == spelling[:1] or known[-2:] == spelling[-2:])
+        )
+        found += difflib.get_close_matches(spelling, islice(candidates, CANDIDATES), SUGGESTIONS, SIMILAR)
+    return list(dict.fromkeys(found))[:SUGGESTIONS]
+
+
+def _suggestion(word: str, vectors: KeyedVectors) -> str:
+    *others, last = suggestions(word, vectors) or [""]
+    if not last:
+        return ""
+    return f" (did you mean {', '.join(others)} or {last}?)" if others else f" (did you mean {last}?)"

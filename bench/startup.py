@@ -1,0 +1,51 @@
+"""How long do `import w2v`, `w2v --help` and shell completion take? Against Python alone and `import numpy`.
+
+    python bench/startup.py [--repeats 21] [--json FILE]
+
+Whole processes of this Python take turns, after one round that warms the disk's cache.
+"""
+
+import os
+import sys
+from unittest import mock
+
+from common import W2V, alternate, arguments, finish, run, spread
+
+PYTHON = [sys.executable, "-c"]
+COMPLETION = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v train --loss ", "COMP_CWORD": "3"}
+COMMANDS = {
+    "python": [*PYTHON, "pass"],
+    "import numpy": [*PYTHON, "import numpy"],
+    "import w2v": [*PYTHON, "import w2v"],
+    "import w2v; w2v.load": [*PYTHON, "import w2v; w2v.load"],
+    "w2v --help": [*W2V, "--help"],
+    "w2v train --help": [*W2V, "train", "--help"],
+}
+
+
+def complete() -> float:
+    with mock.patch.dict(os.environ, COMPLETION):
+        shown, seconds = run(W2V)
+    assert "plain,softmax" in shown, "the completion of a value is not what it should be"
+    return seconds
+
+
+def main() -> None:
+    options = arguments(__doc__, repeats=21).parse_args()
+    contestants = {name: lambda command=command: run(command)[1] for name, command in COMMANDS.items()}
+    contestants["completion by Tab"] = complete
+    alternate(contestants, 1)
+    times = alternate(contestants, options.repeats)
+    beyond = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
+    goals = {"w2v --help": 0.2}
+    finish(
+        options,
+        "Start",
+        "Goals: --help in 0.2 s, import w2v at most 0.05 s after import numpy.",
+        seconds={name: spread(found, goals.get(name)) for name, found in times.items()},
+        difference={"import w2v − import numpy": spread(beyond, goal=0.05)},
+    )
+
+
+if __name__ == "__main__":
+    main()

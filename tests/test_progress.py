@@ -1,0 +1,94 @@
+"""What progress callbacks are given: the rate of this process, and where the training stands."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import w2v
+from w2v.progress import Meter, Progress
+from w2v.training import checkpoint
+from w2v.training import run as running
+
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1}
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "POLL", 0.002)
+
+
+def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+
+
+def test_rate_and_time_left_count_from_where_the_phase_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[Progress] = []
+    at(monkeypatch, 100)
+    meter = Meter(reports.append, "train", 800, epochs=2)
+    meter(800, 1000)
+    at(monkeypatch, 102)
+    meter(900, 1000, epoch=2, loss=1.5)
+    assert [(report.rate, report.seconds_left) for report in reports] == [(None, None), (50, 2)]
+    assert reports[1] == Progress("train", 900, 1000, "words", 50, 2, epoch=2, epochs=2, loss=1.5)
+
+
+def test_a_total_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[Progress] = []
+    at(monkeypatch, 100)
+    meter = Meter(reports.append, "read")
+    at(monkeypatch, 110)
+    meter(500, None)
+    assert reports == [Progress("read", 500, None, "bytes", 50, None)]
+    Meter(None, "read")(500, None)  # nobody listens
+
+
+def test_training_reports_epoch_loss_and_learning_rate(sample: Path) -> None:
+    reports: list[Progress] = []
+    model = w2v.train(sample, progress=reports.append, **SMALL)
+    training = [report for report in reports if report.phase == "train"]
+    assert (training[0].done, training[0].rate, training[0].loss) == (0, None, None)
+    assert training[0].alpha == model.settings.start_alpha
+    assert {report.epochs for report in training} == {3}
+    epochs = [report.epoch or 0 for report in training]
+    assert epochs == sorted(epochs)
+    assert {1, 3} <= set(epochs) <= {1, 2, 3}
+    alphas = [report.alpha or 0 for report in training]
+    assert alphas == sorted(alphas, reverse=True)
+    assert training[-1].loss == model.metrics["loss"][-1]
+    assert training[-1].alpha == pytest.approx(model.settings.end_alpha)
+    assert training[-1].seconds_left == 0
+    reading = [report for report in reports if report.phase == "read"]
+    assert reading[-1].loss is reading[-1].alpha is reading[-1].epoch is reading[-1].memory is None
+
+
+def test_a_resumed_run_does_not_count_what_was_trained_before(sample: Path, tmp_path: Path) -> None:
+    """Its rate is that of what it trains itself, not of all words in the seconds since it was resumed."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.phase == "train" and progress.total and 0.8 < progress.done / progress.total < 1:
+            raise Stop
+
+    with pytest.raises(Stop):
+        w2v.train(sample, checkpoint=tmp_path, progress=stop, **SMALL | {"epochs": 20})
+    state = checkpoint.latest(tmp_path).state
+    assert 0 < state.position < state.end
+    reports: list[tuple[float, Progress]] = []
+    w2v.resume(tmp_path, progress=lambda report: reports.append((time.monotonic(), report)))
+    (begun, first), *_, (ended, last) = (each for each in reports if each[1].phase == "train")
+    assert first.done == state.tokens_trained
+    assert last.done - first.done < 0.2 * last.done
+    assert last.rate == pytest.approx((last.done - first.done) / (ended - begun), rel=0.5)
+
+
+def test_perplexity_reports_words(model: Path, sample: Path) -> None:
+    reports: list[Progress] = []
+    lines = sample.read_text("utf-8").splitlines()[:200]
+    w2v.perplexity(model, [line.split() for line in lines], progress=reports.append)
+    assert reports[-1].phase == "predict"
+    last = reports[-1]
+    assert (last.unit, last.done, last.epoch) == ("words", last.total, None)

@@ -1,0 +1,73 @@
+"""What `import w2v` and `w2v --help` load, and the public names, which are imported when they are used."""
+
+import ast
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import w2v
+from w2v.cli import commands, main
+
+HEAVY = {"numpy", "scipy", "rich", "numba", "importlib.metadata"}
+
+
+def run(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_loads_no_heavy_module() -> None:
+    assert run(f"import sys, w2v; print({HEAVY} & set(sys.modules))") == "set()\n"
+
+
+def test_help_loads_no_heavy_module() -> None:
+    script = (
+        "import sys; from w2v.cli.main import main\n"
+        "try: main(['--help'], prog_name='w2v')\n"
+        f"except SystemExit as end: print(end.code, {HEAVY} & set(sys.modules))"
+    )
+    assert run(script).endswith("\n0 set()\n")
+
+
+def test_names_that_type_checkers_see_are_those_that_are_imported() -> None:
+    tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
+    block = next(statement for statement in tree.body if isinstance(statement, ast.If))
+    imports = [statement for statement in block.body if isinstance(statement, ast.ImportFrom)]
+    assert {each.module: tuple(alias.name for alias in each.names) for each in imports} == w2v._MODULES
+    assert sorted(name for names in w2v._MODULES.values() for name in names) == w2v.__all__
+
+
+def test_only_public_names_are_shown() -> None:
+    script = "import w2v, w2v.training.train, w2v.vectors.keyed; print(dir(w2v) == w2v.__all__)"
+    assert run(script) == "True\n"
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & set(w2v.__all__)
+    script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
+    train, perplexity = run(script).split(" at ")[:2]
+    assert train == "<function train"
+    assert perplexity.endswith("<function perplexity")
+
+
+def test_star_imports_the_public_names() -> None:
+    assert (
+        run("from w2v import *; print(load.__module__, Model.__module__)") == "w2v.vectors.keyed w2v.training.model\n"
+    )
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'w2v' has no attribute 'trian'$"):
+        _ = w2v.trian  # type: ignore[attr-defined]
+
+
+def test_help_names_each_command_as_it_describes_itself() -> None:
+    for name, text in main.COMMANDS.items():
+        command = getattr(commands, name)
+        assert isinstance(command, click.Command)
+        assert (command.name, command.get_short_help_str(200)) == (name, text)
+    own = {name for name, value in vars(commands).items() if isinstance(value, click.Command)}
+    assert own == set(main.COMMANDS)

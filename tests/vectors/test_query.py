@@ -1,0 +1,76 @@
+"""What is suggested for words that a query spells and the vocabulary lacks."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.vectors import query
+from w2v.vectors.query import parse, suggestions
+
+WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair"]
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    return w2v.KeyedVectors(WORDS, np.eye(len(WORDS), dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("frnace", ["france", "frances"]),
+        ("Frnace", ["france", "frances"]),
+        ("France", ["france", "frances"]),
+        ("PARIS", ["paris", "Paris"]),  # the lower-case form first
+        ("aking", ["king"]),  # a wrong first letter
+        ("womann", ["woman"]),
+        ("éclaire", ["éclair"]),
+        ("zzz", []),
+        ("ж", []),
+    ],
+)
+def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
+    assert suggestions(word, vectors) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("zzz", "not in the vocabulary: 'zzz'"),
+        ("frnace", "not in the vocabulary: 'frnace' (did you mean france or frances?)"),
+        ("king - mna + PARIS", "not in the vocabulary: 'PARIS' (did you mean paris or Paris?), 'mna'"),
+    ],
+)
+def test_unknown_words_come_with_suggestions(vectors: w2v.KeyedVectors, text: str, expected: str) -> None:
+    with pytest.raises(w2v.UnknownWordError) as error:
+        parse([text], vectors).answer(vectors, 5)
+    assert str(error.value) == expected
+
+
+def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most frequent of the words that begin or end alike, for difflib takes some 10 microseconds for each."""
+    words = [f"{first}word{number:05}" for number in range(25_000) for first in "ab"]
+    compared: list[str] = []
+    matches = difflib.get_close_matches
+
+    def listen(word: str, possibilities: Iterable[str], *arguments: Any) -> list[str]:
+        compared.extend(possibilities)
+        return matches(word, compared, *arguments)
+
+    monkeypatch.setattr(difflib, "get_close_matches", listen)
+    vectors = w2v.KeyedVectors(words, np.zeros((len(words), 1), np.float32))
+    assert suggestions("aword0000l", vectors)
+    assert len(compared) == query.CANDIDATES
+    assert {word[0] for word in compared} == {"a"}
+
+
+def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
+    parsed = parse(["king", "-", "man", "+", "woman"], vectors)
+    assert (parsed.positive, parsed.negative) == (["king", "woman"], ["man"])
+    assert parse(["-"], vectors).positive == ["-"]
+    with pytest.raises(w2v.SettingsError, match="no word is given"):
+        parse([" "], vectors)
