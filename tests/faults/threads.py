@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import w2v
+from tests.faults.variants import assert_origin
 from w2v._kernels import LOSSES, step_for
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
@@ -30,6 +31,7 @@ def stop_halfway(phase: str, done: int, total: int | None) -> None:
 
 
 def main() -> None:
+    assert_origin()
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "text")
