@@ -174,7 +174,7 @@ def test_nothing_to_predict(lines: list[list[str]], tmp_path: Path) -> None:
 
 
 def test_perplexity_command(model: Path, sample: Path, tmp_path: Path) -> None:
-    text = sample.read_bytes()[:50_000].rpartition(b"\n")[0] + b"\nunheard words\n"
+    text = sample.read_bytes()[:20_000].rpartition(b"\n")[0] + b"\nunheard words\n"
     (tmp_path / "held.txt").write_bytes(text)
     found = run_json("perplexity", model, tmp_path / "held.txt")
     assert list(found) == [

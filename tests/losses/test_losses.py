@@ -42,7 +42,7 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     distances = []
     for k in range(9):
         layer = NegativeSampling.build(COUNTS, 2**k, loss=loss)
-        moved = mean_step(layer, inputs, outputs, 2 ** (16 - k))
+        moved = mean_step(layer, inputs, outputs, 2 ** (14 - k) if k < 8 else 2**8)  # more for the one bounded below
         distances.append(np.linalg.norm(moved - full) / np.linalg.norm(full))
     assert (np.diff(distances) < 0).all()
     assert distances[0] > 0.3  # K = 1
