@@ -46,7 +46,7 @@ test: $(VENV)/.checks
 
 # Builds that look for mistakes, each in a tree of its own: checked, sanitize (addresses, undefined behaviour), thread.
 # Its folders are real and hold a link for each source: through a linked folder the modules would land beside the sources.
-build/%/.built: $(SOURCES) $(shell find w2v -name '*.py' -o -name '*.pyi') $(VENV)/.checks
+build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)/.checks
 	@echo "building the variant $*: about a minute"
 	@rm -rf build/$*/w2v
 	@find w2v -type d ! -name __pycache__ -exec mkdir -p build/$*/{} ';'

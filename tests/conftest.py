@@ -7,9 +7,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import w2v
+from tests.faults.variants import assert_origin
 from w2v.data import make
 
 pytest.register_assert_rewrite("tests.helpers")
+
+# The checks of a variant must not pass with the ordinary modules; see faults/variants.py.
+assert_origin()
 
 # No test measures time: on a busy machine or with a sanitizer, all takes long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -172,6 +172,6 @@ def test_races_that_are_meant_are_named() -> None:
     )
     lines = Path(injection.__file__).with_name("tsan.txt").read_text("utf-8").splitlines()
     names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]
-    assert len(names) == 9
+    assert len(names) == 12
     for name in names:
         assert f"{name}(" in sources or f"NAME({name.partition('_')[0]})(" in sources

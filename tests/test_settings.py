@@ -68,22 +68,31 @@ def test_rate_falls(alpha: float, min_alpha: float) -> None:
         assert (settings.start_alpha, settings.end_alpha) == (alpha, min_alpha)
 
 
+RATES = {  # loss: skip-gram, CBOW
+    "ns": (0.05, 0.075),
+    "hs": (0.025, 0.05),
+    "nce": (0.05, 0.1),
+    "sampled": (0.05, 0.1),
+    "class": (0.05, 0.1),
+    "softmax": (0.05, 0.1),
+    "dsoftmax": (0.05, 0.2),
+    "mos": (0.05, 0.05),
+    "charcnn": (0.025, 0.05),
+    "objective": (0.05, 0.05),
+}
+
+
 @pytest.mark.parametrize("loss", [*LOSSES, "objective"])
-@pytest.mark.parametrize("model", ["skipgram", "cbow"])
-def test_default_rate_is_that_of_model_and_loss(model: Any, loss: str) -> None:
+def test_default_rate_is_that_of_model_and_loss(loss: Any) -> None:
     named = {"objective": "module:Name"} if loss == "objective" else {}
-    settings = Settings(model=model, loss=loss, **named)
-    expected = getattr(settings.loss_class.alpha, model)
-    assert settings.start_alpha == expected > 0
-    assert settings.end_alpha == pytest.approx(expected / 10_000)
-    assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
+    for model, rate in zip(("skipgram", "cbow"), RATES[loss], strict=True):
+        settings = Settings(model=model, loss=loss, **named)
+        assert settings.start_alpha == rate
+        assert settings.end_alpha == pytest.approx(rate / 10_000)
+        assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
 
 
-def test_default_rates_are_those_measured() -> None:
-    found = {name: tuple(kind.alpha) for name, kind in LOSSES.items()}
-    assert found["ns"] == (0.05, 0.075)
-    assert found["hs"] == (0.025, 0.05)
-    assert found["dsoftmax"] == (0.05, 0.2)
+def test_the_corrected_gradient_takes_twice_the_rate() -> None:
     assert Settings(model="cbow", cbow_gradient="corrected").start_alpha == 0.15
 
 

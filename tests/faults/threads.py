@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import w2v
+from tests.faults.variants import assert_origin
 from w2v._kernels import LOSSES, step_for
 from w2v.instruction_set import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
@@ -30,6 +31,7 @@ def stop_halfway(progress: w2v.Progress) -> None:
 
 
 def main() -> None:
+    assert_origin()
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "text")

@@ -7,6 +7,7 @@
 `make sanitize` builds them and runs all three. A canary is a wrong call of one of our own compiled functions.
 """
 
+import importlib
 import os
 import re
 import subprocess
@@ -43,14 +44,25 @@ CANARIES = {
     "sanitize": {WRITE_PAST_THE_END: "AddressSanitizer: heap-buffer-overflow", OVERFLOW: "signed integer overflow"},
     "thread": {RACE: "ThreadSanitizer: data race"},
 }
-COMPILED = ["kernels", "text", "formats", "idstore", "outputs", "evaluate", "reference", "vocab"]
+COMPILED = ["w2v._kernels", "w2v.text._text", "w2v.formats._formats", "w2v.vectors._search", "w2v.losses._trees"]
+TESTS_OF_COMPILED = ["test_kernels.py", "test_reference.py", "text", "formats/test_word2vec.py"]
+TESTS_OF_COMPILED += ["losses/test_layers.py", "vectors/test_benchmarks.py"]
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]  # what a sanitizer says last is to be seen
 RUNS = {
-    "checked": [*PYTEST, "tests"],
+    "checked": [*PYTEST, "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal", "tests"],
     # Without those that measure memory, for the sanitizer gives none back.
-    "sanitize": [*PYTEST, "-k", "not memory_does_not_grow", *(f"tests/test_{name}.py" for name in COMPILED)],
-    "thread": ["tests/faults/threads.py"],
+    "sanitize": [*PYTEST, "-k", "not memory_does_not_grow", *(f"tests/{name}" for name in TESTS_OF_COMPILED)],
+    "thread": ["-m", "tests.faults.threads"],
 }
+
+
+def assert_origin() -> None:
+    """Raises SystemExit where a compiled module is not of the variant that is to be tested."""
+    folder = os.environ.get("W2V_VARIANT")
+    for name in COMPILED if folder else ():
+        file = str(importlib.import_module(name).__file__)
+        if not Path(file).is_relative_to(str(folder)):
+            raise SystemExit(f"{name} is {file}, not one of {folder}")
 
 
 def runtime(*names: str) -> str:
@@ -61,8 +73,9 @@ def runtime(*names: str) -> str:
 
 
 def environment(variant: str) -> dict[str, str]:
-    """In which a program uses the modules of this build."""
-    values = os.environ | {"PYTHONPATH": str(ROOT / "build" / variant)}
+    """That of a program that uses the modules of this build, and checks it with `assert_origin`."""
+    folder = str(ROOT / "build" / variant)
+    values = os.environ | {"PYTHONPATH": folder, "W2V_VARIANT": folder}
     if variant == "sanitize":
         values["LD_PRELOAD"] = runtime("libasan.so", "libubsan.so", "libstdc++.so")
         values["PYTHONMALLOC"] = "malloc"  # each object by itself, so that what lies behind it is watched

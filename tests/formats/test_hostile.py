@@ -112,7 +112,7 @@ def test_memory_is_bounded(tmp_path: Path, name: str) -> None:
     path.write_bytes(content())
     (tmp_path / "small").write_bytes(b"a b c d\na b 1\n")
     command = [sys.executable, "-c", LOAD, loader, str(path), str(tmp_path / "small")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     said, peak = done.stdout.splitlines()
     assert expected in said
@@ -128,7 +128,7 @@ COMPRESSIONS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compres
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_compressed_text_that_grows_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str) -> None:
-    path, size = tmp_path / "text", 40_000_000
+    path, size = tmp_path / "text", 20_000_000
     path.write_bytes(COMPRESSIONS[compression](b"0 " * (size // 2)))
     assert sum(len(block.text) for block in Corpus(path).blocks()) > size
     monkeypatch.setattr(decompress, "MAX_UNPACKED", 10_000_000)
@@ -137,7 +137,7 @@ def test_compressed_text_that_grows_too_much(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(W2VError, match=rf"text: refused: its {compression} data grows more than 500:1; if you "):
             for _ in Corpus(path).blocks():
                 pass
-        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        assert tracemalloc.get_traced_memory()[1] < size
     finally:
         tracemalloc.stop()
 

@@ -444,7 +444,7 @@ def test_checkpoint_options_that_make_no_sense(sample: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: Path, tmp_path: Path) -> None:
     states = tmp_path / "states and more"
-    arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 15, "--workers", 1]
+    arguments = ["train", sample, "-o", tmp_path / "out.bin", "--vector-size", 16, "--epochs", 6, "--workers", 1]
     with start(*arguments, "--checkpoint", states, "--checkpoint-every", "0.05s", text=True) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
@@ -455,7 +455,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name]
     assert list(states.iterdir()) == sorted(checkpoint.files(states), key=list(states.iterdir()).index)
     run("train", "--resume", states, "--checkpoint-every", "1h")
-    w2v.train(sample, **SMALL | {"epochs": 15}).save(tmp_path / "whole.bin")
+    w2v.train(sample, **SMALL | {"epochs": 6}).save(tmp_path / "whole.bin")
     assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
 
 

@@ -270,18 +270,24 @@ class Unprepared(Hinge):
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [
-        (WrongRow, r"WrongRow: choose, test_numba.py, line \d+: chose row 1000000: outputs has \d+$"),
-        (WrongIndex, r"WrongIndex: choose, test_numba.py, line \d+: IndexError: index 99 is out of bounds"),
-        (NoNumber, r"NoNumber: link, test_numba.py, line \d+: a loss of nan and values"),
-        (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba.py \(\d+\)$"),
-        (NotStatic, r"NotStatic: choose, test_numba.py, line \d+: it takes no self: write @staticmethod above it$"),
-        (NotPadded, r"NotPadded: parameters, test_numba.py, line \d+: rows of outputs have 20 values: .* to 32$"),
+        (WrongRow, r"WrongRow: choose, test_numba_kernel.py, line \d+: chose row 1000000: outputs has \d+$"),
+        (WrongIndex, r"WrongIndex: choose, test_numba_kernel.py, line \d+: IndexError: index 99 is out of bounds"),
+        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: a loss of nan and values"),
+        (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
+        (
+            NotStatic,
+            r"NotStatic: choose, test_numba_kernel.py, line \d+: it takes no self: write @staticmethod above it$",
+        ),
+        (
+            NotPadded,
+            r"NotPadded: parameters, test_numba_kernel.py, line \d+: rows of outputs have 20 values: .* to 32$",
+        ),
         (NoParameters, r"NoParameters: parameters gave NoneType: it must be a dict of arrays$"),
         (WrongName, r"WrongName: parameters have the name 'my-bias': write a word"),
         (WrongScratch, r"WrongScratch: scratch 'room' is str: it must be an array$"),
         (WrongSize, r"WrongSize: max_rows is 0: it must be a whole number above 0$"),
-        (Unprepared, r"Unprepared: prepare, test_numba.py, line \d+: IndexError: index 0 is out of bounds"),
-        (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba.py\", line \d+\)$"),
+        (Unprepared, r"Unprepared: prepare, test_numba_kernel.py, line \d+: IndexError: index 0 is out of bounds"),
+        (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba_kernel.py\", line \d+\)$"),
         (WrongParameter, r"parameter 'outputs' is float64 \(3,\): it must be a C-contiguous float32 matrix$"),
         (NoStep, r"NoStep has no choose: write choose and link, or step$"),
     ],
@@ -327,7 +333,9 @@ def test_what_machine_code_rests_on() -> None:
 def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = w2v.train(text, objective=Hinge(), **SMALL)
     monkeypatch.setattr(Hinge, "log_probabilities", lambda self, parameters, rows: rows, raising=False)
-    with pytest.raises(w2v.W2VError, match=r"Hinge: log_probabilities, test_numba_kernel.py, line \d+: returned "):
+    with pytest.raises(
+        w2v.W2VError, match=r"Hinge: log_probabilities, test_numba_kernel.py, line \d+: returned \(\d+, 20\)"
+    ):
         w2v.perplexity(model, text)
 
 
