@@ -24,6 +24,8 @@ from w2v.losses.sampling import alias_table, noise_weights
 from w2v.plan import Plan
 from w2v.progress import Progress, Report
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.training import checkpoint
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
@@ -182,6 +184,11 @@ LATIN_1 = st.text("aé\ufffd", min_size=1, max_size=3).map(lambda word: word.enc
 def texts(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
     pieces = st.lists(st.tuples(words, SEPARATORS), max_size=200)
     return pieces.map(lambda pairs: b"".join(itertools.chain.from_iterable(pairs)) + b"\n")
+
+
+def read_text(corpus: Corpus, *, workers: int = 1, progress: Report | None = None, **reading: Any) -> IdStore:
+    """Read a corpus with these options, as keyword arguments."""
+    return read_corpus(corpus, ReadingOptions(**reading), workers=workers, progress=progress)
 
 
 def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:

@@ -46,12 +46,12 @@ def workers(text: Path) -> list[Row]:
     rows = []
     for count in (1, 2, 4, 16, 64):
         trained = w2v.train(text, workers=count, epochs=3, vector_size=50)
-        figures = trained.figures
-        if figures["tokens_trained"] != 3 * figures["tokens"]:
-            raise SystemExit(f"{count} workers trained {figures['tokens_trained']} tokens, not 3 × {figures['tokens']}")
-        losses = [round(loss, 3) for loss in figures["loss"]]
+        metrics = trained.metrics
+        if metrics["tokens_trained"] != 3 * metrics["tokens"]:
+            raise SystemExit(f"{count} workers trained {metrics['tokens_trained']} tokens, not 3 × {metrics['tokens']}")
+        losses = [round(loss, 3) for loss in metrics["loss"]]
         rows.append(
-            (f"{count} workers: tokens trained, loss by epoch", "1", f"{figures['tokens_trained']}, {losses}", "none")
+            (f"{count} workers: tokens trained, loss by epoch", "1", f"{metrics['tokens_trained']}, {losses}", "none")
         )
         print(*rows[-1], sep=": ", flush=True)
     losses = [float(row[2].split(",")[-1].strip(" ]")) for row in rows]
@@ -66,11 +66,11 @@ def fuzzed(seconds: int) -> list[Row]:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     for line in done.stdout.splitlines():
         figures = json.loads(line)
-        if figures["code"]:
-            raise SystemExit(f"fuzzing found {figures['found']}\n{done.stderr}")
-        executions = figures["number_of_executed_units"]
+        if metrics["code"]:
+            raise SystemExit(f"fuzzing found {metrics['found']}\n{done.stderr}")
+        executions = metrics["number_of_executed_units"]
         rows.append(
-            (f"any bytes to the loader: {figures['loader']}, {seconds} s", executions, "loaded or refused", "none")
+            (f"any bytes to the loader: {metrics['loader']}, {seconds} s", executions, "loaded or refused", "none")
         )
         print(*rows[-1], sep=": ", flush=True)
     return rows

@@ -74,10 +74,10 @@ def pair(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.M
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"kernel": "numba"}, "^storage bf16: kernel numba keeps float32 alone: choose storage float32$"),
-        ({"loss": "mos"}, "^storage bf16: loss mos keeps float32 alone"),
-        ({"loss": "softmax"}, "^storage bf16: with loss softmax each thread would widen all rows"),
-        ({"objective": "module:Name"}, "^storage bf16: loss objective keeps float32 alone"),
+        ({"kernel": "numba"}, "^storage bf16: kernel numba keeps float32 only; choose storage float32$"),
+        ({"loss": "mos"}, "^storage bf16: loss mos keeps float32 only"),
+        ({"loss": "softmax"}, "^storage bf16: loss softmax keeps float32 only"),
+        ({"objective": "module:Name"}, "^storage bf16: loss objective keeps float32 only"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], expected: str) -> None:
@@ -346,4 +346,4 @@ def test_command(sample: Path, tmp_path: Path) -> None:
     run("train", sample, "-o", more, "--continue", tmp_path / "half.safetensors", "--storage", "float32")
     assert w2v.Model.load(more).inputs.dtype == np.float32
     numba = ["--continue", tmp_path / "half.safetensors", "--kernel", "numba"]
-    assert "storage bf16: kernel numba keeps float32 alone" in run("train", sample, *numba, code=2).stderr
+    assert "storage bf16: kernel numba keeps float32 only" in run("train", sample, *numba, code=2).stderr

@@ -12,10 +12,10 @@ from gensim.models import Doc2Vec, FastText, Word2Vec
 from gensim.models.doc2vec import TaggedDocument
 
 import w2v
+from tests.helpers import read_text
 from w2v.errors import W2VError
 from w2v.formats.table import content_format
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
 from w2v.vectors.keyed import load
 
 SENTENCES = [["some", "words", "and", "others"], ["words", "and", "more"]] * 9
@@ -121,7 +121,7 @@ def test_other_files(tmp_path: Path, data: bytes, message: str) -> None:
 
 def test_ids_of_a_text(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b c\n")
-    read_corpus(Corpus(tmp_path / "text"), cache=tmp_path / "cache").close()
+    read_text(Corpus(tmp_path / "text"), cache=tmp_path / "cache").close()
     (path,) = (tmp_path / "cache").iterdir()
     assert f"{path}: the ids of a text, which `w2v train --cache` keeps" in line(path)
 

@@ -17,13 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import LATIN_1, WORDS, reference, texts
+from tests.helpers import LATIN_1, WORDS, read_text, reference, texts
 from w2v.errors import SettingsError, W2VError
 from w2v.files import text_start
 from w2v.text import corpus
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
 
 
 def words_of(store):
@@ -34,7 +33,7 @@ def read(path, block=corpus.BLOCK_BYTES, **options):
     """(ids, words) of a file read in blocks of so many bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "BLOCK_BYTES", block)
-        with read_corpus(Corpus(path), **options) as store:
+        with read_text(Corpus(path), **options) as store:
             ids = store.ids.tolist()
             assert store.counts.tolist() == np.bincount(ids, minlength=store.counts.size).tolist()
             assert (store.tokens, store.sentences) == (len(ids) - ids.count(0), ids.count(0))
@@ -117,25 +116,25 @@ def test_malformed_text_names_file_byte_and_word(tmp_path):
     (tmp_path / "b.txt").write_bytes(b"word " * 200_000 + b"caf\xe9 " + b"word " * 200_000)
     for workers in (1, 2):
         with pytest.raises(W2VError) as caught:
-            read_corpus(Corpus(tmp_path), workers=workers)
+            read_text(Corpus(tmp_path), workers=workers)
         assert str(caught.value) == (
             f"{tmp_path}/b.txt: byte 1000003, in b'caf\\xe9', is not UTF-8; convert the text, or add "
             "--errors replace or --errors ignore"
         )
     with pytest.raises(W2VError, match=r"^the lists of tokens: byte 2, in b'.*', is not UTF-8"):
-        read_corpus(Corpus([["a", "\ud800"]]))
+        read_text(Corpus([["a", "\ud800"]]))
 
 
 @pytest.mark.parametrize("source", [[], iter([]), [[]], [[], []]])
 def test_an_empty_corpus(source):
     with pytest.raises(W2VError, match=r"^the lists of tokens holds no words$"):
-        read_corpus(Corpus(source))
+        read_text(Corpus(source))
 
 
 def test_a_corpus_of_white_space(tmp_path):
     (tmp_path / "text").write_text(" \n \n")
     with pytest.raises(W2VError, match=r"text holds no words$"):
-        read_corpus(Corpus(tmp_path / "text"), cache=tmp_path / "cache")
+        read_text(Corpus(tmp_path / "text"), cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -145,7 +144,7 @@ def test_a_corpus_of_white_space(tmp_path):
 )
 def test_impossible_settings(options):
     with pytest.raises(SettingsError, match=f"{next(iter(options))} is "):
-        read_corpus(Corpus([["a"]]), **options)
+        read_text(Corpus([["a"]]), **options)
 
 
 def pruned_reference(blocks, max_types):
@@ -174,7 +173,7 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
         patch.setattr(corpus, "BLOCK_BYTES", 100)
         patch.setattr("w2v.text.idstore.IDS_AT_ONCE", 64)
         blocks = [block.text.replace(b"\n\n", b"\n") for block in Corpus(path).blocks()]
-        store = read_corpus(Corpus(path), max_types=max_types, workers=workers)
+        store = read_text(Corpus(path), max_types=max_types, workers=workers)
     text, counts, dropped = pruned_reference(blocks, max_types)
     words = words_of(store)
     names = {SENTENCE_END_ID: b"\n", PRUNED_TYPE: None}
@@ -191,7 +190,7 @@ def test_pruning_at_the_ends_of_blocks(tmp_path_factory, numbers, max_types, wor
 
 
 def test_remap_and_known_before():
-    store = read_corpus(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
+    store = read_text(Corpus([["a", "b", "b"], ["c", "c", "c", "größer"]]))
     remap = store.remap(["c", "nowhere", "größer", "b"])
     assert remap.dtype == np.int32
     assert remap.tolist() == [-1, -1, -1, 3, 0, 2]
@@ -219,7 +218,7 @@ def scratch(tmp_path, monkeypatch):
 
 
 def test_a_temporary_file_has_no_name_and_lives_on(text, scratch):
-    store = read_corpus(Corpus(text))
+    store = read_text(Corpus(text))
     assert list(scratch.iterdir()) == []
     assert store.ids.tolist() == [2, 3, 2, 0] * 10
     assert store.ids.dtype == np.uint32
@@ -234,7 +233,7 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
     cache = tmp_path / "new" / "cache"
 
     def reused(source=text, **options):
-        with read_corpus(Corpus(source), cache=cache, **options) as store:
+        with read_text(Corpus(source), cache=cache, **options) as store:
             assert len(store.ids) == len(reference(Path(text).read_bytes())[0]) * (1 + isinstance(source, list))
             return store.reused
 
@@ -255,11 +254,11 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"", lambda data: b"x" * len(data)])
 def test_a_damaged_cache_is_renewed_and_other_files_stay(text, tmp_path, damage):
-    read_corpus(Corpus(text), cache=tmp_path)
+    read_text(Corpus(text), cache=tmp_path)
     (path,) = tmp_path.glob("*.w2v-ids")
     content = path.read_bytes()
     path.write_bytes(damage(content))
-    with read_corpus(Corpus(text), cache=tmp_path) as store:
+    with read_text(Corpus(text), cache=tmp_path) as store:
         assert not store.reused
     assert path.read_bytes() == content
     assert {file.name for file in tmp_path.iterdir()} == {"text", path.name}
@@ -267,7 +266,7 @@ def test_a_damaged_cache_is_renewed_and_other_files_stay(text, tmp_path, damage)
 
 def test_a_cache_whose_numbers_do_not_fit_is_renewed(text, tmp_path, monkeypatch):
     monkeypatch.setattr("w2v.text.idstore.IDS_AT_ONCE", 7)
-    with read_corpus(Corpus(text), cache=tmp_path) as store:
+    with read_text(Corpus(text), cache=tmp_path) as store:
         size, types = len(store.ids), len(store.counts)
     (path,) = tmp_path.glob("*.w2v-ids")
     content = path.read_bytes()
@@ -275,33 +274,33 @@ def test_a_cache_whose_numbers_do_not_fit_is_renewed(text, tmp_path, monkeypatch
     offsets = counts + 8 * types
     for place in (0, 4 * (size - 1), counts, counts + 7, offsets, offsets + 8):  # a byte of each kind of number
         path.write_bytes(content[:place] + b"\xfe" + content[place + 1 :])
-        with read_corpus(Corpus(text), cache=tmp_path) as store:
+        with read_text(Corpus(text), cache=tmp_path) as store:
             assert not store.reused, place
         assert path.read_bytes() == content
-    assert read_corpus(Corpus(text), cache=tmp_path).reused
+    assert read_text(Corpus(text), cache=tmp_path).reused
 
 
 def test_a_cache_inside_the_corpus_is_not_text(text, tmp_path):
     for reused in (False, True):
-        with read_corpus(Corpus(tmp_path), cache=tmp_path / "cache") as store:
+        with read_text(Corpus(tmp_path), cache=tmp_path / "cache") as store:
             assert (store.tokens, store.reused) == (30, reused)
 
 
 def test_a_cache_of_another_format_is_renewed(text, tmp_path, monkeypatch):
     monkeypatch.setattr("w2v.text.idstore.SIGNATURE", b"w2v ids, format 0\n")
-    read_corpus(Corpus(text), cache=tmp_path)
+    read_text(Corpus(text), cache=tmp_path)
     monkeypatch.undo()
-    assert not read_corpus(Corpus(text), cache=tmp_path).reused
+    assert not read_text(Corpus(text), cache=tmp_path).reused
 
 
 def test_a_text_that_can_be_read_once_is_not_kept(tmp_path):
-    assert not read_corpus(Corpus([["a"]]), cache=tmp_path).reused
+    assert not read_text(Corpus([["a"]]), cache=tmp_path).reused
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_reused_cache_holds_everything(text, tmp_path):
-    first = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
-    again = read_corpus(Corpus(text), cache=tmp_path, max_types=1)
+    first = read_text(Corpus(text), cache=tmp_path, max_types=1)
+    again = read_text(Corpus(text), cache=tmp_path, max_types=1)
     assert again.reused
     assert (again.pruned, again.tokens, again.sentences) == (first.pruned, first.tokens, first.sentences) == (1, 30, 10)
     assert again.ids.tolist() == first.ids.tolist() == [2, 1, 2, 0] * 10
@@ -311,10 +310,10 @@ def test_a_reused_cache_holds_everything(text, tmp_path):
 def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypatch):
     monkeypatch.setattr(Corpus, "blocks", lambda self: pytest.fail("the text was read"))
     with pytest.raises(W2VError, match=r"^cannot write ids to .*text/cache: Not a directory; name another folder"):
-        read_corpus(Corpus(text), cache=text / "cache")
+        read_text(Corpus(text), cache=text / "cache")
     monkeypatch.setattr(tempfile, "tempdir", str(text))
     with pytest.raises(W2VError, match=r"^cannot write ids to .*text: .*; name another folder with --cache or TMPDIR$"):
-        read_corpus(Corpus(text))
+        read_text(Corpus(text))
 
 
 def no_space(*_):
@@ -325,7 +324,7 @@ def no_space(*_):
 def test_a_full_disk(text, scratch, monkeypatch, keep):
     monkeypatch.setattr("w2v.text.idstore._put", no_space)
     with pytest.raises(W2VError, match="No space left on device"):
-        read_corpus(Corpus(text), cache=scratch if keep else None)
+        read_text(Corpus(text), cache=scratch if keep else None)
     assert list(scratch.iterdir()) == []
 
 
@@ -340,7 +339,7 @@ def test_a_disk_that_will_be_full_is_found_early(text, scratch, monkeypatch, kee
 
     def read():
         cache = scratch if keep else None
-        return read_corpus(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
+        return read_text(Corpus(text), cache=cache, progress=lambda now: seen.append(now.done / now.total))
 
     free(8_000)
     with pytest.raises(W2VError, match=r"need about 0 MB on disk, and .*scratch has 0 MB; name another folder with --"):
@@ -359,7 +358,7 @@ def test_interruption_leaves_nothing(text, scratch, keep, workers, error):
         raise error
 
     with pytest.raises((type(error) if isinstance(error, OSError) else error, W2VError)):
-        read_corpus(Corpus(text), cache=scratch if keep else None, workers=workers, progress=stop)
+        read_text(Corpus(text), cache=scratch if keep else None, workers=workers, progress=stop)
     assert list(scratch.iterdir()) == []
 
 
@@ -367,11 +366,11 @@ def test_progress(text, monkeypatch):
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 16)
     seen = []
     text.write_text("a b a\n" * 200)
-    read_corpus(Corpus(text), progress=lambda now: seen.append((now.done, now.total)))
+    read_text(Corpus(text), progress=lambda now: seen.append((now.done, now.total)))
     assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == (1200, 1200)
-    read_corpus(Corpus([["a"]]), progress=lambda now: seen.append((now.done, now.total)))
+    read_text(Corpus([["a"]]), progress=lambda now: seen.append((now.done, now.total)))
     assert seen[-1] == (0, None)
 
 
@@ -381,15 +380,15 @@ def test_a_system_that_writes_less_than_asked(text, monkeypatch):
             return super().write(bytes(data)[:7])
 
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
-    assert read_corpus(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
+    assert read_text(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
 
 
 PEAK = """
 import re, sys
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
+
 from w2v.files import text_start
-print(read_corpus(Corpus(sys.argv[1]), workers=2).tokens)
+print(read_text(Corpus(sys.argv[1]), workers=2).tokens)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import read_text
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 
 
 def vocabulary(sentences, **limits):
-    with read_corpus(Corpus(sentences)) as store:
+    with read_text(Corpus(sentences)) as store:
         return Vocabulary.from_store(store, **limits)
 
 
@@ -48,7 +48,7 @@ def test_no_word_is_frequent_enough():
 
 def test_nothing_left_by_pruning():
     with (
-        read_corpus(Corpus([["a", "b"]]), max_types=1) as store,
+        read_text(Corpus([["a", "b"]]), max_types=1) as store,
         pytest.raises(W2VError, match=r"^all words were pruned: raise --max-types$"),
     ):
         Vocabulary.from_store(store, min_count=1)

@@ -392,7 +392,7 @@ def test_resuming_needs_nothing_else(
     with monkeypatch.context() as patch:
         patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
         said = run("train", *arguments, *quick(sample, tmp_path)[4:], code=130).stderr
-    assert said == f"w2v: stopped by Ctrl-C; go on with: w2v train --resume {tmp_path / 'states'}\n"
+    assert said == f"w2v: stopped by Ctrl-C; resume with: w2v train --resume {tmp_path / 'states'}\n"
     monkeypatch.chdir(tmp_path)
     assert run("train", "--resume", "states", "--quiet").stderr == ""
     assert (tmp_path / "out.bin").read_bytes() == whole
@@ -409,8 +409,8 @@ def test_resuming_needs_nothing_else(
         (["--alpha", 0.1], "--alpha 0.1: the run in states has 0.05; leave it out"),
         (["--cbow"], "--model cbow: the run in states has skipgram"),
         (["--workers", 2], "--workers 2: the run in states has 1"),
-        (["--errors", "strict"], "--errors says nothing beside --resume"),
-        (["--checkpoint", "other"], "--checkpoint says nothing beside --resume"),
+        (["--errors", "strict"], "--errors has no effect with --resume"),
+        (["--checkpoint", "other"], "--checkpoint has no effect with --resume"),
         (["--checkpoint-every", "soon"], "checkpoint_every 'soon': it must be"),
     ],
 )
@@ -431,7 +431,7 @@ def test_a_run_begun_in_python_needs_an_output(sample: Path, tmp_path: Path, who
 
 
 def test_checkpoint_options_that_make_no_sense(sample: Path, tmp_path: Path) -> None:
-    assert "says nothing without --checkpoint" in run("train", sample, "--checkpoint-every", "5m", code=2).stderr
+    assert "has no effect without --checkpoint" in run("train", sample, "--checkpoint-every", "5m", code=2).stderr
     assert "Missing argument" in run("train", code=2).stderr
     stopped(tmp_path / "states", sample)
     assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1).stderr
@@ -451,7 +451,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
         stdout, stderr = process.communicate(timeout=10)
     assert (process.returncode, stdout) == (code, "")
     by = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
-    assert stderr == f"w2v: stopped by {by}; go on with: w2v train --resume '{states}'\n"
+    assert stderr == f"w2v: stopped by {by}; resume with: w2v train --resume '{states}'\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name]
     assert list(states.iterdir()) == sorted(checkpoint.files(states), key=list(states.iterdir()).index)
     run("train", "--resume", states, "--checkpoint-every", "1h")
@@ -501,7 +501,7 @@ def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> N
     with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 143
-    assert stderr == f"w2v: stopped by SIGTERM; go on with: w2v train --resume {tmp_path / 'states'}\n"
+    assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
 
 
 DURING_IMPORTS = """

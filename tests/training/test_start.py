@@ -114,9 +114,9 @@ def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
     assert found.settings.as_dict() == expected.settings.as_dict()
     assert found.settings.min_alpha == pytest.approx(0.02 / 10_000)
     output = ["-o", tmp_path / "no.bin"]
-    assert "--vocab says nothing without --continue" in run("train", more, "--vocab", "old", *output, code=2).stderr
+    assert "--vocab has no effect without --continue" in run("train", more, "--vocab", "old", *output, code=2).stderr
     refused = run("train", more, *options, "--read-vocab", more, *output, code=2).stderr
-    assert "says nothing beside --continue" in refused
+    assert "has no effect with --continue" in refused
     assert "vector_size 9: the model" in run("train", more, *options, "--size", 9, *output, code=2).stderr
     assert "named for two things" in run("train", more, *options, "-o", saved, "--force", code=2).stderr
     first.wv.save(tmp_path / "vectors.bin")
