@@ -65,7 +65,7 @@ def fuzzed(seconds: int) -> list[Row]:
     command = [sys.executable, str(ROOT / "tests/faults/fuzz.py"), str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     for line in done.stdout.splitlines():
-        figures = json.loads(line)
+        metrics = json.loads(line)
         if metrics["code"]:
             raise SystemExit(f"fuzzing found {metrics['found']}\n{done.stderr}")
         executions = metrics["number_of_executed_units"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, QUICK, assert_same, run, run_json, stopped
+from tests.helpers import CYTHON_LOSSES, QUICK, assert_same, read_text, run, run_json, stopped
 from w2v import memory
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
@@ -26,7 +26,6 @@ from w2v.formats.vector_file import VectorFile
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.settings import ModelName
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint
 from w2v.training import run as running
@@ -77,7 +76,7 @@ def pair(request: pytest.FixtureRequest, sample: Path) -> tuple[w2v.Model, w2v.M
         ({"kernel": "numba"}, "^storage bf16: kernel numba keeps float32 only; choose storage float32$"),
         ({"loss": "mos"}, "^storage bf16: loss mos keeps float32 only"),
         ({"loss": "softmax"}, "^storage bf16: loss softmax keeps float32 only"),
-        ({"objective": "module:Name"}, "^storage bf16: loss objective keeps float32 only"),
+        ({"objective": "module:Name"}, "^storage bf16: objective module:Name keeps float32 only"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], expected: str) -> None:
@@ -266,7 +265,7 @@ def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(memory, "held", lambda: 0)
     vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
     needed = {}
-    with read_corpus(Corpus([["w1"]]), cache=tmp_path) as store:
+    with read_text(Corpus([["w1"]]), cache=tmp_path) as store:
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind)
             for copies in (False, True):
