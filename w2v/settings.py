@@ -24,10 +24,19 @@ class BaseSettings:
     """The settings that every loss has, under the names that gensim made common; see Settings."""
 
     model: ModelName = option(
-        "skipgram", "Predict the centre word from each context word (skipgram), or from their mean (cbow).", MODEL
+        "skipgram",
+        "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
+        MODEL,
+        fixed=True,
     )
     vector_size: int = option(
-        100, "Dimensions of a vector.", MODEL, minimum=1, maximum=1 << 20, flags=("--vector-size", "--size")
+        100,
+        "Dimensions of a vector.",
+        MODEL,
+        minimum=1,
+        maximum=1 << 20,
+        flags=("--vector-size", "--size"),
+        fixed=True,
     )
     window: int = option(5, "Maximum number of context words on either side.", MODEL, minimum=1, maximum=1 << 14)
     min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)

@@ -1,4 +1,4 @@
-"""The Numba kernel: it gives what the Cython kernel gives; and objectives of a user's own."""
+"""The Numba kernel trains what the Cython kernel trains, and losses of a user's own."""
 
 import os
 import re
@@ -128,11 +128,11 @@ def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
     assert second == 0, first
 
 
-# -- objectives -----------------------------------------------------------------------------
+# -- a loss of your own ---------------------------------------------------------------------
 
 
 class Hinge(Loss):
-    """That of docs/objectives.md, with a bias for each word beside."""
+    """The loss of docs/own-loss.md, with a bias for each word."""
 
     max_rows = 6
 
@@ -340,7 +340,7 @@ def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["hinge", "nothing_there:Hinge", "math:pi", "math:sqrt", "w2v:Settings"])
-def test_objectives_that_are_not_there(text: Path, name: str) -> None:
+def test_missing_objectives(text: Path, name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^objective '?{name}"):
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be a Loss"):
@@ -349,10 +349,10 @@ def test_objectives_that_are_not_there(text: Path, name: str) -> None:
         w2v.train(text, objective="a:B", loss="hs")
 
 
-def test_page_on_objectives_does_what_it_says(sample: Path, tmp_path: Path) -> None:
+def test_blocks_of_own_loss_run(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").symlink_to(sample)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    page = (ROOT / "docs" / "objectives.md").read_text("utf-8")
+    page = (ROOT / "docs" / "own-loss.md").read_text("utf-8")
     (_, written), *blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "hinge.py").write_text(written)
     assert len(written.splitlines()) <= 25

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,12 @@ from w2v.settings import LOSS, BaseSettings
 @dataclass(frozen=True, kw_only=True)
 class ClassSettings(BaseSettings):
     classes: int | None = option(
-        None, "Number of classes, about.", LOSS, minimum=1, default_text="the square root of the number of words"
+        None,
+        "Approximate number of classes.",
+        LOSS,
+        minimum=1,
+        default_text="the square root of the number of words",
+        fixed=True,
     )
 
 
@@ -28,7 +34,7 @@ class ClassSoftmax(Loss):
     class_of, int32 (V,): the class of each word.
     """
 
-    name = "class"
+    name = branch = "class"
     help = "class-based softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)
@@ -61,6 +67,10 @@ class ClassSoftmax(Loss):
     @property
     def tensors(self) -> dict[str, Array]:
         return {"class_starts": self.data["starts"]}
+
+    @classmethod
+    def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
+        return {"classes": len(tensors["class_starts"]) - 1} if "class_starts" in tensors else {}
 
     @property
     def rows(self) -> int:

@@ -28,6 +28,7 @@ class BlockSettings(SoftmaxSettings):
         "--vector-size; without numbers the blocks have equally many words.",
         LOSS,
         default_text="a half of the vector, a quarter and the rest",
+        fixed=True,
     )
 
 

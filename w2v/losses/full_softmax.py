@@ -24,7 +24,7 @@ class SoftmaxSettings(BaseSettings):
 
 
 class FullSoftmax(Loss):
-    name = "softmax"
+    name = branch = "softmax"
     help = "full softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)

@@ -26,9 +26,14 @@ from w2v.vectors.keyed import load
 @dataclass(frozen=True, kw_only=True)
 class TreeSettings(BaseSettings):
     tree: str = option(
-        "huffman", "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.", LOSS
+        "huffman",
+        "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.",
+        LOSS,
+        fixed=True,
     )
-    tree_vectors: str | None = option(None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none")
+    tree_vectors: str | None = option(
+        None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none", fixed=True
+    )
 
 
 class HierarchicalSoftmax(Loss):
@@ -38,7 +43,7 @@ class HierarchicalSoftmax(Loss):
     data: starts, nodes and codes, the paths; see Tree.
     """
 
-    name = "hs"
+    name = branch = "hs"
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.025, 0.05)

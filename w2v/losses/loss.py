@@ -53,6 +53,7 @@ class Loss:
     Attributes:
         name: what --loss calls it. help: half a sentence for --help.
         kernels: the kernels that have it, the default first.
+        branch: the branch of the Cython kernel (and of w2v.reference) that chooses its rows, if there is one.
         alpha: the default learning rate of each model, with the faithful gradient (bench/defaults.py).
         settings_class: its options are the fields of this class.
         storages: how its matrices can be kept.
@@ -69,6 +70,7 @@ class Loss:
     name: ClassVar[str] = "objective"
     help: ClassVar[str] = ""
     kernels: ClassVar[tuple[str, ...]] = ("numba",)
+    branch: ClassVar[str] = ""
     alpha: ClassVar[Alpha] = Alpha(skipgram=0.05, cbow=0.05)
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
     storages: ClassVar[tuple[str, ...]] = ("float32",)
@@ -142,6 +144,11 @@ class Loss:
         """
         size, width = self.settings.vector_size, memory.row_width(self.settings.vector_size, self._dtype)
         return {name: array[:, :size] if array.shape[1] == width else array for name, array in parameters.items()}
+
+    @classmethod
+    def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
+        """What `w2v info` shows of the tensors of a file, in place of the settings of the same names."""
+        return {}
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -282,6 +289,11 @@ def fail(loss: Loss, what: str, message: str) -> None:
 def file_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters by the names that they have in files: all but "outputs" with a prefix."""
     return {name if name == "outputs" else PREFIX + name: array for name, array in parameters.items()}
+
+
+def is_parameter(name: str) -> bool:
+    """Whether a tensor of a file, by its name, is a parameter."""
+    return name == "outputs" or name.startswith(PREFIX)
 
 
 def log_softmax(scores: Array) -> Array:

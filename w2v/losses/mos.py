@@ -21,7 +21,7 @@ from w2v.settings import LOSS
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureSettings(SamplingSettings, SoftmaxSettings):
-    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10)
+    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
     sampled_mixtures: bool = option(
         False,
         "Compute each softmax over sampled words, or over all.",

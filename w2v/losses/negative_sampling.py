@@ -13,7 +13,7 @@ from w2v.losses.sampling import SamplingLoss
 
 
 class NegativeSampling(SamplingLoss):
-    name = "ns"
+    name = branch = "ns"
     help = "negative sampling"
     alpha = Alpha(0.05, 0.075)
     weighted = False

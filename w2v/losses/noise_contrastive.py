@@ -15,7 +15,7 @@ from w2v.losses.sampling import SamplingLoss
 
 
 class NoiseContrastive(SamplingLoss):
-    name = "nce"
+    name = branch = "nce"
     help = "noise-contrastive estimation"
     alpha = Alpha(0.05, 0.1)
     link = staticmethod(logistic)

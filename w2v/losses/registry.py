@@ -59,9 +59,14 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         LOSS,
         default_text=DEFAULT_LOSS,
         choices=lambda: (*LOSSES, OWN),
+        fixed=True,
     )
     objective: str | Loss | None = option(
-        None, "A loss of your own in place of --loss: module:Name, see docs/own-loss.md.", LOSS, default_text="none"
+        None,
+        "A loss of your own in place of --loss: module:Name, see docs/own-loss.md.",
+        LOSS,
+        default_text="none",
+        fixed=True,
     )
     kernel: str = option(
         "",

@@ -36,7 +36,7 @@ class SampledSoftmax(SamplingLoss):
     dilutes heavy words just when they are drawn, and learnt worse; so the window before decides.
     """
 
-    name = "sampled"
+    name = branch = "sampled"
     help = "sampled softmax"
     alpha = Alpha(0.05, 0.1)
     settings_class = SampledSettings

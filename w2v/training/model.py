@@ -16,7 +16,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
+from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
@@ -93,11 +93,7 @@ class Model:
         Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
-        learnt = {
-            name: stored.tensors.pop(name)
-            for name in list(stored.tensors)
-            if name == "outputs" or name.startswith(PREFIX)
-        }
+        learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         if not learnt or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(
                 f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
+from w2v.options import options_of
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
@@ -20,8 +21,7 @@ from w2v.training.model import Model
 
 Vocab = Literal["old", "union"]
 
-# The settings that a model's matrices depend on.
-FIXED_SETTINGS = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes", "blocks", "mixtures")
+FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
 
 
 @dataclass(frozen=True)
