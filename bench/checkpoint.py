@@ -19,7 +19,7 @@ from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
 from w2v.cpu import processors
-from w2v.training.checkpoint import EVERY, Checkpoints, State, interval
+from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, State, interval
 from w2v.training.run import Run
 from w2v.training.start import Start
 
@@ -63,11 +63,11 @@ def main() -> None:
 
         found = alternate({"without": without, "with": kept}, options.repeats)
     costs = [(b - a) / n for a, b, n in zip(found["without"], found["with"], counts, strict=True)]
-    every = interval(EVERY)[0]
+    every = interval(DEFAULT_INTERVAL)[0]
     finish(
         options,
         "Checkpoints",
-        f"Slowdown at the default interval, {EVERY}: seconds of one checkpoint / {every:.0f}; goal: below 2 %. "
+        f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: below 2 %. "
         f"One has {statistics.median(sizes) / 1e6:,.0f} MB; {statistics.median(counts):.0f} were written in each run.",
         seconds_of_training={name: spread(times) for name, times in found.items()},
         one_checkpoint={"seconds": spread(costs), "seconds of rest": spread(pauses)},

@@ -152,7 +152,7 @@ def compiled(*sources: Path) -> ctypes.CDLL:
     """C sources as a library, made by the system's compiler in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "library.so"
-        includes = ["-I", str(BENCH.parent / "w2v")]
+        includes = ["-I", str(BENCH.parent / "w2v" / "simd")]
         command = [os.environ.get("CC", "cc"), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
         subprocess.run(command, check=True)
         return ctypes.CDLL(str(library))
@@ -194,7 +194,7 @@ def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
     given = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
     options: list[str] = []
     for name, value in given.items():
-        names = option_names(name)[0].split("/")  # of a flag: for yes and for no
+        names = option_names(Settings, name)[0].split("/")  # of a flag: for yes and for no
         options += [names[not value]] if isinstance(value, bool) else [names[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 

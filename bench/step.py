@@ -85,7 +85,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.rows < 10:
         parser.error("--rows must be 10 or more")
-    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "_step.c")
+    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
     mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)
     times: dict[str, Spread] = {}
     peaks: dict[str, Spread] = {}

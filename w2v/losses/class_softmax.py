@@ -70,7 +70,8 @@ class ClassSoftmax(Loss):
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
-        return {"classes": len(tensors["class_starts"]) - 1} if "class_starts" in tensors else {}
+        starts = tensors.get("class_starts", np.empty(()))
+        return {"classes": len(starts) - 1} if starts.ndim else {}
 
     @property
     def rows(self) -> int:
