@@ -68,7 +68,7 @@ def main() -> None:
         options,
         "Checkpoints",
         f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: below "
-        f"2 %. One has {statistics.median(sizes) / 1e6:,.0f} MB; {statistics.median(counts):.0f} were written in each run.",
+        f"2 %. One has {statistics.median(sizes) / 1e6:,.0f} MB; each run wrote {statistics.median(counts):.0f}.",
         seconds_of_training={name: spread(times) for name, times in found.items()},
         one_checkpoint={"seconds": spread(costs), "seconds of rest": spread(pauses)},
         slowdown={"per cent": spread((100 * cost / every for cost in costs), 2)},

@@ -97,7 +97,7 @@ def test_the_corrected_gradient_takes_twice_the_rate() -> None:
 
 
 def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
-    with pytest.raises(w2v.SettingsError, match=r"objective module:Name stands in place of loss ns: give one of them"):
+    with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
     with pytest.raises(w2v.SettingsError, match=r"kernel cython: loss mos needs kernel numba"):
         Settings(loss="mos", kernel="cython")

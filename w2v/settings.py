@@ -1,4 +1,4 @@
-"""The settings of a run that every loss has. Those of some losses only stand beside them, in w2v/losses."""
+"""The settings that every loss has. Settings of single losses are in w2v/losses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class BaseSettings:
         TRAINING,
         minimum=0,
         maximum=1000,
-        default_text="what measured best for model and loss",
+        default_text="the best measured for model and loss",
     )
     min_alpha: float | None = option(
         None,

@@ -14,7 +14,7 @@ from w2v.data import make
 from w2v.evaluation.rank import rank
 from w2v.losses.loss import Alpha, Array, Loss, Worker
 from w2v.losses.registry import LOSSES, Settings, loss_for
-from w2v.losses.rows import below, draw, logistic, place_of
+from w2v.losses.rows import below, draw, index_of, logistic
 from w2v.settings import BaseSettings
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
@@ -46,7 +46,7 @@ class Contrast(Loss):
     def choose(s: Worker, centre: int, x: Array) -> int:
         s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
         s.rows[1], s.target[1], s.weight[1] = below(draw(s.random), len(s.parameters.outputs)), 0, 1
-        return 2 - int(place_of(s.rows, s.rows[1], 1) == 0)
+        return 2 - int(index_of(s.rows, s.rows[1], 1) == 0)
 
 
 # Negative sampling with uniform noise, which inherits its compiled branch, and a loss written in Python.

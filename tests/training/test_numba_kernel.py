@@ -16,7 +16,7 @@ from w2v.data import make
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
-from w2v.losses.rows import below, draw, place_of
+from w2v.losses.rows import below, draw, index_of
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
@@ -144,7 +144,7 @@ class Hinge(Loss):
         s.rows[0], s.target[0], m = centre, 1, 1
         for _ in range(5):
             word = below(draw(s.random), len(s.parameters.outputs))
-            if place_of(s.rows, word, m) == m:
+            if index_of(s.rows, word, m) == m:
                 s.rows[m], s.target[m], m = word, -1, m + 1
         for j in range(m):
             s.offset[j] = -s.parameters.bias[s.rows[j], 0]
@@ -182,11 +182,11 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
 
 def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
-    said = f"the model's objective is {__name__}:Hinge, and files run no code: name it by --objective"
+    expected = f"the model's objective is {__name__}:Hinge, and files run no code: name it with --objective"
     done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
-    assert f"LossMissing: {said}" in done.stderr
+    assert f"LossMissing: {expected}" in done.stderr
     done = run("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
-    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {said}")
+    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {expected}")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
@@ -272,7 +272,7 @@ class Unprepared(Hinge):
     [
         (WrongRow, r"WrongRow: choose, test_numba_kernel.py, line \d+: chose row 1000000: outputs has \d+$"),
         (WrongIndex, r"WrongIndex: choose, test_numba_kernel.py, line \d+: IndexError: index 99 is out of bounds"),
-        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: a loss of nan and values"),
+        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: the loss is nan, or values are not finite"),
         (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
         (
             NotStatic,
@@ -345,7 +345,7 @@ def test_missing_objectives(text: Path, name: str) -> None:
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be a Loss"):
         registry.use("hinge:Hinge")  # type: ignore[arg-type]
-    with pytest.raises(w2v.SettingsError, match=r"^objective a:B stands in place of loss hs: give one of them$"):
+    with pytest.raises(w2v.SettingsError, match=r"^objective a:B replaces loss hs: give only one of them$"):
         w2v.train(text, objective="a:B", loss="hs")
 
 

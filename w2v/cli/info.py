@@ -1,4 +1,4 @@
-"""What `w2v info` tells: about this installation, and about a model file."""
+"""What `w2v info` shows: this installation, or a model file."""
 
 import json
 import platform
