@@ -2,9 +2,9 @@
 
     python bench/checkpoint.py TEXT [--every 3] [--folder DIR] [--share 0.5] [--repeats 5] [--json FILE]
 
-Skip-gram with negative sampling, 300 dimensions, all processors: training alone and with a checkpoint every few
-seconds, in turn. The seconds that one costs, (with − without) / checkpoints, through the default interval give the
-slowdown there; the pause is how long the threads rest for one, which is the time of copying the matrices.
+Skip-gram with negative sampling, 300 dimensions, all processors: training without checkpoints and with one every few
+seconds, alternating. The cost of one in seconds, (with − without) / checkpoints, divided by the default interval, is
+the slowdown. The pause is how long the threads wait for one, while the matrices are copied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from w2v.training.start import Start
 
 
 class Timed(Checkpoints):
-    """Notes how long the threads rest."""
+    """Records how long the threads wait."""
 
     def __init__(self, folder: str, every: str) -> None:
         super().__init__(folder, every)
@@ -38,7 +38,7 @@ class Timed(Checkpoints):
 def main() -> None:
     parser = arguments(__doc__, 5, corpus=True)
     parser.add_argument("--every", type=float, default=3, help="seconds between checkpoints [%(default)s]")
-    parser.add_argument("--folder", type=Path, help="a folder on the disk that is to be measured")
+    parser.add_argument("--folder", type=Path, help="a folder on the disk to measure")
     options = parser.parse_args()
     settings = replace(BASE, workers=processors())
     counts: list[int] = []

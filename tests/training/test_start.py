@@ -138,5 +138,5 @@ def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
     inputs = first.inputs.copy()
     inputs[0, 0] = np.nan
     broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.loss)
-    with pytest.raises(w2v.W2VError, match="values that are not numbers"):
+    with pytest.raises(w2v.W2VError, match="NaN or infinite values"):
         w2v.train(MORE, continue_from=broken)
