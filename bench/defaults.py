@@ -57,9 +57,9 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
         best = max(complete, key=lambda key: score(complete[key], judged), default=None)
         for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
             metrics = [by_group[corpus][key][0] for corpus in corpora]
-            columns_of_row = [mean_and_half([run[name] or 0.0]) for run in metrics for name in judged]
+            cells = [mean_and_half([run[name] or 0.0]) for run in metrics for name in judged]
             mark = "**" * (key == best)
-            rows.append([*map(str, key), *columns_of_row, f"{mark}{score(complete[key], judged):.1f}{mark}"])
+            rows.append([*map(str, key), *cells, f"{mark}{score(complete[key], judged):.1f}{mark}"])
     columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *judged[1:])]
     notes = "Accuracies in percent, Spearman's correlations × 100; the best of a model and loss is bold."
     lines = ["### Defaults", "", commands_markdown(document), table([*GROUP, *columns, "score"], rows), "", notes]

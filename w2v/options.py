@@ -20,7 +20,7 @@ from w2v.errors import SettingsError
 
 @dataclass(frozen=True)
 class Option:
-    """An option's attributes beside its name, type and default.
+    """The attributes of an option, except its name, type and default.
 
     Attributes:
         help: one sentence.

@@ -61,7 +61,7 @@ def learnt_by(loss: Loss) -> Parameters:
 
 
 def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> Any:
-    """A function as plain Python, with others in place of those of these names wherever it leads."""
+    """A function as plain Python; it and all that it calls use `others` instead of the functions of these names."""
     assert isinstance(function, FunctionType)
     names = dict(function.__globals__)
     for name in set(function.__code__.co_names) & names.keys():

@@ -174,7 +174,7 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
 
 
 def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path) -> None:
-    """A word that the model lacks stands between the clusters, and goes where the halves of the text are equal."""
+    """A word that is not in the model is between the clusters, and joins the one that makes both halves equal."""
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
     w2v.KeyedVectors(list("abcde"), np.array(vectors, np.float32)).save(tmp_path / "vectors.bin")

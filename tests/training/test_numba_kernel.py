@@ -318,7 +318,7 @@ def scaled(factor: float, values: Any) -> Any:
 
 
 def test_what_machine_code_rests_on() -> None:
-    """Code on disk is found by its name, which tells all that decides what it does."""
+    """Machine code on disk is found by its name, which depends on all that decides what it does."""
     one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
     functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
     assert [function() for function in functions] == [4.5, 6.5, 6.5]

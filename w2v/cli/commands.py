@@ -61,7 +61,7 @@ from w2v.vectors.keyed import load
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model.  "
     f"[default: {OUTPUT}]",
 )
 @settings_options(*Settings.names())

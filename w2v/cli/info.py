@@ -78,6 +78,6 @@ def file_format(path: Path) -> str:
 
 
 def beside_vectors(stored: VectorFile) -> list[str]:
-    """The names of what was loaded beside words and vectors, which only the native format keeps."""
+    """The names of all that was loaded except words and vectors; only the native format stores it."""
     counts = [] if stored.counts is None else ["counts"]
     return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

@@ -146,7 +146,7 @@ class Loss:
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
-        """What `w2v info` shows of the tensors of a file, in place of the settings of the same names."""
+        """What `w2v info` shows of the tensors of a file, instead of the settings of the same names."""
         return {}
 
     @property

@@ -63,7 +63,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     )
     objective: str | Loss | None = option(
         None,
-        "A loss of your own in place of --loss: module:Name, see docs/own-loss.md.",
+        "A loss of your own instead of --loss, as module:Name; see docs/own-loss.md.",
         LOSS,
         default_text="none",
         fixed=True,

@@ -83,7 +83,7 @@ def train(corpus: Source, **given: Any) -> Model:
             lists of words, which is read once.
         settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
             `w2v train --help` describes. `objective` may be a Loss itself.
-        vocabulary: words to use in place of those of the corpus.
+        vocabulary: words to use instead of those of the corpus.
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
@@ -168,7 +168,7 @@ def resume(
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
-        corpus: the same text, where it is now; lists of words must be given again. By default the files of the run.
+        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the run.
         ignore_memory, progress: see train.
 
     Raises W2VError where the folder holds no whole checkpoint and for another text.
