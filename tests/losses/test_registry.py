@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, Stop, loss_of, run_json, stop_at
+from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels, reference
-from w2v.data import make
 from w2v.evaluation.rank import rank
 from w2v.losses.loss import Alpha, Array, Loss, Worker
 from w2v.losses.registry import LOSSES, Settings, loss_for
@@ -58,13 +57,6 @@ RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
 def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, kind in NEW.items():
         monkeypatch.setitem(LOSSES, name, kind)
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("registry") / "text.txt"
-    path.write_text("".join(make.corpus(60_000, seed=3)), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -116,9 +108,9 @@ def test_probabilities(name: str) -> None:
 
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
-def test_new_loss_works_everywhere(name: str, kernel: str, text: Path, tmp_path: Path) -> None:
+def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = SMALL | {"loss": name, "kernel": kernel, "sample": 0}
-    model = w2v.train(text, **options)
+    model = w2v.train(sample, **options)
     assert isinstance(model.loss, NEW[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     path = tmp_path / "m.safetensors"
@@ -128,17 +120,16 @@ def test_new_loss_works_everywhere(name: str, kernel: str, text: Path, tmp_path:
     assert isinstance(loaded.loss, NEW[name])
     for key, array in model.learnt.items():
         np.testing.assert_array_equal(loaded.learnt[key], array)
-    result = w2v.perplexity(loaded, text)
+    result = w2v.perplexity(loaded, sample)
     assert result.perplexity < result.unigram_perplexity
     assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1
     info = run_json("info", path)
     assert info["output_layer"]["loss"] == name
     assert info["output_layer"].get("negative") == (5 if name == "uniform" else None)
-    more = w2v.train(text, continue_from=path, vocab="union", epochs=1)
+    more = w2v.train(sample, continue_from=path, vocab="union", epochs=1)
     assert more.settings.loss == name
     states = tmp_path / "states"
-    with pytest.raises(Stop):
-        w2v.train(text, checkpoint=states, checkpoint_every="0.01s", progress=stop_at(0.2), **options)
+    stopped(states, sample, **options)
     resumed = w2v.resume(states)
     assert resumed.metrics["loss"] == model.metrics["loss"]
     np.testing.assert_array_equal(resumed.inputs, model.inputs)
@@ -146,8 +137,8 @@ def test_new_loss_works_everywhere(name: str, kernel: str, text: Path, tmp_path:
 
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
-def test_memory_of_a_new_loss(name: str, kernel: str, text: Path) -> None:
-    with read_corpus(Corpus(text)) as store:
+def test_memory_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
+    with read_corpus(Corpus(sample)) as store:
         vocabulary = Vocabulary.from_store(store)
         settings = [Settings(loss=name, kernel=kernel, vector_size=size, workers=1) for size in (16, 160)]
         small, large = (memory_needed(plan_run(one, Start(vocabulary), store), one) for one in settings)
@@ -156,16 +147,16 @@ def test_memory_of_a_new_loss(name: str, kernel: str, text: Path) -> None:
 
 
 @pytest.mark.usefixtures("new_losses")
-def test_both_kernels_train_the_same_new_loss(text: Path) -> None:
-    one, other = (w2v.train(text, **SMALL, loss="uniform", kernel=kernel) for kernel in ("cython", "numba"))
+def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
+    one, other = (w2v.train(sample, **SMALL, loss="uniform", kernel=kernel) for kernel in ("cython", "numba"))
     np.testing.assert_allclose(one.inputs, other.inputs, atol=5e-4)
-    weighted = w2v.train(text, **SMALL)
+    weighted = w2v.train(sample, **SMALL)
     assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
 
 
 @pytest.mark.usefixtures("new_losses")
-def test_settings_that_a_new_loss_does_not_have(text: Path) -> None:
+def test_settings_that_a_new_loss_does_not_have(sample: Path) -> None:
     with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss contrast needs kernel numba"):
-        w2v.train(text, loss="contrast", kernel="cython")
+        w2v.train(sample, loss="contrast", kernel="cython")
     with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast keeps float32 only"):
-        w2v.train(text, loss="contrast", storage="bf16")
+        w2v.train(sample, loss="contrast", storage="bf16")

@@ -168,7 +168,7 @@ def resume(
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
-        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the run.
+        corpus: the same text, where it is now. By default the files of the run; sentences in a list must be given.
         ignore_memory, progress: see train.
 
     Raises W2VError where the folder holds no whole checkpoint and for another text.
