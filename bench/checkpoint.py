@@ -2,9 +2,9 @@
 
     python bench/checkpoint.py TEXT [--every 3] [--folder DIR] [--share 0.5] [--repeats 5] [--json FILE]
 
-Skip-gram with negative sampling, 300 dimensions, all processors: training alone and with a checkpoint every few
-seconds, in turn. The seconds that one costs, (with − without) / checkpoints, through the default interval give the
-slowdown there; the pause is how long the threads rest for one, which is the time of copying the matrices.
+Skip-gram with negative sampling, 300 dimensions, all processors: training without checkpoints and with one every few
+seconds, alternating. The cost of one in seconds, (with − without) / checkpoints, divided by the default interval, is
+the slowdown. The pause is how long the threads wait for one, while the matrices are copied.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
 from w2v.cpu import processors
-from w2v.training.checkpoint import EVERY, Checkpoints, State, interval
+from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, State, interval
 from w2v.training.run import Run
 from w2v.training.start import Start
 
 
 class Timed(Checkpoints):
-    """Notes how long the threads rest."""
+    """Records how long the threads wait."""
 
     def __init__(self, folder: str, every: str) -> None:
         super().__init__(folder, every)
@@ -38,7 +38,7 @@ class Timed(Checkpoints):
 def main() -> None:
     parser = arguments(__doc__, 5, corpus=True)
     parser.add_argument("--every", type=float, default=3, help="seconds between checkpoints [%(default)s]")
-    parser.add_argument("--folder", type=Path, help="a folder on the disk that is to be measured")
+    parser.add_argument("--folder", type=Path, help="a folder on the disk to measure")
     options = parser.parse_args()
     settings = replace(BASE, workers=processors())
     counts: list[int] = []
@@ -63,12 +63,12 @@ def main() -> None:
 
         found = alternate({"without": without, "with": kept}, options.repeats)
     costs = [(b - a) / n for a, b, n in zip(found["without"], found["with"], counts, strict=True)]
-    every = interval(EVERY)[0]
+    every = interval(DEFAULT_INTERVAL)[0]
     finish(
         options,
         "Checkpoints",
-        f"Slowdown at the default interval, {EVERY}: seconds of one checkpoint / {every:.0f}; goal: below 2 %. "
-        f"One has {statistics.median(sizes) / 1e6:,.0f} MB; {statistics.median(counts):.0f} were written in each run.",
+        f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: below "
+        f"2 %. One has {statistics.median(sizes) / 1e6:,.0f} MB; each run wrote {statistics.median(counts):.0f}.",
         seconds_of_training={name: spread(times) for name, times in found.items()},
         one_checkpoint={"seconds": spread(costs), "seconds of rest": spread(pauses)},
         slowdown={"per cent": spread((100 * cost / every for cost in costs), 2)},

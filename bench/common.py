@@ -1,4 +1,4 @@
-"""What the benchmark programs share: runs in turn, their figures, the machine's limits, tables and JSON."""
+"""Shared by the benchmark programs: alternating runs, their metrics, the machine's limits, tables and JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def arguments(documentation: str | None, repeats: int, corpus: bool = False) -> 
         parser.add_argument("corpus", type=Path, metavar="TEXT")
         parser.add_argument("--share", type=float, default=1.0, help="first part of the text to train on [%(default)s]")
     parser.add_argument("--repeats", type=int, default=repeats, help="rounds of alternating runs [%(default)s]")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
     return parser
 
 
@@ -64,12 +64,12 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_c
 
 
 def clock_of(threads: int) -> Callable[[], float]:
-    """One thread is timed by what the processor gave it, so that neighbours do not count; more, by the wall."""
+    """The processor time of one thread, which other processes do not affect; with more threads, wall-clock time."""
     return time.process_time if threads == 1 else time.perf_counter
 
 
 def alternate(contestants: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """What the contestants return, taking turns: A B C, A B C, … so that all meet the same neighbours."""
+    """What the contestants return, run alternately (A B C, A B C, …), so that other processes affect all alike."""
     found: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(repeats):
         for name, work in contestants.items():
@@ -78,19 +78,19 @@ def alternate(contestants: Mapping[str, Callable[[], float]], repeats: int) -> d
 
 
 def spread(values: Iterable[float], goal: float | None = None) -> Spread:
-    """Median, least and greatest, and what was to be reached."""
+    """Median, lowest, highest, and the goal, if there is one."""
     listed = list(values)
-    figures = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
-    return figures if goal is None else figures | {"goal": goal}
+    metrics = {"median": statistics.median(listed), "low": min(listed), "high": max(listed)}
+    return metrics if goal is None else metrics | {"goal": goal}
 
 
 def quotients(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """The ratio of each round; the rounds' median is steadier than a ratio of medians."""
+    """The ratio of each round: their median varies less than the ratio of medians."""
     return [a / b for a, b in zip(numerators, denominators, strict=True)]
 
 
 def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
-    """Copy the first `share` of a text, its lines cut after 1000 words."""
+    """Copy the first `share` of a text, with lines of at most 1000 words."""
     left, rest = round(share * source.stat().st_size), b""
     with source.open("rb") as text, target.open("wb") as file:
         while left > 0 and (block := text.read(min(BLOCK, left))):
@@ -106,10 +106,10 @@ def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
 
 @dataclass(frozen=True)
 class Text:
-    """A corpus made ready: lines of at most 1000 words, `whole` and its first part.
+    """A prepared corpus: lines of at most 1000 words, `whole` and its first part.
 
-    `vocabulary` is that of the whole, so that the matrices have their full size however small the part;
-    `store` has the part as ids, and `kept` is how many of its words subsampling leaves, in the mean.
+    `vocabulary` is that of the whole text, so that the matrices have their full size however small the part is;
+    `store` has the ids of the part, and `kept` is the mean number of its words after subsampling.
     """
 
     whole: Path
@@ -136,7 +136,7 @@ def prepared(corpus: Path, share: float, settings: Settings) -> Iterator[Text]:
 def training_seconds(
     settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """The time of training alone, after a look at whether all tokens were trained and something was learnt."""
+    """The time of training alone; checks that all tokens were trained and the loss fell."""
     training = Run(settings, Start(vocabulary), store)
     taken = seconds(lambda: training.train(None), clock)
     decisions = float(settings.negative + 1)
@@ -149,10 +149,10 @@ def training_seconds(
 
 
 def compiled(*sources: Path) -> ctypes.CDLL:
-    """C sources as a library, made by the system's compiler in a folder that is gone afterwards."""
+    """C sources as a library, built by the system's compiler in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "library.so"
-        includes = ["-I", str(BENCH.parent / "w2v")]
+        includes = ["-I", str(BENCH.parent / "w2v" / "simd")]
         command = [os.environ.get("CC", "cc"), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
         subprocess.run(command, check=True)
         return ctypes.CDLL(str(library))
@@ -171,13 +171,13 @@ class Peaks:
         self._move_rows.restype = None
 
     def multiply_adds(self) -> float:
-        """float32 multiply-adds a second of one thread, by its own clock: a neighbour on the core does not count."""
+        """float32 multiply-adds per second of processor time, on one thread."""
         return ROUNDS * 12 * self._lanes / seconds(lambda: self._multiply_adds(ROUNDS, 0.999, 0.001), time.thread_time)
 
-    def rows(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], ahead: int) -> float:
-        """Rows read and written a second, a thread for each of the orders, fetched `ahead` rows before."""
-        count, width, at = len(orders[0]) - ahead, matrix.shape[1], matrix.ctypes.data
-        arguments = [(at, width, order.ctypes.data, count, ahead) for order in orders]
+    def rows(self, matrix: NDArray[np.float32], orders: Sequence[NDArray[np.int32]], distance: int) -> float:
+        """Rows read and written per second, one thread per order, prefetched `distance` rows before."""
+        count, width, at = len(orders[0]) - distance, matrix.shape[1], matrix.ctypes.data
+        arguments = [(at, width, order.ctypes.data, count, distance) for order in orders]
         threads = [threading.Thread(target=self._move_rows, args=each) for each in arguments]
 
         def move() -> None:
@@ -194,13 +194,13 @@ def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
     given = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
     options: list[str] = []
     for name, value in given.items():
-        names = option_names(name)[0].split("/")  # of a flag: for yes and for no
+        names = option_names(Settings, name)[0].split("/")  # of a flag: for yes and for no
         options += [names[not value]] if isinstance(value, bool) else [names[0], str(value)]
     return [*W2V, "train", str(corpus), "-o", str(output), "--force", "--json", *options]
 
 
 def run(command: Sequence[str | Path]) -> tuple[str, float]:
-    """What a program prints, and the seconds that its process took."""
+    """What a program prints, and the seconds it took."""
     start = time.perf_counter()
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     wall = time.perf_counter() - start
@@ -210,7 +210,7 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
 
 
 def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What `work` returns, and the seconds that the processors gave to the processes that it waited for."""
+    """What `work` returns, and the processor seconds of the child processes that it waited for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -218,7 +218,7 @@ def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 class Runs:
-    """Runs of a comparison, kept in a JSON file: one that is there already is not made again."""
+    """Runs of a comparison, stored in a JSON file: one that is in it already is not repeated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -228,20 +228,20 @@ class Runs:
         self.document["commands"] = list(dict.fromkeys([*self.document["commands"], command_line()]))
 
     def make(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The figures of the run that `key` names, by `work` where they are not there yet."""
+        """The metrics of the run that `key` names, computed by `work` if they are not in the file."""
         runs: list[dict[str, Any]] = self.document["runs"]
         for run in runs:
             if {name: value for name, value in run.items() if name != "figures"} == key:
                 return dict(run["figures"])
-        figures = work()
-        runs.append({**key, "figures": figures})
+        metrics = work()
+        runs.append({**key, "figures": metrics})
         self._path.write_text(json.dumps(self.document, indent=2) + "\n")
-        print(*(f"{name} {value}" for name, value in key.items() if value != ""), figures, flush=True)
-        return figures
+        print(*(f"{name} {value}" for name, value in key.items() if value != ""), metrics, flush=True)
+        return metrics
 
 
 def grouped(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """The figures of all runs that have the same values under these names."""
+    """The metrics of all runs that have the same values under these names."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for made in runs:
         groups.setdefault(tuple(made.get(name, "") for name in names), []).append(made["figures"])
@@ -249,7 +249,7 @@ def grouped(runs: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[
 
 
 def mean_and_half(values: Sequence[float]) -> str:
-    """Their mean ± half of what they span."""
+    """Mean ± half of the range."""
     half = (max(values) - min(values)) / 2 if values else 0
     return f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else ""
 
@@ -282,7 +282,7 @@ def finish(options: argparse.Namespace, title: str, notes: str, **tables: Mappin
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """The tables of a benchmark's JSON: every member that maps names to figures with a median."""
+    """The tables of a benchmark's JSON: every member that maps names to metrics with a median."""
     lines = [f"### {document['title']}", ""] if "title" in document else []
     if "command" in document:
         lines += [f"`{document['command']}`", ""]

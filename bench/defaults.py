@@ -1,11 +1,11 @@
-"""Which settings are best for each model and loss? The defaults of Settings are chosen by this table.
+"""Which settings are best for each model and loss? The defaults in Settings are from this table.
 
     python bench/defaults.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--only skipgram-ns …]
 
-Everything but what a row names is the default of `w2v train`: size 100, window 5, sample 1e-3, 5 epochs, two threads.
-`class` and `softmax` are slow: they see the first 5 and 3 MB of each text, softmax with its 2000 most frequent words.
-The score is the mean of the accuracy on the questions (top 30,000) and the correlations with the pairs, × 100, over all
-corpora. Runs are added to the JSON file; one that is there already is not made again.
+All that a row does not name is the default of `w2v train`: size 100, window 5, sample 1e-3, 5 epochs, two threads.
+`class` and `softmax` are slow: they train on the first 5 and 3 MB of each text, softmax with the 2000 most frequent
+words. The score is the mean of the accuracy on the questions (top 30,000) and the correlations with the pairs, ×
+100, over all corpora. Runs are added to the JSON file; one that is in it already is not repeated.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
         complete = {key: runs for key, runs in groups.items() if key[:2] == (model, loss) and len(runs) == len(corpora)}
         best = max(complete, key=lambda key: score(complete[key], judged), default=None)
         for key in sorted(complete, key=lambda key: (key[3] != "", key[3], key[2])):
-            figures = [by_group[corpus][key][0] for corpus in corpora]
-            cells = [mean_and_half([run[name] or 0.0]) for run in figures for name in judged]
+            metrics = [by_group[corpus][key][0] for corpus in corpora]
+            cells = [mean_and_half([run[name] or 0.0]) for run in metrics for name in judged]
             mark = "**" * (key == best)
             rows.append([*map(str, key), *cells, f"{mark}{score(complete[key], judged):.1f}{mark}"])
     columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *judged[1:])]

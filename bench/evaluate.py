@@ -3,8 +3,8 @@
     python bench/evaluate.py MODEL QUESTIONS [--top 30000] [--repeats 7] [--json FILE]
 
 The product is (questions answered × D) · (D × top), in blocks of 256 questions, float32, by the same BLAS: what the
-usual evaluator must compute before it looks for the best answer. The number of right answers of each section is first
-compared with that of this product; then all take turns.
+usual evaluator computes before it searches for the best answer. First the number of correct answers in each section is
+compared with that of the product; then all run alternately.
 """
 
 from pathlib import Path
@@ -67,7 +67,7 @@ def prepared(vectors: w2v.KeyedVectors, questions: Path, top: int) -> tuple[NDAr
 
 
 def bare(unit: NDArray[np.float32], rows: NDArray[np.int64], answer: bool) -> int:
-    """Only the scores, block by block; with `answer` also how many best answers are right."""
+    """Only the scores, block by block; with `answer` also the number of correct answers."""
     right = 0
     for start in range(0, len(rows), BLOCK):
         a, b, c, d = rows[start : start + BLOCK].T

@@ -1,9 +1,9 @@
-"""How fast is the Numba kernel beside the Cython kernel?
+"""How fast is the Numba kernel, compared with the Cython kernel?
 
     python bench/kernels.py TEXT [--share 0.05] [--repeats 7] [--json FILE]
 
-Training alone, skip-gram with negative sampling, 300 and 100 dimensions, one thread by its own clock, in turns; the
-machine code is there before the clock starts. Both train the same, to rounding: the losses are compared.
+Training alone, skip-gram with negative sampling, 300 and 100 dimensions, one thread, processor time, alternating.
+Compilation is not timed. Both train the same up to rounding: the losses are compared.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""How near does training on one thread come to what the machine allows?
+"""How near is training on one thread to the limits of the machine?
 
     python bench/limit.py TEXT [--sizes 300 100] [--workers 1] [--share 0.25] [--repeats 5] [--json FILE]
 
-Skip-gram with negative sampling, against the lower of two limits that are measured in turn with it:
+Skip-gram with negative sampling, against the lower of two limits, measured alternately with it:
 
 arithmetic   the multiply-add peak over 3 · contexts · (negative + 1) · size for each window that the text has
 memory       the rate at which rows of matrices of that size can be read and written at random, over negative + 2 for
              each window: the word's and the negatives' outputs and one new input. They are drawn as training draws
-             them, so the frequent ones are in cache here as they are there, and fetched ahead by the best distance.
+             them, so frequent ones are in cache as there, and prefetched at the best distance.
 
-One thread is timed by its own clock. Goal: 80% at 300 dimensions on one thread.
+One thread, processor time. Goal: 80% at 300 dimensions on one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOKENS = 4_000_000  # of which windows are counted
 
 
 def count_windows(text: Text, settings: Settings) -> tuple[float, float]:
-    """The number of windows in the text, and the mean number of words that are context in one."""
+    """The number of windows in the text, and their mean number of context words."""
     ids = text.store.ids[:TOKENS]
     words = text.store.remap(text.vocabulary.words)[ids]
     keep = text.vocabulary.keep_probabilities(settings.sample)
@@ -70,13 +70,13 @@ def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
 def measure(
     text: Text, settings: Settings, peaks: Peaks, windows: float, contexts: float, repeats: int
 ) -> dict[str, list[float]]:
-    """Windows a second that either limit allows and that training does, each round."""
+    """Windows per second by each limit and in training, for each round."""
     workers, lanes = settings.threads, LANES[instruction_set()]
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
     matrix.fill(0.1)
     peaks.rows(matrix, orders, DISTANCES[0])
-    distance = max(DISTANCES, key=lambda ahead: peaks.rows(matrix, orders, ahead))
+    distance = max(DISTANCES, key=lambda distance: peaks.rows(matrix, orders, distance))
     work = 3 * contexts * (settings.negative + 1) * -(-settings.vector_size // lanes) * lanes
     return alternate(
         {

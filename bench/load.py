@@ -2,8 +2,8 @@
 
     python bench/load.py [FILE.bin] [--rows 830000] [--columns 300] [--repeats 9] [--json FILE]
 
-Without FILE a random one of about 1 GB is made in a temporary folder, which also takes a native copy. What is loaded is
-first compared with what was written, and with what gensim loads; then all take turns.
+Without FILE a random one of about 1 GB is written to a temporary folder, and a native copy too. What is loaded is
+first compared with what was written and with what gensim loads; then all run alternately.
 """
 
 import subprocess
@@ -57,7 +57,7 @@ def random_file(folder: Path, rows: int, columns: int) -> Path:
 
 
 def validate(path: Path, native: Path) -> None:
-    """Write the native copy, after a look at whether gensim loads the same; the copy must hold the same too."""
+    """Check that gensim loads the same; write the native copy, and check that it holds the same."""
     expected = w2v.load(path)
     expected.save(native)
     for other in (by_gensim(path), w2v.load(native), w2v.load(native, mmap=True)):

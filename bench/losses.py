@@ -4,10 +4,10 @@
                            [--share 0.02] [--max-vocab 3000]
 
 Skip-gram, 300 dimensions, window 5, min_count 5, 3 epochs, two threads, the default alpha of each loss. The last
-hundredth of the text is held out for perplexity, per context word. Time is what the processors gave to the process that
-trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the
-JSON file; one that is there already is not made again. --share takes the first part of the text and --max-vocab its
-most frequent words, few enough for the full softmax.
+hundredth of the text is held out for perplexity, per context word. Time is the processor time of the training
+process, which other processes affect little. The paper trained on a thousand million words of news. Runs are added
+to the JSON file; one that is in it already is not repeated. --share takes the first part of the text and --max-vocab
+its most frequent words, so few that the full softmax can be trained.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ WHOLE: dict[str, Any] = {"share": 1.0, "max_vocab": None}  # of the text, and of
 
 
 def measure(command: list[str], model: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
-    """One run's figures: seconds of its processors, accuracies in percent, perplexity."""
+    """The metrics of a run: processor seconds, accuracies in percent, perplexity."""
     _, seconds = processor_seconds(lambda: run(command))
     analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
     perplexity = json.loads(run([*W2V, "perplexity", model, held_out, "--json"])[0])
@@ -70,7 +70,7 @@ def measure(command: list[str], model: Path, questions: Path, held_out: Path) ->
 
 
 def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
-    """Cut the first part of a text at a blank before its last hundredth."""
+    """Split the first part of a text at a space before its last hundredth."""
     text = source.read_bytes()
     text = text[: int(len(text) * share)]
     cut = text.index(b" ", len(text) * 99 // 100)
@@ -80,7 +80,7 @@ def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
 
 def losses_markdown(document: Mapping[str, Any]) -> str:
     groups = grouped(document["runs"], ("loss", "sample"))
-    whole = document["part"] == WHOLE  # as the paper's figures are
+    whole = document["part"] == WHOLE  # as the paper's metrics are
     rows = []
     for sample, name in itertools.product(sorted({key[1] for key in groups}), LOSSES):
         runs = groups.get((name, sample), [])
@@ -92,7 +92,7 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
     unigram = document["runs"][0]["figures"]["unigram_perplexity"]
     notes = [
         f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.",
-        "With subsampling a model expects frequent words as seldom as it saw them: its perplexity is high. The time",
+        "A model trained with subsampling underestimates frequent words, so its perplexity is high. The time",
         "of the vectors that a tree is clustered by is not counted.",
     ]
     if whole:

@@ -2,9 +2,9 @@
 
     python bench/memory.py TEXT [--repeats 1] [--json FILE]
 
-A whole process of `w2v train`, 300 dimensions, one epoch, watched while it runs. Its own memory (anonymous) is held to
-the goal: two matrices, the vocabulary and 64 MB. The system counts pages of mapped files, the ids among them, as
-resident too as long as nothing else wants their place: the peak with them is shown beside it.
+A whole process of `w2v train`, 300 dimensions, one epoch, watched while it runs. The goal is about its own memory
+(anonymous): two matrices, the vocabulary and 64 MB. The system also counts pages of mapped files, such as the
+ids, as resident while nothing else needs the memory; the peak including them is shown too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from peers import BASE
 import w2v
 
 MEGABYTE = 1e6
-PERIOD = 0.005  # seconds between looks
+PERIOD = 0.005  # seconds between readings
 WIDTH = 304  # floats of a row of 300, padded
 
 
 def watched(command: list[str]) -> tuple[dict[str, int], int]:
-    """The most bytes that /proc/PID/status names while the command runs, and the peak that it prints itself."""
+    """The maximum of the values in /proc/PID/status while the command runs, and the peak that it prints itself."""
     most = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         status = Path(f"/proc/{process.pid}/status")
@@ -56,7 +56,7 @@ def main() -> None:
             runs.append(watched(w2v_command(BASE, options.corpus, output)))
         words = w2v.load(output).index_to_key
     matrices = 2 * len(words) * WIDTH * 4
-    vocabulary = sum(sys.getsizeof(word) + 8 + 8 for word in words)  # a reference and a count beside each
+    vocabulary = sum(sys.getsizeof(word) + 8 + 8 for word in words)  # and a reference and a count for each
     limit = matrices + vocabulary + 64 * MEGABYTE
     peaks = {
         "own memory": spread(most["RssAnon"] / MEGABYTE for most, _ in runs),

@@ -1,4 +1,4 @@
-"""Do the objectives of the literature hold here what their papers say?
+"""Do losses of the literature do what their papers say?
 
     python bench/objectives.py TEXT --questions FILE --pairs FILE [--share 0.01] [--held-out 0.002] [--epochs 3]
                                [--size 96] [--max-vocab 10000] [--models cbow] [--alphas 0.05 …]
@@ -6,9 +6,9 @@
 
 The full softmax, differentiated softmax with about as many parameters, a mixture of softmaxes, and output vectors from
 characters, on the first --share of a text with the --max-vocab most frequent words of it, without subsampling, by one
-thread; each with its default alpha or with --alphas. Seconds are those that the processor gave to training. Perplexity
-is that of the text that follows, all of it and where the word predicted is one of the rarer half; rank is of 2000
-contexts and words. Runs are added to the JSON file; one that is there already is not made again.
+thread; each with its default alpha or with --alphas. Seconds are processor time of training. Perplexity is of the text
+that follows, for all words and for the rarer half of the vocabulary; rank is of 2000
+contexts and words. Runs are added to the JSON file; one that is in it already is not repeated.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def equal_blocks(size: int, words: int) -> tuple[str, int]:
 
 
 def trained(text: Path, settings: dict[str, Any]) -> tuple[Model, float]:
-    """A model, and the processor's seconds from where its matrices are there."""
+    """A model, and the processor seconds of training, without allocation."""
     started = 0.0
 
     def report(progress: w2v.Progress) -> None:
@@ -88,7 +88,7 @@ def trained(text: Path, settings: dict[str, Any]) -> tuple[Model, float]:
 def measure(text: Path, held_out: Path, questions: Path, pairs: Path, settings: dict[str, Any]) -> dict[str, Any]:
     model, seconds = trained(text, settings)
     outputs = sum(array.size for array in model.learnt.values())
-    figures = [
+    metrics = [
         model.inputs.size + outputs,
         outputs,
         seconds,
@@ -98,7 +98,7 @@ def measure(text: Path, held_out: Path, questions: Path, pairs: Path, settings: 
         100 * (w2v.word_pairs(model.wv, pairs).spearman or 0.0),
         rank(model).rank,
     ]
-    return dict(zip(FIGURES, figures, strict=True))
+    return dict(zip(FIGURES, metrics, strict=True))
 
 
 def shown(value: float) -> str:

@@ -20,10 +20,10 @@ enum { CHAINS = 12, LINE = 16 /* floats */ }; /* sums in flight: more than laten
         return total;                                                                                               \
     }                                                                                                               \
                                                                                                                     \
-    /* adds to all of `count` rows; order holds `ahead` rows more, which are only fetched */                        \
-    target void move_rows_##name(float *matrix, int64_t width, const int32_t *order, int64_t count, int64_t ahead) { \
+    /* adds to all of `count` rows; order holds `distance` more rows, which are only prefetched */                        \
+    target void move_rows_##name(float *matrix, int64_t width, const int32_t *order, int64_t count, int64_t distance) { \
         for (int64_t k = 0; k < count; k++) {                                                                       \
-            float *row = matrix + order[k] * width, *next = matrix + order[k + ahead] * width;                      \
+            float *row = matrix + order[k] * width, *next = matrix + order[k + distance] * width;                      \
             for (int64_t d = 0; d < width; d += LINE) {                                                             \
                 __builtin_prefetch(next + d, 1);                                                                    \
                 for (int part = 0; part < LINE; part += lanes) *(vec_##name *)(row + d + part) += 1e-6f;            \

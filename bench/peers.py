@@ -1,10 +1,10 @@
-"""The peers: how gensim, fastText, word2vec.c and pWord2Vec are run with the settings of ours.
+"""How gensim, fastText, word2vec.c and pWord2Vec are run with the settings of w2v.
 
     python bench/peers.py TEXT OUTPUT --mode corpus_file|iterable [--NAME VALUE ...]
 
-As a program: gensim from a text file to a vector file, the figures as JSON as `w2v train --json` prints them. Its
-options are the names of Settings. gensim cuts sentences at 10,000 words and takes its work in lines, so TEXT has to
-have lines: split_lines makes them.
+As a program: gensim from a text file to a vector file, the metrics as JSON as `w2v train --json` prints them. Its
+options are the names of Settings. gensim cuts sentences at 10,000 words and distributes work by lines, so TEXT must
+have lines: see split_lines.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def source_of(mode: str, text: Path) -> dict[str, Any]:
 
 
 class Gensim:
-    """gensim's training alone, with a vocabulary that is given to it."""
+    """gensim's training alone, with a given vocabulary."""
 
     def __init__(self, settings: Settings, vocabulary: Vocabulary, text: Path, words: int, trained: float) -> None:
-        """`words` stand in the text; subsampling leaves about `trained` of them, which is checked."""
+        """The text has `words`; about `trained` remain after subsampling, which is checked."""
         self.text, self.words, self.trained = text, words, trained
         self.lines = text.read_bytes().count(b"\n")
         self.model = untrained_gensim(settings)
@@ -80,7 +80,7 @@ class Gensim:
         self.model.build_vocab_from_freq(counts, corpus_count=self.lines)
 
     def seconds(self, mode: str) -> float:
-        """The time for all the words; its file mode reads on to the end of a batch, some more than those."""
+        """The time for all words. The file mode reads a few more, to the end of a batch."""
         source = source_of(mode, self.text)
         start = time.perf_counter()
         trained, raw = self.model.train(**source, total_words=self.words, total_examples=self.lines, epochs=1)

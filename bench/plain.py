@@ -1,11 +1,11 @@
-"""`w2v train corpus.txt` with nothing else, beside the defaults of gensim and of word2vec.c.
+"""`w2v train corpus.txt` without options, compared with the defaults of gensim and of word2vec.c.
 
     python bench/plain.py TEXT --questions FILE --pairs FILE … --json FILE [--word2vec PATH]
 
 gensim's defaults: CBOW, 100 dimensions, alpha 0.025, 5 epochs, 3 threads. word2vec.c's: CBOW, 100 dimensions, alpha
-0.05, 5 epochs, 12 threads; without its binary they are given to gensim, whose loops are made after it. Then w2v again,
-with as many epochs as it does in the time of processors that gensim takes. Runs are added to the JSON file; one that is
-there already is not made again.
+0.05, 5 epochs, 12 threads; without its binary, gensim is run with them, which does the same. Then w2v again, with as
+many epochs as it trains in gensim's processor time. Runs are added to the JSON file; one that is in it already is
+not repeated.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ WORD2VEC = Settings(model="cbow", alpha=0.05, workers=12)
 def plain_markdown(document: dict[str, Any]) -> str:
     columns = list(document["runs"][0]["figures"])
     rows = [
-        [run["tool"], str(run["epochs"]), *(f"{run['figures'][name]:.1f}" for name in columns)]
+        [run["tool"], str(run["epochs"]), *(f"{run['metrics'][name]:.1f}" for name in columns)]
         for run in document["runs"]
     ]
     notes = "Accuracies in percent, Spearman's correlations × 100."
-    figures = table(["defaults of", "epochs", *columns], rows)
-    return "\n".join(["### Defaults of ours and others", "", commands_markdown(document), figures, "", notes])
+    metrics = table(["defaults of", "epochs", *columns], rows)
+    return "\n".join(["### Defaults of w2v and others", "", commands_markdown(document), metrics, "", notes])
 
 
 def main() -> None:

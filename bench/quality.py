@@ -1,14 +1,14 @@
-"""How good are the vectors of each model, over several seeds, beside those of the unfused form and of gensim?
+"""How good are the vectors of each model, over several seeds, compared with unshared negatives and with gensim?
 
     python bench/quality.py TEXT --questions FILE --pairs FILE … --json FILE [--only sg-ns …] [--tools w2v …]
                             [--seeds 1 2 3] [--alpha A] [--epochs 5] [--cbow-gradient corrected|faithful]
     python bench/quality.py --table FILE
 
-300 dimensions, window 5, negative 5, sample 1e-4, min_count 5, two threads. Every run is a process of its own, so time
-and memory are those of the whole of it. The tools: `w2v`; `bf16`, ours with `--storage bf16`; `per-pair`, ours where
-every context word takes a step by itself as in word2vec.c (CBOW takes one step a window anyway, so there is none for
-it); `gensim`, from the text in lines of 1000 words, with the same alpha. Runs are added to the JSON file; one that is
-there already is not made again.
+300 dimensions, window 5, negative 5, sample 1e-4, min_count 5, two threads. Every run is a process of its own, so
+time and memory are those of the whole process. The tools: `w2v`; `bf16`, w2v with `--storage bf16`; `per-pair`, w2v
+with one step per context word, as in word2vec.c (not for CBOW, which takes one step per window anyway); `gensim`,
+from the text in lines of 1000 words, with the same alpha. Runs are added to the JSON file; one that is in it already
+is not repeated.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs ov
 
 
 def measure(command: list[str], model: Path, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
-    """One run's figures: accuracies in percent, Spearman's correlations × 100, seconds, megabytes."""
+    """The metrics of a run: accuracies in percent, Spearman's correlations × 100, seconds, megabytes."""
     (printed, wall), processors = processor_seconds(lambda: run(command))
     analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
     scores = {"semantic": analogy["semantic"], "syntactic": analogy["syntactic"], "total": analogy["accuracy"]}
     for path in pairs:
         scores[path.stem] = json.loads(run([*W2V, "similarity", model, path, "--json"])[0])["spearman"]
-    figures = {name: None if value is None else round(100 * value, 3) for name, value in scores.items()}
+    metrics = {name: None if value is None else round(100 * value, 3) for name, value in scores.items()}
     times = {"seconds": round(wall, 2), "processor seconds": round(processors, 2)}
-    return figures | times | {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
+    return metrics | times | {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
 
 
 def quality_markdown(document: dict[str, Any]) -> str:
-    """A row for each configuration and tool: mean over the seeds ± half of what lies between the extremes."""
+    """A row for each configuration and tool: mean over the seeds ± half of the range."""
     groups = grouped(document["runs"], GROUP)
-    columns = list(dict.fromkeys(name for runs in groups.values() for figures in runs for name in figures))
+    columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
     rows = []
     for group, runs in sorted(groups.items(), key=lambda each: (list(CONFIGURATIONS).index(each[0][0]), each[0][1:])):
         cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]

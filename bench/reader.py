@@ -1,9 +1,9 @@
-"""How fast is text counted and written as ids? One and two threads against `wc -w`, run in turn.
+"""How fast is text counted and written as ids? One and two threads against `wc -w`, alternating.
 
     python bench/reader.py TEXT [--repeats 15] [--json FILE]
 
-TEXT is a plain file; 50 MB or more give steady figures. Goals: 0.7 times the speed of `wc -w` with one
-thread, and 1.7 times that with two. `wc` is a whole process, ours a call that ends when all ids are in a file.
+TEXT is a plain file; use 50 MB or more for steady results. Goals: 0.7 times the speed of `wc -w` with one
+thread, and 1.7 times that with two. `wc` is a whole process; w2v is a call that ends when all ids are in a file.
 """
 
 import subprocess
@@ -19,12 +19,12 @@ HEAD = 1 << 20  # bytes
 
 
 def validate(path: Path) -> int:
-    """The number of words, after a look at whether one and two threads give the right ids."""
+    """The number of words; checks that one and two threads give the right ids."""
     text = np.fromfile(path, np.uint8)
-    blank = np.concatenate([[True], (text == 32) | (text - np.uint8(9) <= 4)])
+    space = np.concatenate([[True], (text == 32) | (text - np.uint8(9) <= 4)])
     head = text[:HEAD].tobytes().split()[:-1]
     with read_corpus(Corpus(path), workers=1) as one, read_corpus(Corpus(path), workers=2) as two:
-        assert one.tokens == np.count_nonzero(blank[:-1] & ~blank[1:]), "a wrong number of tokens"
+        assert one.tokens == np.count_nonzero(space[:-1] & ~space[1:]), "a wrong number of tokens"
         words = one.ids[one.ids > 0][: len(head)].astype(np.int64)
         assert one.words(words) == [word.decode() for word in head], "the wrong words"
         assert np.array_equal(np.bincount(one.ids), one.counts), "counts that do not fit the ids"

@@ -1,8 +1,8 @@
-"""The tables of what the other programs have measured, as Markdown, and one picture of it.
+"""The results of the other programs as Markdown tables, and a picture.
 
     python bench/report.py FILE.json FILE.json … [--picture bench/speed.svg] > tables.md
 
-Files come from --json of any of them; the picture takes those of train.py, step.py and limit.py.
+The files are written by --json of any of them; the picture needs those of train.py, step.py and limit.py.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8"
 
 
 def draw(documents: list[dict[str, Any]], picture: Path) -> None:
-    """Left: words a second by configuration, ours and the peers'. Right: fractions of the measured limits."""
+    """Left: words per second by configuration, w2v and peers. Right: fractions of the measured limits."""
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "w2v"  # the same figures, the same file
+    mpl.rcParams["svg.hashsalt"] = "w2v"  # the same data give the same file
     from matplotlib import pyplot
 
     speeds: dict[str, dict[str, float]] = {}

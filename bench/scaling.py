@@ -2,8 +2,8 @@
 
     python bench/scaling.py TEXT [--sizes 300 100] [--share 0.25] [--repeats 5] [--json FILE]
 
-Skip-gram with negative sampling, training alone, with 1, 2, 4, … threads up to the processors, in turn. Goal: 1.85 for
-two threads.
+Skip-gram with negative sampling, training alone, with 1, 2, 4, … threads up to the number of processors,
+alternating. Goal: 1.85 for two threads.
 """
 
 from __future__ import annotations

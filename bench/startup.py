@@ -2,7 +2,7 @@
 
     python bench/startup.py [--repeats 21] [--json FILE]
 
-Whole processes of this Python take turns, after one round that warms the disk's cache.
+Whole processes of this Python, alternating, after one round that fills the disk's cache.
 """
 
 import os

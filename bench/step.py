@@ -1,11 +1,12 @@
-"""How near to the processor's limit is the step alone, its rows in cache?
+"""How near is the step alone, with its rows in cache, to the processor's limit?
 
     python bench/step.py [--size 300] [--rows 12] [--repeats 30] [--json FILE]
 
-For each instruction set that this machine runs: calls of the step on rows drawn at random from a pool of --rows inputs
-and as many outputs, which the first-level cache holds, in turn with the same set's multiply-add peak. 6 inputs × 6
-outputs is the mean window; the other shape draws the number of inputs for each call as windows of 5 do: 2, 4, 6, 8 or
-10. The limit is 3 · inputs · outputs · size multiply-adds, size rounded up to whole registers. Goal: 90% at 6 × 6.
+For each instruction set that this machine runs: calls of the step on rows drawn at random from a pool of --rows
+inputs and as many outputs, which fit into the first-level cache, alternating with the multiply-add peak of the same
+instruction set. 6 inputs × 6 outputs is the mean window; the other shape draws the number of inputs of each call
+like windows of 5: 2, 4, 6, 8 or 10. The limit is 3 · inputs · outputs · size multiply-adds, size rounded up to whole
+registers. Goal: 90% at 6 × 6.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHAPE_NAMES = ("6 × 6", "2 to 10 × 6")
 
 
 class Steps:
-    """Calls of the step: who is input and output, drawn beforehand."""
+    """Calls of the step, whose inputs and outputs are drawn beforehand."""
 
     def __init__(self, library: ctypes.CDLL, name: str, size: int, rows: int, inputs: NDArray[np.int32]) -> None:
         random = np.random.default_rng(1)
@@ -47,7 +48,7 @@ class Steps:
         self.scratch = memory.empty((1 << 16,))
 
     def take(self, calls: int, alpha: float = 1e-6) -> float:
-        """The loss of these calls."""
+        """Take these steps; returns their loss."""
         arrays = (self.pool, self.choices, self.inputs, self.target, self.offset, self.scratch)
         pool, choices, inputs, target, offset, scratch = (ctypes.c_void_p(array.ctypes.data) for array in arrays)
         width, count = (ctypes.c_int64(n) for n in (self.pool.shape[1], len(self.inputs)))
@@ -57,7 +58,7 @@ class Steps:
         )  # fmt: skip
 
     def validate(self) -> None:
-        """Hold some steps to NumPy in double precision."""
+        """Compare some steps with NumPy in double precision."""
         pool, loss, alpha, calls = self.pool.astype(np.float64), 0.0, 0.05, 40
         for (inputs, outputs), n in zip(self.choices[:calls], self.inputs, strict=False):
             x, y = pool[inputs[:n]], pool[outputs[:OUTPUTS]]
@@ -70,7 +71,7 @@ class Steps:
         np.testing.assert_allclose(found, loss, rtol=1e-5)
 
     def multiply_adds(self) -> float:
-        """Those that one call needs, in the mean."""
+        """Mean number of multiply-adds that a call needs."""
         lanes = LANES[self.name.decode()]
         return 3 * float(self.inputs.mean()) * OUTPUTS * -(-self.size // lanes) * lanes
 
@@ -85,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.rows < 10:
         parser.error("--rows must be 10 or more")
-    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "_step.c")
+    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
     mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)
     times: dict[str, Spread] = {}
     peaks: dict[str, Spread] = {}

@@ -2,8 +2,8 @@
 
     python bench/storage.py TEXT [--share 0.25] [--repeats 5] [--json FILE]
 
-Training alone with the matrices in bfloat16, in turn with float32, two threads; and the peak memory of whole processes
-(skip-gram, negative sampling, 300 dimensions), one of each. Quality stands in the table of quality.py, `--tools bf16`.
+Training alone with matrices in bfloat16, alternating with float32, two threads; and the peak memory of whole processes
+(skip-gram, negative sampling, 300 dimensions), one of each. For quality, see quality.py, `--tools bf16`.
 """
 
 from __future__ import annotations

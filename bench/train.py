@@ -1,16 +1,16 @@
-"""How fast is training beside that of the peers?
+"""How fast is training, compared with the peers?
 
     python bench/train.py TEXT [--only sg-ns-300 … whole] [--share 0.25] [--repeats 3] [--json FILE]
                           [--word2vec PATH] [--pword2vec PATH] [--fasttext PYTHON]
 
-Training alone, for each configuration: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads. Ours
-reads ids; gensim reads the text in both of its modes, the faster of which counts, with the vocabulary given to it.
+Training alone, for each configuration: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads. w2v
+reads ids; gensim reads the text in both of its modes, of which the faster counts, with a given vocabulary.
 `whole` is the whole process, from text file to vector file, skip-gram, negative sampling, 300 dimensions.
 
 gensim cuts sentences at 10,000 words, so the text is copied in lines of 1000 words to a temporary folder, and both
-train on that. --share takes its first part alone for training; the vocabulary is still that of all. The other peers
-train all of it; their training alone is what a second epoch adds. Speeds are words of the text a second ("raw", all
-words) and words that subsampling leaves ("trained").
+train on that. --share trains on its first part only; the vocabulary is still that of the whole text. The other peers
+train on all of it; their time of training alone is what a second epoch adds. Speeds are words of the text per second
+("raw", all words) and words left by subsampling ("trained").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TOOLS = ("word2vec", "pword2vec", "fasttext")
 
 
 def epoch_seconds(tool: str, path: str, settings: Settings, text: Text, folder: Path) -> float:
-    """What a second epoch adds to a program's time, for as many words as the part has."""
+    """What a second epoch adds to a program's time, scaled to the words of the part."""
     commands = [
         binary_command(tool, path, replace(settings, epochs=epochs), text.whole, folder / tool) for epochs in (1, 2)
     ]

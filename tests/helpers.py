@@ -118,7 +118,7 @@ def assert_same(one: w2v.Model, other: w2v.Model) -> None:
 
 @cache
 def pairs() -> tuple[list[list[str]], np.ndarray]:
-    """Sentences of two words, and how often each word stood beside each: (V, V), symmetric, none 0."""
+    """Sentences of two words, and how often each word occurs next to each: (V, V), symmetric, none 0."""
     size, random = 20, np.random.default_rng(5)
     joint = random.gamma(0.7, size=(size, size)) + 0.05
     joint = joint + joint.T

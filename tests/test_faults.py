@@ -64,11 +64,11 @@ def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, 
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("mounting is not allowed here")
-    code, left, files, said = done.stdout.split(" ", 3)
+    code, left, files, message_shown = done.stdout.split(" ", 3)
     assert (code, left, files) == ("1", "10", "1"), done.stdout + done.stderr
-    assert said.count("\n") == 1
-    assert "No space left on device" in said or "not enough" in said or "free" in said
-    assert message in said
+    assert message_shown.count("\n") == 1
+    assert "No space left on device" in message_shown or "not enough" in message_shown or "free" in message_shown
+    assert message in message_shown
 
 
 def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much memory there is, where the system tells and where it does not."""
+"""Available memory, whether or not the system reports it."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""What progress callbacks are given: the rate of this process, and where the training stands."""
+"""What progress callbacks get: the rate of this process, and the state of training."""
 
 import time
 from pathlib import Path
@@ -79,10 +79,10 @@ def test_a_resumed_run_does_not_count_what_was_trained_before(sample: Path, tmp_
     assert 0 < state.position < state.end
     reports: list[tuple[float, Progress]] = []
     w2v.resume(tmp_path, progress=lambda report: reports.append((time.monotonic(), report)))
-    (begun, first), *_, (ended, last) = (each for each in reports if each[1].phase == "train")
+    (started, first), *_, (ended, last) = (each for each in reports if each[1].phase == "train")
     assert first.done == state.tokens_trained
     assert last.done - first.done < 0.2 * last.done
-    assert last.rate == pytest.approx((last.done - first.done) / (ended - begun), rel=0.5)
+    assert last.rate == pytest.approx((last.done - first.done) / (ended - started), rel=0.5)
 
 
 def test_perplexity_reports_words(model: Path, sample: Path) -> None:

@@ -86,7 +86,7 @@ def log_softmax(scores: Matrix, at: int) -> float:
 
 
 def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn: dict[int, int]) -> float:
-    """−log p of the centre word given one input row, by its definition, with the words drawn so many times."""
+    """−log p of the centre word given one input row, by definition; `drawn` is how often each word was drawn."""
     scores = outputs @ row
     size = len(COUNTS)
     noise = COUNTS**0.75 / (COUNTS**0.75).sum()
@@ -195,7 +195,7 @@ def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matr
 def test_repeated_context_word_gets_both_updates(
     matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
 ) -> None:
-    """In "a b a" word a stands twice beside b, in "a b" once; a mean of twice the same halves what each receives."""
+    """In "a b a" word a is twice in the context of b, in "a b" once; in a mean of two equal rows each gets half."""
     chosen = LOSSES[loss]
     if isinstance(chosen, SamplingLoss):  # nothing is left to chance
         chosen = loss_of(COUNTS, negative=len(COUNTS) - 1)

@@ -97,7 +97,7 @@ def test_the_corrected_gradient_takes_twice_the_rate() -> None:
 
 
 def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
-    with pytest.raises(w2v.SettingsError, match=r"objective module:Name stands in place of loss ns: give one of them"):
+    with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
     with pytest.raises(w2v.SettingsError, match=r"kernel cython: loss mos needs kernel numba"):
         Settings(loss="mos", kernel="cython")
@@ -115,13 +115,13 @@ def test_only_settings_that_have_an_effect_are_relevant() -> None:
     assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").relevant().keys()
 
 
-def test_settings_are_told_as_they_are_used() -> None:
-    told = Settings(epochs=2).as_dict()
-    assert list(told) == Settings.names()
-    assert told["epochs"] == 2
-    assert told["workers"] == processors() >= 1
-    assert told["alpha"] == Settings().start_alpha
-    assert Settings(**told).as_dict() == told
+def test_as_dict_has_the_values_that_training_uses() -> None:
+    values = Settings(epochs=2).as_dict()
+    assert list(values) == Settings.names()
+    assert values["epochs"] == 2
+    assert values["workers"] == processors() >= 1
+    assert values["alpha"] == Settings().start_alpha
+    assert Settings(**values).as_dict() == values
 
 
 def test_settings_do_not_change() -> None:

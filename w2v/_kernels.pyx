@@ -210,7 +210,7 @@ cdef class Kernel:
         loss, data = plan.loss, plan.loss.data
         self.ids, self.words, self.keep, self.tokens_before = plan.ids, plan.words, plan.keep, plan.tokens_before
         self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
-        self.loss = LOSSES.index(loss.name)
+        self.loss = LOSSES.index(loss.branch)
         self.sizes = sizes_of(plan)
         self.max_rows, self.columns, self.negative = self.sizes.m, self.sizes.columns, self.sizes.negative
         self.adaptive = self.negative and loss.adaptive
@@ -709,7 +709,7 @@ cdef class Kernel:
 
 cdef Sizes sizes_of(plan) except *:
     """The sizes of a worker that has room for the largest windows of a run."""
-    cdef Loss loss = LOSSES.index(plan.loss.name)
+    cdef Loss loss = LOSSES.index(plan.loss.branch)
     cdef int64_t classes
     cdef Sizes s
     s.kept, s.width = plan.chunk + 2 * (plan.window + 1), plan.width

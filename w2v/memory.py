@@ -67,7 +67,7 @@ def peak() -> int:
 
 
 def held() -> int:
-    """The memory that this process uses now, in bytes; its peak where the system does not tell."""
+    """The memory that this process uses now, in bytes; its peak if the system does not report it."""
     return _reported("/proc/self/status", "VmRSS:") or peak()
 
 

@@ -20,7 +20,7 @@ from w2v.errors import SettingsError
 
 @dataclass(frozen=True)
 class Option:
-    """What is said about an option beside its name, type and default.
+    """The attributes of an option, except its name, type and default.
 
     Attributes:
         help: one sentence.
@@ -30,6 +30,7 @@ class Option:
         default_text: how help describes a default that is computed.
         only_with: the setting, and its values, without which the option has no effect.
         choices: the possible values, asked for when they are needed.
+        fixed: whether a model's matrices depend on it, so that it stays as it is when training is continued.
     """
 
     help: str
@@ -40,6 +41,7 @@ class Option:
     default_text: str = ""
     only_with: tuple[str, tuple[str, ...]] | None = None
     choices: Callable[[], Iterable[str]] | None = None
+    fixed: bool = False
 
 
 def option(default: Any, help: str, group: str, **more: Any) -> Any:

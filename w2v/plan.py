@@ -1,4 +1,4 @@
-"""What a kernel is to do: the text, the loss and the schedule, the same for Cython, Numba and the reference."""
+"""The input of a kernel: the text, the loss and the schedule, the same for Cython, Numba and the reference."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Plan:
         words: int32 (types,): the word of each id, -1 for those outside the vocabulary.
         tokens_before: int64 (chunks + 1,): known tokens of an epoch before each chunk, and all of them.
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
-        loss: which output rows predict a word.
-        cbow: whether the mean of the context words predicts, or each of them.
+        loss: see Loss.
+        cbow: whether the mean of the context words is the input row, or each word one (skip-gram).
         corrected: whether CBOW divides the gradient among the context words.
         window, shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
-        vector_size: D. storage: how the matrices are kept.
-        chunk: ids of a chunk.
-        workers: threads.
+        vector_size: D. storage: the type of the matrices.
+        chunk: number of ids in a chunk.
+        workers: number of threads.
         instruction_set: the one that the Cython kernel's step uses; see w2v.instruction_set.
     """
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase of the work has come. None stands for what is not known, or not yet.
+    """How far a phase of the work has come. Values that are not known (yet) are None.
 
     Attributes:
         phase: "read" a text, "train" on it, or "predict" one, which perplexity does.
@@ -42,19 +42,19 @@ Report = Callable[[Progress], None]
 
 
 class Meter:
-    """Reports one phase, from `begun` units on. `known` are the other fields of Progress that do not change."""
+    """Reports one phase, from `start` units on. `known` are the other fields of Progress that do not change."""
 
-    def __init__(self, report: Report | None, phase: str, begun: int = 0, **known: Any) -> None:
+    def __init__(self, report: Report | None, phase: str, start: int = 0, **known: Any) -> None:
         self._report = report
-        self._begun = begun
+        self._start = start
         self._known = {"phase": phase, "unit": "bytes" if phase == "read" else "words", **known}
         self._started = time.monotonic()
 
     def __call__(self, done: int, total: int | None, **more: Any) -> None:
-        """Report that `done` units of `total` are worked through; `more` are other fields of Progress."""
+        """Report that `done` of `total` units are done; `more` are other fields of Progress."""
         if self._report is None:
             return
         seconds = time.monotonic() - self._started
-        rate = (done - self._begun) / seconds if done > self._begun and seconds else None
+        rate = (done - self._start) / seconds if done > self._start and seconds else None
         left = (total - done) / rate if rate and total is not None else None
         self._report(Progress(done=done, total=total, rate=rate, seconds_left=left, **self._known, **more))

@@ -180,7 +180,7 @@ def adapted(blocks: int, effective: float, negative: int) -> int:
 
 def choose(loss: Loss, random: Random, centre: int, blocks: int = 1) -> Choice:
     """The output rows that predict a centre word. Losses that draw words draw `blocks` times K."""
-    return CHOICES[loss.name](loss, random, centre, blocks)
+    return CHOICES[loss.branch](loss, random, centre, blocks)
 
 
 def collect(

@@ -1,4 +1,4 @@
-"""The settings of a run that every loss has. Those of some losses only stand beside them, in w2v/losses."""
+"""The settings that every loss has. Settings of single losses are in w2v/losses."""
 
 from __future__ import annotations
 
@@ -24,10 +24,19 @@ class BaseSettings:
     """The settings that every loss has, under the names that gensim made common; see Settings."""
 
     model: ModelName = option(
-        "skipgram", "Predict the centre word from each context word (skipgram), or from their mean (cbow).", MODEL
+        "skipgram",
+        "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
+        MODEL,
+        fixed=True,
     )
     vector_size: int = option(
-        100, "Dimensions of a vector.", MODEL, minimum=1, maximum=1 << 20, flags=("--vector-size", "--size")
+        100,
+        "Dimensions of a vector.",
+        MODEL,
+        minimum=1,
+        maximum=1 << 20,
+        flags=("--vector-size", "--size"),
+        fixed=True,
     )
     window: int = option(5, "Maximum number of context words on either side.", MODEL, minimum=1, maximum=1 << 14)
     min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)
@@ -69,7 +78,7 @@ class BaseSettings:
         TRAINING,
         minimum=0,
         maximum=1000,
-        default_text="what measured best for model and loss",
+        default_text="the best measured for model and loss",
     )
     min_alpha: float | None = option(
         None,

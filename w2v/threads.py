@@ -32,7 +32,7 @@ class Thread(threading.Thread):
                 self.ended = True
 
     def wait(self) -> None:
-        """Wait until the thread ends; a thread that has not begun by now never runs."""
+        """Wait until the thread ends; a thread that has not started yet never runs."""
         if not self._start_returned and self._claimed.acquire(blocking=False):
             self.ended = True
         while not self.ended:

@@ -202,4 +202,4 @@ def test_perplexity_needs_an_output_layer(model: Path, sample: Path, tmp_path: P
     for name in "m.bin", "m.txt":
         run("convert", model, tmp_path / name)
         error = run("perplexity", tmp_path / name, sample, code=1).stderr
-        assert f"{name}: it has no output layer, only vectors: name a .safetensors file" in error
+        assert f"{name}: it has only vectors, no output layer: give a .safetensors file" in error

@@ -177,7 +177,7 @@ def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
     vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
     tracemalloc.start()
     try:
-        with pytest.raises(W2VError, match="tree: the tree is not full: codes begin in more than 1200 ways"):
+        with pytest.raises(W2VError, match="tree: the tree is not full: codes have more than 1200 prefixes"):
             tree_of(vocabulary, str(tmp_path / "tree"))
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
@@ -189,7 +189,7 @@ def test_a_tree_of_too_many_levels() -> None:
     parents = np.repeat(np.arange(size, 2 * size - 1), 2).astype(np.int32)  # each inner node: a word, the one before
     parents = np.concatenate([parents[:1], parents[1::2], parents[2::2]])
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
-    with pytest.raises(W2VError, match="a tree of 1199 levels: at most 1024 are possible"):
+    with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
@@ -243,8 +243,8 @@ def test_what_is_said_of_long_words_of_lists_is_short() -> None:
         ({"objective": "z" * 50_000 + ":z", "loss": "objective", "kernel": "numba"}, "the model's objective is zzz"),
         ({"objective": "z\n:z"}, "objective"),
         ({"loss": "dsoftmax", "kernel": "numba", "blocks": "z\n" * 50_000}, "blocks"),
-        ({"loss": "hs", "tree": "/dev/zero"}, "it lacks tree_parents"),
-        ({"loss": "class"}, "it lacks class_starts"),
+        ({"loss": "hs", "tree": "/dev/zero"}, "tree_parents is missing"),
+        ({"loss": "class"}, "class_starts is missing"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,4 +1,4 @@
-"""What `w2v tree` tells of trees, and how it recognises a vocabulary."""
+"""The output of `w2v tree`, and how it recognises a vocabulary file."""
 
 from pathlib import Path
 

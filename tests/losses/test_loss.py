@@ -1,4 +1,4 @@
-"""What losss compute: run as plain Python in float64, where derivatives can be checked, and compiled."""
+"""What losses compute, as plain Python in float64, where gradients can be checked, and compiled."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -61,7 +61,7 @@ def learnt_by(loss: Loss) -> Parameters:
 
 
 def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> Any:
-    """A function as plain Python, with others in place of those of these names wherever it leads."""
+    """A function as plain Python; it and all that it calls use `others` instead of the functions of these names."""
     assert isinstance(function, FunctionType)
     names = dict(function.__globals__)
     for name in set(function.__code__.co_names) & names.keys():
@@ -224,8 +224,8 @@ def test_blocks(blocks: str | None, size: int, expected: Any) -> None:
         ("50;50", "write lengths and numbers"),
         ("50,40", "add up to 90"),
         ("100,0", "add up to 100"),
-        ("50:10,30,20", "all but the last"),
-        ("50:10,50:90", "all but the last"),
+        ("50:10,30,20", "all blocks but the last"),
+        ("50:10,50:90", "all blocks but the last"),
         ("50:100,50", "too few"),
     ],
 )

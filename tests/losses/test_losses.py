@@ -85,7 +85,7 @@ def test_exact_losses_learn_the_conditional_distribution(options: dict[str, Any]
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("options", [{"negative": 5}, {"negative": 19, "ns_exponent": 0.5}], ids=str)
 def test_noise_contrastive_estimation_learns_normalised_probabilities(options: dict[str, Any], model: str) -> None:
-    """Its scores are log p + log V as they stand: nothing normalises them."""
+    """Its scores are log p + log V without normalisation."""
     found, scores, true = learnt(loss="nce", model=model, **options)
     np.testing.assert_allclose(np.exp(scores).mean(axis=1), 1, atol=0.04)
     assert divergence(true, found) < 0.005

@@ -129,13 +129,13 @@ def text(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [
-        (b"", "tree: 4 of the vocabulary's words have no code, 'a' for one"),
-        (b"a 00\nb 01\nc 1\n", "tree: 1 of the vocabulary's words have no code, 'd' for one"),
+        (b"", "tree: 4 words of the vocabulary have no code, for example 'a'"),
+        (b"a 00\nb 01\nc 1\n", "tree: 1 words of the vocabulary have no code, for example 'd'"),
         (b"a 00\nb 01\nc 100\nd 101\n", "tree: no code begins with 11: the tree is not full"),
         (b"a 00\nb 010\nc 10\nd 11\n", "tree: no code begins with 011: the tree is not full"),
-        (b"a 0\nb 01\nc 10\nd 11\n", "tree: code 0, that of 'a', is the beginning of another code"),
-        (b"a 00\nb 01\nc 11\nd 11\n", "tree: code 11 is that of two words, 'c' and 'd'"),
-        (b"a 00\nb 01\nc 10\nd 11\na 11\n", "tree, line 5: 'a' has a code already"),
+        (b"a 0\nb 01\nc 10\nd 11\n", "tree: code 0 of 'a' is a prefix of another code"),
+        (b"a 00\nb 01\nc 11\nd 11\n", "tree: two words have code 11, 'c' and 'd'"),
+        (b"a 00\nb 01\nc 10\nd 11\na 11\n", "tree, line 5: 'a' already has a code"),
         (b"a 00\nb 01\nc 10\nd 110\ne 111\n", "tree, line 5: 'e' is not in the vocabulary"),
         (b"a 00\nb 02\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
         (b"a 00\nb\nc 10\nd 11\n", "tree, line 2: not a word and its code"),
@@ -162,7 +162,7 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
     foreign, missing = tmp_path / "foreign.bin", tmp_path / "missing.bin"
     w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(foreign)
     for path, expected in (
-        (foreign, f"{foreign}: has none of the vocabulary's words"),
+        (foreign, f"{foreign}: it has none of the vocabulary's words"),
         (missing, f"cannot read {missing}: No such file or directory"),
         (tmp_path, f"cannot read {tmp_path}: it is a folder"),
         (text, f"{text}: not a vector file: it begins with b'a b c d"),
@@ -174,7 +174,7 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
 
 
 def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path) -> None:
-    """A word that the model lacks stands between the clusters, and goes where the halves of the text are equal."""
+    """A word that is not in the model is between the clusters, and joins the one that makes both halves equal."""
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
     w2v.KeyedVectors(list("abcde"), np.array(vectors, np.float32)).save(tmp_path / "vectors.bin")

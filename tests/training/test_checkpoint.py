@@ -91,7 +91,7 @@ def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path) -> None:
     lists = [line.split() for line in sample.read_text("utf-8").splitlines()]
     whole = w2v.train(lists, **SMALL)
     stopped(tmp_path, lists)
-    with pytest.raises(w2v.W2VError, match="lists of words: give them again"):
+    with pytest.raises(w2v.W2VError, match="list of sentences: give it again"):
         w2v.resume(tmp_path)
     assert_same(w2v.resume(tmp_path, lists), whole)
 

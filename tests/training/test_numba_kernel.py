@@ -1,4 +1,4 @@
-"""The Numba kernel: it gives what the Cython kernel gives; and objectives of a user's own."""
+"""The Numba kernel trains what the Cython kernel trains, and losses of a user's own."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from w2v.data import make
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
-from w2v.losses.rows import below, draw, place_of
+from w2v.losses.rows import below, draw, index_of
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
@@ -128,11 +128,11 @@ def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:
     assert second == 0, first
 
 
-# -- objectives -----------------------------------------------------------------------------
+# -- a loss of your own ---------------------------------------------------------------------
 
 
 class Hinge(Loss):
-    """That of docs/objectives.md, with a bias for each word beside."""
+    """The loss of docs/own-loss.md, with a bias for each word."""
 
     max_rows = 6
 
@@ -144,7 +144,7 @@ class Hinge(Loss):
         s.rows[0], s.target[0], m = centre, 1, 1
         for _ in range(5):
             word = below(draw(s.random), len(s.parameters.outputs))
-            if place_of(s.rows, word, m) == m:
+            if index_of(s.rows, word, m) == m:
                 s.rows[m], s.target[m], m = word, -1, m + 1
         for j in range(m):
             s.offset[j] = -s.parameters.bias[s.rows[j], 0]
@@ -182,11 +182,11 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
 
 def test_files_run_no_code(text: Path, tmp_path: Path) -> None:
     w2v.train(text, objective=Hinge(), checkpoint=tmp_path / "states", **SMALL).save(tmp_path / "m.safetensors")
-    said = f"the model's objective is {__name__}:Hinge, and files run no code: name it by --objective"
+    expected = f"the model's objective is {__name__}:Hinge, and files run no code: name it with --objective"
     done = run("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
-    assert f"LossMissing: {said}" in done.stderr
+    assert f"LossMissing: {expected}" in done.stderr
     done = run("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
-    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {said}")
+    assert done.stderr.startswith(f"w2v: {tmp_path / 'states'}/checkpoint-000001.safetensors: {expected}")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
@@ -272,7 +272,7 @@ class Unprepared(Hinge):
     [
         (WrongRow, r"WrongRow: choose, test_numba_kernel.py, line \d+: chose row 1000000: outputs has \d+$"),
         (WrongIndex, r"WrongIndex: choose, test_numba_kernel.py, line \d+: IndexError: index 99 is out of bounds"),
-        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: a loss of nan and values"),
+        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: the loss is nan, or values are not finite"),
         (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
         (
             NotStatic,
@@ -318,7 +318,7 @@ def scaled(factor: float, values: Any) -> Any:
 
 
 def test_what_machine_code_rests_on() -> None:
-    """Code on disk is found by its name, which tells all that decides what it does."""
+    """Machine code on disk is found by its name, which depends on all that decides what it does."""
     one, two = np.array([1.0, 2.0]), np.array([1.0, 3.0])
     functions = [compiled(*scaled(factor, values)) for factor, values in ((2.0, one), (3.0, one), (2.0, two))]
     assert [function() for function in functions] == [4.5, 6.5, 6.5]
@@ -340,19 +340,19 @@ def test_probabilities_of_the_wrong_shape(text: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["hinge", "nothing_there:Hinge", "math:pi", "math:sqrt", "w2v:Settings"])
-def test_objectives_that_are_not_there(text: Path, name: str) -> None:
+def test_missing_objectives(text: Path, name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^objective '?{name}"):
         w2v.train(text, objective=name)
     with pytest.raises(w2v.SettingsError, match="must be a Loss"):
         registry.use("hinge:Hinge")  # type: ignore[arg-type]
-    with pytest.raises(w2v.SettingsError, match=r"^objective a:B stands in place of loss hs: give one of them$"):
+    with pytest.raises(w2v.SettingsError, match=r"^objective a:B replaces loss hs: give only one of them$"):
         w2v.train(text, objective="a:B", loss="hs")
 
 
-def test_page_on_objectives_does_what_it_says(sample: Path, tmp_path: Path) -> None:
+def test_blocks_of_own_loss_run(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").symlink_to(sample)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    page = (ROOT / "docs" / "objectives.md").read_text("utf-8")
+    page = (ROOT / "docs" / "own-loss.md").read_text("utf-8")
     (_, written), *blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "hinge.py").write_text(written)
     assert len(written.splitlines()) <= 25

@@ -1,4 +1,4 @@
-"""Training that goes on from a model: with its words or more, and what stays as it was."""
+"""Continued training of a model: with its words or more, and what does not change."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -81,11 +81,11 @@ def test_union_up_to_max_vocab(first: w2v.Model) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vector_size": 20}, "vector_size 20: the model that goes on has 16"),
-        ({"model": "cbow"}, "model cbow: the model that goes on has skipgram"),
-        ({"loss": "hs"}, "loss hs: the model that goes on has ns"),
+        ({"vector_size": 20}, "vector_size 20: the continued model has 16"),
+        ({"model": "cbow"}, "model cbow: the continued model has skipgram"),
+        ({"loss": "hs"}, "loss hs: the continued model has ns"),
         ({"vocab": "new"}, "vocab 'new': choose from old, union"),
-        ({"settings": w2v.Settings()}, "continue_from brings settings"),
+        ({"settings": w2v.Settings()}, "continue_from has its own settings"),
         ({"size": 16}, "unknown setting 'size'"),
     ],
 )
@@ -94,10 +94,10 @@ def test_what_cannot_become_another(first: w2v.Model, options: dict[str, Any], m
         w2v.train(MORE, continue_from=first, **options)
 
 
-@pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of its tree"), ("class", "classes")])
+@pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])
 def test_union_is_refused_where_rows_are_not_the_words_own(sample: Path, loss: str, what: str) -> None:
     model = w2v.train(sample, loss=loss, **SMALL)
-    with pytest.raises(w2v.SettingsError, match=rf"vocab union: with loss {loss}, output rows belong to {what}"):
+    with pytest.raises(w2v.SettingsError, match=rf"vocab union: with loss {loss}, its output rows belong to {what}"):
         w2v.train(MORE, continue_from=model, vocab="union")
 
 
@@ -138,5 +138,5 @@ def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
     inputs = first.inputs.copy()
     inputs[0, 0] = np.nan
     broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.loss)
-    with pytest.raises(w2v.W2VError, match="values that are not numbers"):
+    with pytest.raises(w2v.W2VError, match="NaN or infinite values"):
         w2v.train(MORE, continue_from=broken)

@@ -110,7 +110,7 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     w2v.train(sample, vector_size=1000, epochs=1)
     monkeypatch.setattr(memory, "available", lambda: needed - 1)
     with pytest.raises(
-        w2v.W2VError, match=r"^training needs about [\d,]+ MB of memory, and [\d,]+ MB are there: lower "
+        w2v.W2VError, match=r"^training needs about [\d,]+ MB of memory, but only [\d,]+ MB are available: lower "
     ):
         w2v.train(sample, vector_size=1000, epochs=1)
 
@@ -192,7 +192,7 @@ def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
         ([["a", 1]], {}, "not str"),
         (5, {}, "of type int"),
         ([["a"]], {"size": 5}, "unknown setting 'size'"),
-        ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "epochs stands beside settings"),
+        ([["a"]], {"settings": w2v.Settings(), "epochs": 5}, "epochs is given in addition to settings"),
         ([["a"]], {"vocabulary": w2v.Vocabulary(["b", "c"], np.array([1, 1])), "negative": 1}, "no word of the corpus"),
     ],
 )

@@ -61,7 +61,7 @@ from w2v.vectors.keyed import load
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model.  "
     f"[default: {OUTPUT}]",
 )
 @settings_options(*Settings.names())
@@ -142,7 +142,7 @@ def train(
             stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
         raise
     now = time.perf_counter()
-    figures = {
+    metrics = {
         "output": str(job.output),
         "vocabulary_size": len(model.vocabulary),
         "vector_size": model.settings.vector_size,
@@ -152,9 +152,9 @@ def train(
         "settings": model.settings.as_dict(),
     }
     if as_json:
-        show.as_json(figures)
+        show.as_json(metrics)
     elif not quiet:
-        show.training(figures | {"settings": model.settings.relevant()})
+        show.training(metrics | {"settings": model.settings.relevant()})
 
 
 @click.command()
@@ -219,14 +219,13 @@ def perplexity(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
-    comparison, is that of the word frequencies in the training text alone. To model text as it is, train with --sample
-    0: a model trained with subsampling underestimates frequent words. MODEL is a .safetensors file written by w2v
+    comparison, is that of the word frequencies in the training text alone. Train with --sample 0 for
+    this: a model trained with subsampling underestimates frequent words. MODEL is a .safetensors file written by w2v
     train.
 
-    With the losses hs and class, a prediction takes only the path or the class of the word. The other losses are
-    normalised over the whole vocabulary, exactly, in blocks of some 100 MB: once for each distinct word of the text in
-    skip-gram, once for each word in CBOW. With 100,000 words of 300 dimensions each time takes 30 million
-    multiply-adds.
+    The losses hs and class compute only the path or the class of each word. The others normalise over the whole
+    vocabulary, in blocks of about 100 MB: once per distinct word of the text in skip-gram, once per word in CBOW. With
+    100,000 words of 300 dimensions, each normalisation takes 30 million multiply-adds.
 
     \b
     w2v perplexity model.safetensors held-out.txt
@@ -282,7 +281,7 @@ def rank(
 
 
 def find_objective(name: str | None) -> None:
-    """Import a user's own objective, which model files only name."""
+    """Import a user's own loss; model files contain only its name."""
     if name:
         registry.find(name)
 
@@ -405,7 +404,7 @@ def vocab(
     store = read(text, settings, quiet, reading_options(given))
     vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
-    figures = {
+    metrics = {
         "output": str(output),
         "vocabulary_size": len(vocabulary),
         "tokens": vocabulary.tokens,
@@ -415,9 +414,9 @@ def vocab(
         "cache_reused": store.reused,
     }
     if as_json:
-        show.as_json(figures)
+        show.as_json(metrics)
     elif not quiet:
-        show.facts(figures)
+        show.facts(metrics)
 
 
 def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:

@@ -1,4 +1,4 @@
-"""What `w2v info` tells: about this installation, and about a model file."""
+"""What `w2v info` shows: this installation, or a model file."""
 
 import json
 import platform
@@ -15,7 +15,8 @@ from w2v.errors import W2VError
 from w2v.formats.table import content_format
 from w2v.formats.vector_file import VectorFile
 from w2v.instruction_set import available_sets, instruction_set
-from w2v.losses.registry import Settings, needed_for
+from w2v.losses.loss import Loss, is_parameter
+from w2v.losses.registry import LOSSES, Settings, needed_for
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -56,16 +57,14 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
 
 
 def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Of a model kept whole: its loss, and the settings that say something with it."""
-    if "outputs" not in tensors or "loss" not in settings:
+    """Of a whole model: its loss, and the settings of that loss."""
+    if not any(map(is_parameter, tensors)) or "loss" not in settings:
         return {}
     loss = settings["loss"]
     needs = {name: needed_for(name) for name in Settings.names()}
     names = [name for name, need in needs.items() if need and need[0] == "loss" and loss in need[1]]
     chosen = {name: settings[name] for name in names if settings.get(name) is not None}
-    if "class_starts" in tensors:
-        chosen["classes"] = len(tensors["class_starts"]) - 1
-    return {"loss": loss, **chosen}
+    return {"loss": loss, **chosen, **LOSSES.get(str(loss), Loss).summary(tensors)}
 
 
 def _refuse(constant: str) -> None:
@@ -79,6 +78,6 @@ def file_format(path: Path) -> str:
 
 
 def beside_vectors(stored: VectorFile) -> list[str]:
-    """The names of what was loaded beside words and vectors, which only the native format keeps."""
+    """The names of all that was loaded except words and vectors; only the native format stores it."""
     counts = [] if stored.counts is None else ["counts"]
     return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from w2v import settings
 from w2v.files import Errors
-from w2v.losses.registry import LOSSES, Settings, needed_for
+from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, type_of
 from w2v.text.idstore import ReadingOptions
 from w2v.training.model import Model
@@ -34,7 +34,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists its options in groups, and which knows how word2vec.c and gensim spell them."""
+    """A command that lists its options in groups and suggests the right spelling for those of word2vec.c and gensim."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         records: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
@@ -47,11 +47,11 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(listed)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        refuse_other_habits(args)
+        refuse_foreign_options(args)
         return super().parse_args(context, args)
 
 
-# Options of word2vec.c, which have one dash and a value each, and what they are here; {} is the value.
+# Options of word2vec.c, with one dash and a value each, and their spelling here; {} is the value.
 WORD2VEC_C = {
     "train": "{}",
     "output": "-o {}",
@@ -77,12 +77,12 @@ SWITCHES = {
 }
 
 
-def refuse_other_habits(args: list[str]) -> None:
-    """Raise click.UsageError, with the right spelling, for an option as word2vec.c or gensim has it."""
-    for place, argument in enumerate(args):
+def refuse_foreign_options(args: list[str]) -> None:
+    """Raise click.UsageError, with the right spelling, for an option of word2vec.c or gensim."""
+    for index, argument in enumerate(args):
         if argument == "--":
             return
-        value = args[place + 1] if place + 1 < len(args) else ""
+        value = args[index + 1] if index + 1 < len(args) else ""
         name = argument.lstrip("-")
         if argument.startswith("-") and (name, value) in SWITCHES:
             raise click.UsageError(f"{argument} {value}: write {SWITCHES[name, value]}")
@@ -104,12 +104,12 @@ COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 
 def option_for(kind: type, name: str) -> Callable[[Command], Command]:
-    """The command line's option for a field of a dataclass of options."""
+    """The command-line option of a field of a dataclass of options."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
     flags = option_names(kind, name)
     choices, value_type = choices_of(kind, name), type_of(kind, name)
     if choices:
-        value_type = click.Choice([choice for choice in choices if choice != "objective"])
+        value_type = click.Choice([choice for choice in choices if choice != OWN])
     elif name == "cache":
         value_type = FILE
     shown = option.default_text or default
@@ -130,13 +130,13 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
 
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
-    """An option for each of these settings; those of some losses come last, in the order of the losses."""
+    """An option for each of these settings; those of single losses come last, in the order of LOSSES."""
 
-    def place(name: str) -> int:
+    def order(name: str) -> int:
         needs = needed_for(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return together(*(option_for(Settings, name) for name in sorted(names, key=place)))
+    return together(*(option_for(Settings, name) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -156,7 +156,7 @@ def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
-FILE = click.Path(path_type=Path, readable=False)  # what cannot be read is failed work, not wrong use
+FILE = click.Path(path_type=Path, readable=False)  # an unreadable file is an error with exit code 1, not wrong usage
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing but --json.")
@@ -174,22 +174,22 @@ METHOD = click.option(
     show_default=True,
     help="How analogies are answered: 3CosAdd or 3CosMul.",
 )
-OBJECTIVE = click.option("--objective", metavar="NAME", help="The model's own loss, module:Name.")
+OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
 MODEL = together(click.argument("model", type=FILE), ERRORS)
 READING = together(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 CORPUS = together(click.argument("corpus", nargs=-1, required=True, type=click.Path()), READING)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
-    """The reading options among those that are given."""
+    """The ReadingOptions among the options given."""
     chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
     return ReadingOptions(**chosen)
 
 
 def chosen_settings(given: Mapping[str, Any], model: Model | None = None) -> Settings:
-    """The settings of the options that are given; the others from a model that is continued, if there is one.
+    """The settings given as options; all others are those of the continued model, if there is one.
 
-    Raises click.UsageError where the options contradict each other.
+    Raises click.UsageError for options that contradict each other or have no effect.
     """
     chosen = given_settings(given)
     settings = continued_settings(model, chosen) if model else Settings(**chosen)
@@ -201,7 +201,7 @@ def chosen_settings(given: Mapping[str, Any], model: Model | None = None) -> Set
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the settings that are given. Raises click.UsageError where they contradict each other."""
+    """The settings given as options. Raises click.UsageError if they contradict each other."""
     names = set(Settings.names())
     chosen = {
         name: (value, f"{first_name(name)} {value}")
@@ -214,8 +214,8 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, (value, _) in chosen.items()}
 
 
-def refuse_beside(option: str, others: Iterable[str]) -> None:
-    """Raise click.UsageError where one of the options or arguments `others` is given beside `option`."""
+def refuse_together(option: str, others: Iterable[str]) -> None:
+    """Raise click.UsageError if one of the options or arguments `others` is given together with `option`."""
     context = click.get_current_context()
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

@@ -55,23 +55,23 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
         click.echo(line.rstrip())
 
 
-def training(figures: Mapping[str, Any]) -> None:
+def training(metrics: Mapping[str, Any]) -> None:
     """Summary of a training run."""
     rows = [
-        ("output", figures["output"]),
-        ("vocabulary", f"{figures['vocabulary_size']:,} words, {figures['vector_size']} values each"),
-        ("corpus", f"{figures['tokens']:,} words, without those not in the vocabulary"),
-        ("trained", f"{figures['tokens_trained']:,} words, {figures['words_per_second'] / 1e6:.2f} M words/s"),
-        ("loss by epoch", text(figures["loss"])),
-        ("seconds", text(figures["seconds"])),
-        ("peak memory", f"{figures['peak_memory_bytes'] / 1e6:,.0f} MB"),
-        ("instruction set", figures["instruction_set"]),
-        ("settings", text(figures["settings"])),
+        ("output", metrics["output"]),
+        ("vocabulary", f"{metrics['vocabulary_size']:,} words, {metrics['vector_size']} values each"),
+        ("corpus", f"{metrics['tokens']:,} words, without those not in the vocabulary"),
+        ("trained", f"{metrics['tokens_trained']:,} words, {metrics['words_per_second'] / 1e6:.2f} M words/s"),
+        ("loss by epoch", text(metrics["loss"])),
+        ("seconds", text(metrics["seconds"])),
+        ("peak memory", f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"),
+        ("instruction set", metrics["instruction_set"]),
+        ("settings", text(metrics["settings"])),
     ]
-    if figures["cache_reused"]:
+    if metrics["cache_reused"]:
         rows.append(("cache", "reused; the text was not read again"))
-    if figures["pruned"]:
-        rows.append(("pruned", f"{figures['pruned']:,} rare words dropped, because of --max-types"))
+    if metrics["pruned"]:
+        rows.append(("pruned", f"{metrics['pruned']:,} rare words dropped, because of --max-types"))
     table(rows)
 
 

@@ -1,4 +1,4 @@
-"""What `w2v train` is to do: a new run, or one to resume. Everything is checked here, before any work."""
+"""The runs of `w2v train`, new or resumed. Everything is checked here, before any work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from w2v.cli import outputs
-from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_beside
+from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_together
 from w2v.errors import SettingsError
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
@@ -28,9 +28,9 @@ OUTPUT = Path("model.bin")
 
 @dataclass(frozen=True)
 class Job:
-    """`run` trains (given `progress`); the model goes to `output`, its words to `save_vocab`, if any.
+    """`run` trains (given `progress`); the model is written to `output`, its words to `save_vocab`, if any.
 
-    `states` is the folder of its checkpoints, where it keeps any, and `resumable` says whether one is there.
+    `states` is the folder of its checkpoints, if any, and `resumable` says whether there is one to resume from.
     """
 
     run: Callable[..., Model]
@@ -55,7 +55,7 @@ def new_job(
     force: bool,
     ignore_memory: bool,
 ) -> Job:
-    """A new run. Raises W2VError, SettingsError or click.UsageError for what cannot be done."""
+    """A new run. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     if given.get("objective"):
         registry.find(given["objective"])
     if not corpus:
@@ -66,12 +66,12 @@ def new_job(
         raise click.UsageError("--vocab has no effect without --continue")
     model = Model.load(continue_from, mmap=True) if continue_from else None
     settings = chosen_settings(given, model)
-    instruction_set()  # the one that is asked for must be there
+    instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus)).files
     output = output or OUTPUT
     check_outputs(output, save_vocab, force, [*map(Path, files), *filter(None, [read_vocab, continue_from])])
     if model:
-        refuse_beside("--continue", ("read_vocab",))
+        refuse_together("--continue", ("read_vocab",))
         what = partial(train, files, continue_from=model, vocab=vocab or "old", **given_settings(given))
     else:
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
@@ -94,8 +94,8 @@ def resume_job(
     force: bool,
     ignore_memory: bool,
 ) -> Job:
-    """The run whose checkpoints are in a folder; settings given beside it must be those of the run."""
-    refuse_beside("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
+    """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
+    refuse_together("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
     if given.get("objective"):
         registry.find(given["objective"])
     found = latest(folder)
@@ -103,7 +103,7 @@ def resume_job(
     for name, value in given_settings(given).items():
         if value != settings[name]:
             raise SettingsError(
-                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start anew"
+                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start another"
             )
     notes = found.origin.notes
     if not output and "output" not in notes:

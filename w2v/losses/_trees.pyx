@@ -1,4 +1,4 @@
-"""The loops of outputs.py and tree.py: alias tables and Huffman trees, both in linear time."""
+"""The loops of sampling.py and tree.py: alias tables and Huffman trees, both in linear time."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 

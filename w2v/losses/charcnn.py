@@ -13,17 +13,17 @@ from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
 from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
 
-CHARACTERS = 254  # different ones at most; the rarer are one
+CHARACTERS = 254  # most frequent ones; all others share one vector
 OTHER, EDGE = 0, 1
-SPAN = 3  # characters that a filter sees
+SPAN = 3  # width of a filter, in characters
 
 
 class CharacterCNN(Loss):
     """A sampled softmax with y_w = P [tanh(max_p F c_p(w)), correction_w] as the output vector of word w.
 
-    c_p are the values of SPAN characters of the word, from its p-th on, with an edge before and after it. Parameters:
+    c_p are the vectors of SPAN characters of the word from the p-th on; a word has an edge on either side. Parameters:
     characters (C, length), filters F (filters, SPAN · length), projection P (D, filters + correction), corrections
-    (V, correction). Where training has ended the vectors are computed once for all words.
+    (V, correction). After training the output vectors of all words are computed once.
     """
 
     name = "charcnn"
@@ -31,9 +31,9 @@ class CharacterCNN(Loss):
     alpha = Alpha(0.025, 0.05)
     settings_class = SamplingSettings
     settings: SamplingSettings
-    length = 16  # values of a character
+    length = 16  # of a character's vector
     filters = 128
-    correction = 16  # values that a word has of its own
+    correction = 16  # size of a word's own vector
 
     def prepare(self) -> None:
         settings, words = self.settings, self.vocabulary.words
@@ -104,7 +104,7 @@ class CharacterCNN(Loss):
             "moved": memory.aligned_rows(m, self.settings.vector_size),
             "features": memory.zeros((m, features)),
             "errors": memory.zeros((m, features)),
-            "places": np.zeros((m, self.filters), np.int32),
+            "best_spans": np.zeros((m, self.filters), np.int32),
             "rows": np.zeros(self.filters, np.int64),
             "spans": memory.zeros((self._longest, span)),
             "moved_spans": memory.zeros((self._longest, span)),
@@ -114,13 +114,13 @@ class CharacterCNN(Loss):
     def outputs(self, parameters: Mapping[str, Array]) -> Array:
         """The output vectors of all words, (V, D)."""
         starts, spelt = self.data["starts"], self.data["spelt"]
-        last = np.zeros(len(spelt), bool)  # places where no span begins
+        last = np.zeros(len(spelt), bool)  # positions at which no span begins
         for back in range(1, SPAN):
             last[starts[1:] - back] = True
-        places = np.flatnonzero(~last)
-        firsts = np.searchsorted(places, starts[:-1])
+        positions = np.flatnonzero(~last)
+        firsts = np.searchsorted(positions, starts[:-1])
         learnt, best = parameters, np.empty((len(starts) - 1, self.filters), parameters["filters"].dtype)
-        spans = learnt["characters"][spelt[places[:, None] + np.arange(SPAN)]].reshape(len(places), -1)
+        spans = learnt["characters"][spelt[positions[:, None] + np.arange(SPAN)]].reshape(len(positions), -1)
         for f in range(self.filters):
             best[:, f] = np.maximum.reduceat(spans @ learnt["filters"][f], firsts)
         return np.concatenate([np.tanh(best), learnt["corrections"]], axis=1) @ learnt["projection"].T
@@ -165,7 +165,7 @@ class CharacterCNN(Loss):
 
 
 def read_spans(s: Worker, word: int) -> int:
-    """Lays out the spans of a word; returns how many."""
+    """Copies the spans of a word into s.scratch.spans; returns how many there are."""
     first, characters, length = s.data.starts[word], s.parameters.characters, s.parameters.characters.shape[1]
     count = s.data.starts[word + 1] - first - (SPAN - 1)
     for p in range(count):
@@ -176,18 +176,18 @@ def read_spans(s: Worker, word: int) -> int:
 
 
 def read_word(s: Worker, word: int, j: int) -> None:
-    """Computes the features of a word, number j of those of the prediction."""
+    """Computes the features of a word, the j-th of this prediction."""
     filters, spans, corrections = s.parameters.filters, s.scratch.spans, s.parameters.corrections
-    feature, place, size = s.scratch.features[j], s.scratch.places[j], len(filters)
+    feature, best_span, size = s.scratch.features[j], s.scratch.best_spans[j], len(filters)
     count = read_spans(s, word)
     values = s.scratch.values[:count]
     score(spans[:count], filters, s.data.identity, s.data.zeros, values)
     for f in range(size):
         feature[f] = values[0, f]
-        place[f] = 0
+        best_span[f] = 0
     for p in range(1, count):
         for f in range(size):
-            place[f] = p if values[p, f] > feature[f] else place[f]
+            best_span[f] = p if values[p, f] > feature[f] else best_span[f]
             feature[f] = max(feature[f], values[p, f])
     hyperbolic_tangents(feature[:size], values[0])
     for r in range(corrections.shape[1]):
@@ -195,19 +195,19 @@ def read_word(s: Worker, word: int, j: int) -> None:
 
 
 def move_word(s: Worker, word: int, j: int) -> None:
-    """Moves what the features of a word are made of, by s.scratch.errors[j]."""
+    """Updates all parameters of a word's features by s.scratch.errors[j]."""
     filters, corrections, characters = s.parameters.filters, s.parameters.corrections, s.parameters.characters
-    feature, place, error = s.scratch.features[j], s.scratch.places[j], s.scratch.errors[j]
+    feature, best_span, error = s.scratch.features[j], s.scratch.best_spans[j], s.scratch.errors[j]
     spans, moved, rows, errors = s.scratch.spans, s.scratch.moved_spans, s.scratch.rows, s.scratch.values[0]
     first, size, length = s.data.starts[word], len(filters), characters.shape[1]
     count = read_spans(s, word)
     moved[:count] = 0
     for p in range(count):
-        m = 0  # filters that found most in this span
+        m = 0  # filters whose maximum is at this span
         for f in range(size):
             rows[m] = f
             errors[m] = error[f] * (1 - feature[f] * feature[f])
-            m += place[f] == p
+            m += best_span[f] == p
         update(spans[p : p + 1], moved[p : p + 1], filters, rows, errors[:m].reshape(1, m))
         for k in range(SPAN):
             for d in range(length):
@@ -217,7 +217,7 @@ def move_word(s: Worker, word: int, j: int) -> None:
 
 
 def hyperbolic_tangents(values: Array, room: Array) -> None:
-    """values ← tanh(values), from exponentials of what is below zero."""
+    """values ← tanh(values), computed from exponentials of negative numbers, which cannot overflow."""
     for k in range(len(values)):
         room[k] = -2 * abs(values[k])
     exponentials(room)

@@ -1,10 +1,11 @@
-"""A softmax over classes, and one over the words of the class (Goodman 2001; Mikolov et al. 2011, section 3)."""
+"""A softmax over classes, and one over the words of a class (Goodman 2001; Mikolov et al. 2011, section 3)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,12 @@ from w2v.settings import LOSS, BaseSettings
 @dataclass(frozen=True, kw_only=True)
 class ClassSettings(BaseSettings):
     classes: int | None = option(
-        None, "Number of classes, about.", LOSS, minimum=1, default_text="the square root of the number of words"
+        None,
+        "Approximate number of classes.",
+        LOSS,
+        minimum=1,
+        default_text="the square root of the number of words",
+        fixed=True,
     )
 
 
@@ -28,27 +34,27 @@ class ClassSoftmax(Loss):
     class_of, int32 (V,): the class of each word.
     """
 
-    name = "class"
+    name = branch = "class"
     help = "class-based softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)
     settings_class = ClassSettings
     settings: ClassSettings
     storages = ("float32", "bf16")
-    fixed_vocabulary = "output rows belong to classes, which new words would change"
+    fixed_vocabulary = "its output rows belong to classes, which new words would change"
 
     def prepare(self) -> None:
         kept = self.vocabulary.keep_probabilities(self.settings.sample, self.settings.sample_formula)
-        masses = self.vocabulary.counts * kept  # as often as training sees the words
+        masses = self.vocabulary.counts * kept  # expected counts after subsampling
         self._set(equal_classes(masses, self.settings.classes))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
         size = len(self.vocabulary)
         if "class_starts" not in tensors:
-            raise W2VError("it lacks class_starts")
+            raise W2VError("class_starts is missing")
         starts = tensors["class_starts"]
         if starts.dtype != np.int64 or starts.ndim != 1 or len(starts) < 2 or starts[0] != 0 or starts[-1] != size:
-            raise W2VError(f"the model's classes are damaged: they do not part its {size} words")
+            raise W2VError(f"the model's classes are damaged: they do not divide its {size} words")
         if (starts[1:] <= starts[:-1]).any():
             raise W2VError("the model's classes are damaged: one is empty")
         self._set(np.ascontiguousarray(starts))
@@ -61,6 +67,11 @@ class ClassSoftmax(Loss):
     @property
     def tensors(self) -> dict[str, Array]:
         return {"class_starts": self.data["starts"]}
+
+    @classmethod
+    def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
+        starts = tensors.get("class_starts", np.empty(()))
+        return {"classes": len(starts) - 1} if starts.ndim else {}
 
     @property
     def rows(self) -> int:
@@ -107,16 +118,16 @@ class ClassSoftmax(Loss):
         return words
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, numbers: Integers, words: Integers
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
     ) -> Array:
-        """Scores the classes, and of the words those of the word's class only."""
+        """Computes the scores of the classes, and of the words in each word's class only."""
         starts, outputs = self.data["starts"], parameters["outputs"]
         own = self.data["class_of"][words]
-        logs: Array = log_softmax(rows @ outputs[len(self.vocabulary) :].T)[numbers, own]
-        for group, places in grouped(own):
+        logs: Array = log_softmax(rows @ outputs[len(self.vocabulary) :].T)[indices, own]
+        for group, positions in grouped(own):
             first, end = starts[group : group + 2]
-            distinct, which = np.unique(numbers[places], return_inverse=True)
-            logs[places] += log_softmax(rows[distinct] @ outputs[first:end].T)[which, words[places] - first]
+            distinct, which = np.unique(indices[positions], return_inverse=True)
+            logs[positions] += log_softmax(rows[distinct] @ outputs[first:end].T)[which, words[positions] - first]
         return logs
 
     @property
@@ -125,9 +136,9 @@ class ClassSoftmax(Loss):
 
 
 def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:
-    """Where classes of equal mass start, in the order of the words: about `classes` of them, by default √V.
+    """The first word of each class, in the order of words: about `classes` of equal mass, by default √V.
 
-    A word with more than one class's mass is a class by itself, so there can be fewer.
+    A word with more than the mass of a class is a class by itself, so there can be fewer.
 
     Raises SettingsError for more classes than words.
     """

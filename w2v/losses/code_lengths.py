@@ -1,4 +1,4 @@
-"""Binary trees compared by expected code length, which is what hierarchical softmax costs."""
+"""Comparison of binary trees by expected code length, the cost of hierarchical softmax."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from w2v.vectors.keyed import UnknownWordError
 class TreeLength:
     """A tree over V words.
 
-    `expected_bits` is the mean code length of an occurrence, so the mean number of rows that a prediction takes;
-    `speed_up` is V over it, as the full softmax takes V rows; `longest_bits` is the longest code.
+    `expected_bits` is the mean code length over all occurrences, which is the mean number of rows of a prediction;
+    `speed_up` is V / expected_bits, since the full softmax takes V rows; `longest_bits` is the longest code.
     """
 
     name: str
@@ -42,8 +42,8 @@ class WordCodes:
 class CodeLengths:
     """Trees over a vocabulary whose words occur `tokens` times.
 
-    No tree's expected length is below `entropy_bits`, and Huffman's is less than a bit above; `huffman_speed_up` is
-    the balanced tree's over Huffman's.
+    No tree's expected length is below `entropy_bits`, and Huffman's is less than one bit above it. `huffman_speed_up`
+    is the expected length of the balanced tree divided by Huffman's.
     """
 
     vocabulary_size: int
@@ -57,12 +57,12 @@ class CodeLengths:
 def code_lengths(
     vocabulary: Vocabulary, tree: str = "huffman", tree_vectors: PathLike | None = None, words: Sequence[str] = ()
 ) -> CodeLengths:
-    """The balanced and Huffman's tree, and the `tree` of Settings where it is another; the codes of some `words`.
+    """The balanced and the Huffman tree, and the `tree` of Settings if it is another; the codes of some `words`.
 
-    Raises W2VError for a vocabulary of one word and a tree that cannot be used, UnknownWordError.
+    Raises W2VError for a vocabulary of one word and for a tree that cannot be used, UnknownWordError for unknown words.
     """
     if len(vocabulary) < 2:
-        raise W2VError(f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: a tree takes at least 2")
+        raise W2VError(f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: a tree needs at least 2")
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
     unknown = [word for word in words if word not in numbers]
     if unknown:

@@ -1,4 +1,4 @@
-"""A user's loss runs in plain Python before it is compiled, so that mistakes are found where they are."""
+"""Runs a user's loss in plain Python before it is compiled, so that errors name the line in which they are."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ INPUTS = 2  # rows
 
 
 def dry_run(loss: Loss, s: Worker, words: int) -> None:
-    """Predict the first word, one between and the last from two rows, on copies.
+    """Predict the first, the middle and the last word from two rows, on copies of the parameters.
 
-    Raises W2VError, with the place, for what is wrong.
+    Raises W2VError, with file and line, for a mistake.
     """
     for name in ("choose", "link") if loss.step is None else ("step",):
         if getattr(loss, name) is getattr(Loss, name):
@@ -51,7 +51,7 @@ def predict(loss: Loss, s: Worker, centre: int) -> None:
     if s.rows[:m].min() < 0 or s.rows[:m].max() >= len(outputs):
         fail(loss, "choose", f"chose row {s.rows[:m].max()}: outputs has {len(outputs)}")
     if len(set(s.rows[:m].tolist())) < m:
-        fail(loss, "choose", "chose a row twice: let its weight say so")
+        fail(loss, "choose", "chose a row twice: choose it once and raise its weight")
     scores = s.scores[: n * m].reshape(n, m)
     score(x, outputs, s.rows, s.offset, scores)
     value = call_user(loss, "link", s, scores)
@@ -62,4 +62,4 @@ def check_result(loss: Loss, what: str, value: Any, moved: Any) -> None:
     if not isinstance(value, float | np.floating):
         fail(loss, what, f"returned {value!r}: it must be the loss, a float")
     if not math.isfinite(value) or not np.isfinite(moved).all():
-        fail(loss, what, f"a loss of {value} and values that are not numbers, from the first words on")
+        fail(loss, what, f"the loss is {value}, or values are not finite, for untrained vectors")

@@ -24,19 +24,20 @@ class BlockSettings(SoftmaxSettings):
     blocks: str | None = option(
         None,
         "Lengths of the output vectors by word frequency, with numbers of words, such as 300:1000,150:4000,75: 300 "
-        "values for the first 1000 words, 150 for the next 4000, 75 for the others. The lengths add up to "
-        "--vector-size; without numbers the blocks have equally many words.",
+        "values for the first 1000 words, 150 for the next 4000, 75 for the rest. The lengths add up to "
+        "--vector-size; without numbers all blocks have the same number of words.",
         LOSS,
-        default_text="a half of the vector, a quarter and the rest",
+        default_text="half of the vector, a quarter and the rest",
+        fixed=True,
     )
 
 
 class DifferentiatedSoftmax(Loss):
-    """The full softmax, where each block of words, by frequency, has vectors of its own length.
+    """The full softmax, with output vectors of another length for each block of words; blocks are by frequency.
 
-    As in the paper a block is scored by a part of the hidden layer that is its own: the first by the first values of
-    an input row, the next by those that follow; so the lengths add up to vector_size. In memory a row is padded to
-    whole cache lines; in the model and its file block k is "block_k", (words, length), without padding.
+    As in the paper, each block has its own part of the input row: the first block the first values, the next one those
+    that follow. So the lengths add up to vector_size. In memory rows are padded to whole cache lines; in the model and
+    its file block k is "block_k", (words, length), without padding.
     """
 
     name = "dsoftmax"
@@ -52,14 +53,14 @@ class DifferentiatedSoftmax(Loss):
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
         widths = [memory.row_width(length) for length in self.lengths]
-        starts, places = np.cumsum([0, *self.sizes]), np.cumsum([0, *np.multiply(self.sizes, widths)])
+        starts, offsets = np.cumsum([0, *self.sizes]), np.cumsum([0, *np.multiply(self.sizes, widths)])
         columns = np.cumsum([0, *self.lengths])
-        self.data = {"starts": starts, "places": places, "columns": columns, "widths": np.array(widths)}
+        self.data = {"starts": starts, "offsets": offsets, "columns": columns, "widths": np.array(widths)}
         self.data["identity"] = np.arange(max(self.sizes))
 
     @property
     def memory_rows(self) -> int:
-        return -(-int(self.data["places"][-1]) // self.settings.vector_size)
+        return -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -70,12 +71,12 @@ class DifferentiatedSoftmax(Loss):
         return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-        return {"blocks": memory.aligned_rows(1, int(self.data["places"][-1]))}
+        return {"blocks": memory.aligned_rows(1, int(self.data["offsets"][-1]))}
 
     def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
-        places, flat = self.data["places"], parameters["blocks"][0]
+        offsets, flat = self.data["offsets"], parameters["blocks"][0]
         return {
-            f"block_{k}": flat[places[k] : places[k + 1]].reshape(size, -1)[:, :length]
+            f"block_{k}": flat[offsets[k] : offsets[k + 1]].reshape(size, -1)[:, :length]
             for k, (size, length) in enumerate(zip(self.sizes, self.lengths, strict=True))
         }
 
@@ -94,7 +95,7 @@ class DifferentiatedSoftmax(Loss):
     @staticmethod
     def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
         n, flat = len(x), s.parameters.blocks.reshape(-1)
-        starts, places, columns, widths = s.data.starts, s.data.places, s.data.columns, s.data.widths
+        starts, offsets, columns, widths = s.data.starts, s.data.offsets, s.data.columns, s.data.widths
         at = 0
         for k in range(len(widths)):
             width, size = widths[k], columns[k + 1] - columns[k]
@@ -102,7 +103,7 @@ class DifferentiatedSoftmax(Loss):
             for i in range(n):
                 for d in range(width):
                     part[i, d] = x[i, columns[k] + d] if d < size else 0
-            outputs = flat[places[k] : places[k + 1]].reshape(-1, width)
+            outputs = flat[offsets[k] : offsets[k + 1]].reshape(-1, width)
             scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
             score(part, outputs, s.data.identity, s.offset, scores)
             at += n * width
@@ -113,7 +114,7 @@ class DifferentiatedSoftmax(Loss):
             part = s.scratch.x[at : at + n * width].reshape(n, width)
             moved = s.scratch.change[at : at + n * width].reshape(n, width)
             moved[:] = 0
-            outputs = flat[places[k] : places[k + 1]].reshape(-1, width)
+            outputs = flat[offsets[k] : offsets[k + 1]].reshape(-1, width)
             scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
             update(part, moved, outputs, s.data.identity, scores)
             for i in range(n):
@@ -124,7 +125,7 @@ class DifferentiatedSoftmax(Loss):
 
 
 def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
-    """Scores, block after block (n, words), ← alpha (target − softmax); returns −Σ log p."""
+    """Scores, one block (n, words) after another, ← alpha (target − softmax); returns −Σ log p."""
     loss, starts = 0.0, s.data.starts
     for i in range(n):
         top, total, target_score = s.scores[n * starts[0]], 0.0, 0.0
@@ -158,7 +159,7 @@ def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
 def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
     """Lengths and given numbers of words of "300:1000,150:4000,75". Raises SettingsError.
 
-    By default three blocks, of which each takes half of what is left of the vector.
+    By default three blocks, each with half of the rest of the vector.
     """
     half, quarter = size - size // 2, size // 2 - size // 4
     found = re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", blocks or f"{half},{quarter},{size // 4}")
@@ -168,10 +169,12 @@ def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
     lengths, given = [int(part[0]) for part in parts], [int(part[1]) for part in parts[:-1] if len(part) > 1]
     if sum(lengths) != size or 0 in lengths:
         raise SettingsError(
-            f"blocks {found[0]}: the lengths add up to {sum(lengths)}, which is to be vector_size, now {size}"
+            f"blocks {found[0]}: the lengths add up to {sum(lengths)}; they must add up to vector_size, {size}"
         )
     if len(given) not in (0, len(parts) - 1) or len(parts[-1]) > 1:
-        raise SettingsError(f"blocks {found[0]}: give a number of words to all but the last, which has the others")
+        raise SettingsError(
+            f"blocks {found[0]}: give a number of words for all blocks but the last, which has the rest"
+        )
     return lengths, given
 
 
@@ -183,5 +186,5 @@ def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], lis
     sizes = np.diff([0, *ends, words]).tolist()
     if min(sizes) < 1:
         asked = blocks or ",".join(map(str, lengths))
-        raise SettingsError(f"blocks {asked}: the vocabulary has {words} words, too few for them")
+        raise SettingsError(f"blocks {asked}: the vocabulary has only {words} words, too few")
     return lengths, sizes

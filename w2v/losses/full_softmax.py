@@ -17,14 +17,14 @@ LARGE_SOFTMAX = 30_000  # words
 class SoftmaxSettings(BaseSettings):
     large_softmax: bool = option(
         False,
-        "Allow a vocabulary of more than 30,000 words, whose rows each prediction takes.",
+        "Allow more than 30,000 words, although each prediction computes the scores of all.",
         LOSS,
         flags=("--large-softmax/--no-large-softmax",),
     )
 
 
 class FullSoftmax(Loss):
-    name = "softmax"
+    name = branch = "softmax"
     help = "full softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.05, 0.1)
@@ -51,11 +51,11 @@ class FullSoftmax(Loss):
 
 
 def check_size(loss: Loss, instead: str) -> None:
-    """Raise SettingsError for a vocabulary over which a softmax takes too long, unless that is allowed."""
+    """Raise SettingsError for a vocabulary that makes a softmax too slow, unless large_softmax allows it."""
     size = len(loss.vocabulary)
     if size > LARGE_SOFTMAX and not loss.settings.large_softmax:
         raise SettingsError(
-            f"loss {loss.name}: each prediction takes the rows of all {size:,} words, {size / 6:,.0f} times as many "
-            f"as negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax to "
-            "allow it"
+            f"loss {loss.name}: each prediction computes the scores of all {size:,} words, {size / 6:,.0f} times as "
+            f"many as negative sampling with 5; lower max_vocab to {LARGE_SOFTMAX:,}, {instead}, or set large_softmax "
+            "to allow it"
         )

@@ -1,6 +1,6 @@
 """Hierarchical softmax: a logistic regression at each inner node of a binary tree (Morin & Bengio 2005).
 
-Those on the path from the root to a word predict it.
+A word is predicted by those on the path to it from the root.
 """
 
 from __future__ import annotations
@@ -26,40 +26,47 @@ from w2v.vectors.keyed import load
 @dataclass(frozen=True, kw_only=True)
 class TreeSettings(BaseSettings):
     tree: str = option(
-        "huffman", "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.", LOSS
+        "huffman",
+        "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.",
+        LOSS,
+        fixed=True,
     )
-    tree_vectors: str | None = option(None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none")
+    tree_vectors: str | None = option(
+        None, "Model whose vectors --tree clustered clusters.", LOSS, default_text="none", fixed=True
+    )
 
 
 class HierarchicalSoftmax(Loss):
-    """Inner node V + k of the tree has output row k. The nodes near the root are in every prediction, so the context
-    words of a window take their steps one after the other.
+    """Inner node V + k of the tree has output row k. The nodes near the root are in every prediction, so the steps of
+    the context words of a window are sequential.
 
     data: starts, nodes and codes, the paths; see Tree.
     """
 
-    name = "hs"
+    name = branch = "hs"
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
     alpha = Alpha(0.025, 0.05)
     settings_class = TreeSettings
     settings: TreeSettings
     storages = ("float32", "bf16")
-    fixed_vocabulary = "output rows belong to nodes of its tree, where new words have no leaf"
+    fixed_vocabulary = "its output rows belong to nodes of a tree, in which new words have no leaf"
     sequential = True
     link = staticmethod(logistic)
 
     @classmethod
     def check(cls, settings: Any) -> None:
         if (settings.tree == "clustered") != (settings.tree_vectors is not None):
-            raise SettingsError("tree clustered and tree_vectors, the model to cluster, go together: give both")
+            raise SettingsError(
+                "tree clustered needs tree_vectors, the model to cluster, and only it does: give both or neither"
+            )
 
     def prepare(self) -> None:
         self._set(tree_of(self.vocabulary, self.settings.tree, self.settings.tree_vectors))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        if "tree_parents" not in tensors:  # no other file is read in its place
-            raise W2VError("it lacks tree_parents")
+        if "tree_parents" not in tensors:  # do not read the file of settings.tree instead
+            raise W2VError("tree_parents is missing")
         self._set(Tree.from_tensors(tensors, len(self.vocabulary)))
 
     def _set(self, tree: Tree) -> None:
@@ -102,15 +109,15 @@ class HierarchicalSoftmax(Loss):
         return logs[:size].T
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, numbers: Integers, words: Integers
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
     ) -> Array:
-        """Scores the nodes on the word's path only."""
+        """Computes the scores of the nodes on each word's path only."""
         tree, logs = self.tree, np.empty(len(words), rows.dtype)
-        for word, places in grouped(words):
+        for word, positions in grouped(words):
             path = slice(tree.starts[word], tree.starts[word + 1])
-            distinct, which = np.unique(numbers[places], return_inverse=True)
+            distinct, which = np.unique(indices[positions], return_inverse=True)
             scores = rows[distinct] @ parameters["outputs"][tree.nodes[path]].T
-            logs[places] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)[which]
+            logs[positions] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)[which]
         return logs
 
     @property
@@ -126,12 +133,12 @@ def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) 
         return Tree.balanced(len(vocabulary))
     if name == "clustered":
         if vectors is None:
-            raise SettingsError("tree clustered: name a model whose vectors are to be clustered by tree_vectors")
+            raise SettingsError("tree clustered: give tree_vectors, the model whose vectors are to be clustered")
         return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
     return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
 
 
 def log_logistic(scores: Array) -> Array:
-    """log σ of each, also where σ is too small for its type."""
+    """log σ of each score, exact even where σ underflows."""
     logs: Array = np.minimum(scores, 0) - np.log1p(np.exp(-np.abs(scores)))
     return logs

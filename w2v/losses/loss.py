@@ -1,6 +1,6 @@
-"""What a loss is: which output rows predict a word, how scores become a gradient, and what all of it needs.
+"""The protocol of losses: which output rows predict a word, and how their scores become a gradient.
 
-This protocol is all that the rest of the package knows of a loss, one of ours or a user's own (docs/own-loss.md).
+The rest of the package knows a loss, built in or a user's own (docs/own-loss.md), only by this protocol.
 """
 
 from __future__ import annotations
@@ -34,45 +34,46 @@ class Alpha(NamedTuple):
 
 
 class Loss:
-    """The loss of predicting a word from input rows x, and how what it has learnt moves.
+    """The loss of predicting a word from input rows x.
 
-    A loss gives either `choose` and `link`, where output rows are scored by x (the rows of the parameter "outputs"), or
-    `step`, which may do anything. These are static methods: plain functions that Numba compiles, with all plain
-    functions that they call. Their first argument s is a thread's own:
+    A loss has either `choose` and `link`, if its scores are products of x and rows of the parameter "outputs", or
+    `step`, which may compute anything. These are static methods: plain functions, which Numba compiles together with
+    all plain functions that they call. Their first argument s is the state of a thread:
 
         s.parameters    what `parameters` returned, shared by all threads     s.data      what `data` holds
         s.random        for draw(s.random), 64 random bits                    s.scratch   what `scratch` returned
         s.rows, s.target, s.offset, s.weight                                  (max_rows,), which `choose` fills
-        s.scores, s.room    room for n · max_rows numbers, n being the input rows of a step
-        s.place         the number of the window in its chunk of text, and of the step in the window
+        s.scores, s.room    working memory for n · max_rows numbers each, for steps of n input rows
+        s.position      indices of the window in its chunk of text, and of the step in its window
 
-    The losses of the Cython kernel have a branch there instead (docs/new-loss.md); their `choose` and `link` say the
-    same. The other methods run in Python, before training and after it. V is the size of the vocabulary, D that of
-    a vector.
+    Losses of the Cython kernel also have a branch there (docs/new-loss.md), which does the same as `choose` and `link`.
+    The other methods run in Python, before and after training. V is the size of the vocabulary, D that of a vector.
 
     Attributes:
-        name: what --loss calls it. help: half a sentence for --help.
-        kernels: the kernels that have it, the default first.
+        name: its name for --loss. help: half a sentence for --help.
+        kernels: the kernels that can train it, the default first.
+        branch: the branch of the Cython kernel (and of w2v.reference) that chooses its rows, if there is one.
         alpha: the default learning rate of each model, with the faithful gradient (bench/defaults.py).
-        settings_class: its options are the fields of this class.
-        storages: how its matrices can be kept.
-        fixed_vocabulary: why no words can be added to a trained model; empty where they can.
+        settings_class: the dataclass with its options.
+        storages: the settings of `storage` that it supports.
+        fixed_vocabulary: why no words can be added to a trained model; empty if they can.
         rows_are_words: whether row w of "outputs" belongs to word w.
         vocabulary, settings: those of the run.
-        max_rows: output rows that `choose` can choose, at most. expected_rows: those that a prediction takes, about.
+        max_rows: maximum number of output rows of a prediction. expected_rows: their approximate mean.
         data: arrays that the functions read, by name.
         sequential: whether the context words of a window take their steps one after the other.
-        predrawn: random numbers beside s.random's state, drawn when a chunk of text begins.
-        notice: what the user should know before training begins; mostly nothing.
+        predrawn: how many random numbers follow the state in s.random; they are drawn at the start of each chunk.
+        notice: a warning to show before training; usually empty.
     """
 
     name: ClassVar[str] = "objective"
     help: ClassVar[str] = ""
     kernels: ClassVar[tuple[str, ...]] = ("numba",)
+    branch: ClassVar[str] = ""
     alpha: ClassVar[Alpha] = Alpha(skipgram=0.05, cbow=0.05)
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
     storages: ClassVar[tuple[str, ...]] = ("float32",)
-    fixed_vocabulary: ClassVar[str] = "only the loss itself knows what new words need"
+    fixed_vocabulary: ClassVar[str] = "it does not say how to add words (fixed_vocabulary)"
     rows_are_words: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
@@ -86,27 +87,27 @@ class Loss:
 
     @property
     def label(self) -> str:
-        """How messages name it: module:Name for a user's own."""
+        """Its name in messages: module:Name for a user's own loss."""
         own = self.name == Loss.name
         return f"objective {type(self).__module__}:{type(self).__qualname__}" if own else f"loss {self.name}"
 
     @classmethod
     def check(cls, settings: Any) -> None:
-        """Raise SettingsError for settings that do not go together."""
+        """Raise SettingsError for settings that contradict each other."""
 
     def prepare(self) -> None:
-        """Compute what vocabulary and settings decide, `data` for one.
+        """Compute what depends on vocabulary and settings, such as `data`.
 
         Raises SettingsError for settings that do not fit the vocabulary.
         """
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        """As `prepare`, from the `tensors` that a file keeps. Raises W2VError where they are damaged."""
+        """Like `prepare`, from the `tensors` of a file. Raises W2VError if they are damaged."""
         self.prepare()
 
     @property
     def tensors(self) -> dict[str, Array]:
-        """What a file must keep beside the parameters."""
+        """Arrays that a file must store in addition to the parameters."""
         return {}
 
     @property
@@ -124,24 +125,29 @@ class Loss:
 
     @property
     def memory_rows(self) -> int:
-        """Rows of D values that the parameters take, about."""
+        """Approximate size of the parameters, in rows of D values."""
         return self.rows
 
     def parameters(self, random: np.random.Generator) -> dict[str, Array]:
-        """What is learnt beside the input vectors, at the start: C-contiguous matrices by name.
+        """Initial values of all that is learnt in addition to the input vectors: C-contiguous matrices by name.
 
-        By default "outputs", rows of zeros. Rows that x is multiplied with are as long as those of x: D numbers, padded
-        by zeros, as memory.aligned_rows makes them. Their dtype is that of settings.storage.
+        By default "outputs", zeros. Rows that are multiplied with x have its width: D values, padded with zeros by
+        memory.aligned_rows. Their dtype is that of settings.storage.
         """
         return {"outputs": memory.aligned_rows(self.rows, self.settings.vector_size, self._dtype)}
 
     def stored(self, parameters: Mapping[str, Array]) -> dict[str, Array]:
         """Views of the parameters without padding, for the model and its file.
 
-        By default, those whose rows are as long as those of x are taken to be padded as these are.
+        By default, matrices as wide as x are assumed to be padded as x is.
         """
         size, width = self.settings.vector_size, memory.row_width(self.settings.vector_size, self._dtype)
         return {name: array[:, :size] if array.shape[1] == width else array for name, array in parameters.items()}
+
+    @classmethod
+    def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
+        """What `w2v info` shows of the tensors of a file, instead of the settings of the same names."""
+        return {}
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -151,7 +157,7 @@ class Loss:
         return {name: array.shape for name, array in self.stored(self.new_parameters()).items()}
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        """Room for one thread, for a step of this many input rows at most."""
+        """Working memory of a thread, for steps of at most this many input rows."""
         return {}
 
     # -- what the model predicts ----------------------------------------------------------------
@@ -164,23 +170,23 @@ class Loss:
         return log_softmax(rows @ parameters["outputs"].T.astype(rows.dtype))
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, numbers: Integers, words: Integers
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
     ) -> Array:
-        """log p(words[k] | rows[numbers[k]]), natural: (N,) for rows (M, D) and `numbers` and `words`, both (N,)."""
-        return self.distribution(parameters, rows)[numbers, words]
+        """log p(words[k] | rows[indices[k]]), natural: (N,) for rows (M, D) and `indices` and `words`, both (N,)."""
+        return self.distribution(parameters, rows)[indices, words]
 
     @property
     def scores_per_row(self) -> int:
-        """How many scores log_probabilities_of computes at once for a row, at most."""
+        """The maximum number of scores that log_probabilities_of computes at once for a row."""
         return len(self.vocabulary)
 
     @property
     def max_rank(self) -> int | None:
-        """The highest rank that the matrix of log_probabilities can have, where there is a limit below V."""
+        """The highest possible rank of the matrix of log_probabilities; None if there is no limit below V."""
         return None
 
     def distribution(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        """log_probabilities. Raises W2VError where they are no matrix of the right shape."""
+        """log_probabilities. Raises W2VError if their shape is wrong."""
         found: Array = call_user(self, "log_probabilities", parameters, rows)
         expected = len(rows), len(self.vocabulary)
         if not isinstance(found, np.ndarray) or found.shape != expected:
@@ -200,8 +206,8 @@ class Loss:
         raise NotImplementedError
 
     step: Any = None
-    """step(s, centre, x, change, alpha): predict the centre word from each of the rows x (n, D padded); move the
-    parameters, add to `change` (n, D padded, zeros) what is to be added to x, return the summed loss."""
+    """step(s, centre, x, change, alpha): predict the centre word from each of the rows x (n, D padded); update the
+    parameters, add the update of x to `change` (n, D padded, zeros), return the summed loss."""
 
     # -- for a run ------------------------------------------------------------------------------
 
@@ -210,8 +216,8 @@ class Loss:
     ) -> Self:
         """A copy of this loss for a run, or from the `tensors` of a file.
 
-        Raises SettingsError where the settings do not fit the vocabulary, W2VError for damaged tensors and for what a
-        user's own loss does wrong.
+        Raises SettingsError for settings that do not fit the vocabulary, W2VError for damaged tensors and for mistakes
+        in a user's own loss.
         """
         made = copy.copy(self)
         made.vocabulary, made.settings = vocabulary, settings
@@ -222,7 +228,7 @@ class Loss:
         return made
 
     def new_parameters(self) -> dict[str, Array]:
-        """Those of `parameters`. Raises W2VError for what they cannot be."""
+        """What `parameters` returns. Raises W2VError if it is not what it must be."""
         found: dict[str, Array] = call_user(self, "parameters", np.random.default_rng(self.settings.seed))
         self._check_arrays("parameters", found)
         dtype = self._dtype
@@ -233,7 +239,7 @@ class Loss:
         return found
 
     def new_scratch(self, inputs: int) -> dict[str, Array]:
-        """That of `scratch`. Raises W2VError for what it cannot be."""
+        """What `scratch` returns. Raises W2VError if it is not what it must be."""
         found: dict[str, Array] = call_user(self, "scratch", inputs)
         self._check_arrays("scratch", found)
         return found
@@ -253,11 +259,11 @@ class Loss:
 
 
 def call_user(loss: Loss, what: str, *arguments: Any) -> Any:
-    """What a method returns. Raises W2VError for any exception of a user's own code, with its place."""
+    """What a method returns. Raises W2VError, with file and line, for any exception in a user's own loss."""
     function = getattr(loss, what)
     if loss.name != Loss.name:
         return function(*arguments)
-    function = getattr(function, "py_func", function)  # plain, if it is compiled already
+    function = getattr(function, "py_func", function)  # the plain function of a compiled one
     try:
         with np.errstate(all="ignore"):  # numbers are checked afterwards
             return function(*arguments)
@@ -273,15 +279,20 @@ def call_user(loss: Loss, what: str, *arguments: Any) -> Any:
 
 
 def fail(loss: Loss, what: str, message: str) -> None:
-    """Raise W2VError with the place of a method."""
+    """Raise W2VError with file and line of a method."""
     code = getattr(loss, what).__code__
     place = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
     raise W2VError(f"{loss.label}: {what}, {place}: {message}")
 
 
 def file_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by the names that they have in files: all but "outputs" with a prefix."""
+    """Parameters by their names in files: with a prefix, except "outputs"."""
     return {name if name == "outputs" else PREFIX + name: array for name, array in parameters.items()}
+
+
+def is_parameter(name: str) -> bool:
+    """Whether a tensor of a file, by its name, is a parameter."""
+    return name == "outputs" or name.startswith(PREFIX)
 
 
 def log_softmax(scores: Array) -> Array:

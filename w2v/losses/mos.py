@@ -1,4 +1,4 @@
-"""A mixture of softmaxes, which breaks the bottleneck of a single one (Yang et al. 2018, arXiv:1711.03953)."""
+"""A mixture of softmaxes, without the rank limit of a single one (Yang et al. 2018, arXiv:1711.03953)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from w2v.settings import LOSS
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureSettings(SamplingSettings, SoftmaxSettings):
-    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10)
+    mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
     sampled_mixtures: bool = option(
         False,
         "Compute each softmax over sampled words, or over all.",
@@ -33,8 +33,8 @@ class MixtureSettings(SamplingSettings, SoftmaxSettings):
 class MixtureOfSoftmaxes(Loss):
     """p(w | x) = Σ_k π_k softmax(Y tanh(W_k x))_w, with weights π = softmax(G x) of K components.
 
-    Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). Over all words or, with sampled_mixtures, over
-    `negative` words drawn for each prediction and the word itself, each component as sampled softmax does.
+    Parameters: outputs Y (V, D), projections W (K D, D), gates G (K, D). The softmaxes are over all words or, with
+    sampled_mixtures, over the word itself and `negative` drawn ones, as in sampled softmax.
     """
 
     name = "mos"
@@ -127,7 +127,7 @@ class MixtureOfSoftmaxes(Loss):
 
 
 def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float:
-    """Gates (n, K) and logits (n K, m) ← −alpha times the gradient of −Σ log p, which it returns."""
+    """Gates (n, K) and logits (n K, m) ← −alpha times the gradient of −Σ log p; returns −Σ log p."""
     n, mixtures = gates.shape
     loss, target_column = 0.0, 0
     for j in range(m):
@@ -142,7 +142,7 @@ def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float
         loss -= math.log(p)
         for k in range(mixtures):
             row = logits[i * mixtures + k]
-            share = gates[i, k] * row[target_column] / p  # of the component in what happened
+            share = gates[i, k] * row[target_column] / p  # the posterior probability of the component
             scale = gates.dtype.type(-alpha * share)
             for j in range(m):
                 row[j] *= scale

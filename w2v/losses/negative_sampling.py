@@ -1,4 +1,4 @@
-"""Negative sampling: logistic regressions that tell the word from K different drawn ones (Mikolov 2013b, 2.2)."""
+"""Negative sampling: logistic regressions that tell the word from K different noise words (Mikolov 2013b, 2.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from w2v.losses.sampling import SamplingLoss
 
 
 class NegativeSampling(SamplingLoss):
-    name = "ns"
+    name = branch = "ns"
     help = "negative sampling"
     alpha = Alpha(0.05, 0.075)
     weighted = False
@@ -30,9 +30,9 @@ class NegativeSampling(SamplingLoss):
         return m
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        """Scores are log(p / q) and a constant (Levy & Goldberg 2014), so q is multiplied back in.
+        """Scores estimate log(p / q) + constant (Levy & Goldberg 2014), so this adds log q.
 
-        Draws that all differ, as ours, follow q as long as they are few beside the vocabulary.
+        Negatives drawn without replacement, as ours are, follow q as long as K is much smaller than V.
         """
         noise = self.settings.ns_exponent * np.log(self.vocabulary.counts)
         return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))

@@ -1,7 +1,7 @@
 """Noise-contrastive estimation (Mnih & Teh 2012): negative sampling whose scores are log-probabilities.
 
-Logistic regressions on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so that zero vectors
-are the uniform distribution.
+Logistic regressions on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so zero vectors mean
+a uniform distribution.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from w2v.losses.sampling import SamplingLoss
 
 
 class NoiseContrastive(SamplingLoss):
-    name = "nce"
+    name = branch = "nce"
     help = "noise-contrastive estimation"
     alpha = Alpha(0.05, 0.1)
     link = staticmethod(logistic)

@@ -1,4 +1,4 @@
-"""The losses there are, and the settings of a run, which are those of all losses."""
+"""The built-in losses, and Settings, which has the options of all of them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ LOSSES: dict[str, type[Loss]] = {
         CharacterCNN,
     )
 }
-OWN = Loss.name  # the loss of settings that name an objective
+OWN = Loss.name  # the value of `loss` if an objective is given
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
-CORRECTED = 2  # times the learning rate measured best with the corrected gradient of CBOW
+CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 
 _known: dict[str, Loss] = {}
 
@@ -50,7 +50,7 @@ _known: dict[str, Loss] = {}
 class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, MixtureSettings):
     """The settings of a training run; `w2v train --help` describes each.
 
-    Raises SettingsError, naming the value, for one that is impossible and for two that contradict each other.
+    Raises SettingsError, naming the value, for impossible values and for two that contradict each other.
     """
 
     loss: str = option(
@@ -59,15 +59,20 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         LOSS,
         default_text=DEFAULT_LOSS,
         choices=lambda: (*LOSSES, OWN),
+        fixed=True,
     )
     objective: str | Loss | None = option(
-        None, "A loss of your own in place of --loss: module:Name, see docs/own-loss.md.", LOSS, default_text="none"
+        None,
+        "A loss of your own instead of --loss, as module:Name; see docs/own-loss.md.",
+        LOSS,
+        default_text="none",
+        fixed=True,
     )
     kernel: str = option(
         "",
-        "The compiled kernel, or Numba's, which gives the same and takes losses of your own.",
+        "Train with the compiled kernel, or with Numba's, which gives the same results and can train your own losses.",
         TRAINING,
-        default_text="cython where it has the loss",
+        default_text="cython if it has the loss",
         choices=lambda: KERNELS,
     )
 
@@ -87,7 +92,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
         kind.check(self)
         if self.alpha == 0:
-            raise SettingsError("alpha 0: with a learning rate of 0 nothing is learnt")
+            raise SettingsError("alpha 0: with a learning rate of 0, nothing is learnt")
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
             raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
 
@@ -96,10 +101,10 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
                 raise SettingsError(f"objective {self.objective!r}: write module:Name")
             if self.loss not in ("", OWN):
-                raise SettingsError(f"objective {self.objective} stands in place of loss {self.loss}: give one of them")
+                raise SettingsError(f"objective {self.objective} replaces loss {self.loss}: give only one of them")
             object.__setattr__(self, "loss", OWN)
         elif self.loss == OWN:
-            raise SettingsError(f"loss {OWN}: name it by objective, module:Name")
+            raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
         elif not self.loss:
             object.__setattr__(self, "loss", DEFAULT_LOSS)
 
@@ -123,17 +128,17 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return self.workers or processors()
 
     def as_dict(self) -> dict[str, Any]:
-        """Every setting with the value it takes in training."""
+        """Every setting with the value that training uses."""
         used = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
         return asdict(self) | used
 
     def relevant(self) -> dict[str, Any]:
-        """Those of `as_dict` that have an effect with this model and loss."""
-        told = self.as_dict()
-        return {name: value for name, value in told.items() if not self.without_effect(name) and value is not None}
+        """The settings of `as_dict` that have an effect with this model and loss."""
+        values = self.as_dict()
+        return {name: value for name, value in values.items() if not self.without_effect(name) and value is not None}
 
     def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The setting, and its values, without which this one has no effect, if it has none here."""
+        """The other setting, and the values of it, that this one needs to have an effect; None if it has one."""
         needs = needed_for(name)
         return needs if needs and getattr(self, needs[0]) not in needs[1] else None
 
@@ -143,7 +148,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
 
 def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The setting, and its values, that one of the Settings needs to have an effect: for those of some losses only."""
+    """The other setting, and the values of it, that a setting needs to have an effect; None if it always has one."""
     if name not in {each.name for each in fields(BaseSettings)} and name not in Settings.__annotations__:
         return "loss", tuple(
             loss for loss, kind in LOSSES.items() if name in {each.name for each in fields(kind.settings_class)}
@@ -152,9 +157,9 @@ def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:
-    """The loss that the settings ask for, from the `tensors` that a file keeps, if any.
+    """The loss of these settings, restored from the `tensors` of a file, if given.
 
-    No code of a user's is imported here: raises LossMissing for an objective that is not at hand; otherwise as
+    It never imports a user's code: raises LossMissing for an objective that is not registered; otherwise see
     Loss.prepared.
     """
     if settings.loss in LOSSES:
@@ -162,14 +167,14 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     name = str(settings.objective)
     if name not in _known:
         raise LossMissing(
-            f"the model's objective is {name}, and files run no code: name it by --objective {name}, or in Python, "
-            "w2v.losses.registry.find"
+            f"the model's objective is {name}, and files run no code: name it with --objective {name}, or in Python "
+            "with w2v.losses.registry.find"
         )
     return _known[name].prepared(vocabulary, settings, tensors)
 
 
 def use(loss: Loss) -> str:
-    """Make a user's loss known to models that name it; returns its name, module:Name."""
+    """Register a user's loss, for models that name it; returns its name, module:Name."""
     if not isinstance(loss, Loss):
         raise SettingsError(f"objective {loss!r}: it must be a Loss, or module:Name of one")
     name = f"{type(loss).__module__}:{type(loss).__qualname__}"
@@ -178,7 +183,7 @@ def use(loss: Loss) -> str:
 
 
 def find(name: str) -> Loss:
-    """Import the loss "module:Name", also from the working folder. Raises SettingsError where it is not there."""
+    """Import the loss "module:Name", also from the working directory. Raises SettingsError if it cannot be found."""
     if name in _known:
         return _known[name]
     module, _, kind = name.partition(":")
@@ -193,6 +198,6 @@ def find(name: str) -> Loss:
     finally:
         sys.path.remove(here)
     if not isinstance(found, Loss):
-        raise SettingsError(f"objective {name}: it is no Loss")
+        raise SettingsError(f"objective {name}: it is not a Loss")
     _known[name] = found
     return found

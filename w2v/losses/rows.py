@@ -1,6 +1,6 @@
-"""What `choose`, `link` and `step` of the losses are made of: random numbers, drawing words, scores, links, updates.
+"""The parts of `choose`, `link` and `step`: random numbers, drawing words, scores, links, updates.
 
-Functions are plain Python in the part of it that Numba compiles; see Loss for their arguments.
+All functions are plain Python that Numba can compile; see Loss for their arguments.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 REDRAWS = 64
-WHOLE = 64  # scores: whole vectors; a float holds the product of so many factors of at most 2
+WHOLE = 64  # scores: whole vectors; the product of 64 factors of at most 2 fits into a float
 
 
-# -- chance ---------------------------------------------------------------------------------
+# -- random numbers -------------------------------------------------------------------------
 
 
 def scramble(x: Any) -> Any:
@@ -37,18 +37,18 @@ def draw(random: Array) -> Any:
 
 
 def below(bits: Any, size: int) -> Any:
-    """The high half of bits × size, size below 2³²: a number from 0 to size − 1, evenly from random bits."""
+    """The high half of bits × size, for size below 2³²: uniform from 0 to size − 1 for random bits."""
     low = ((bits & HALF_MASK) * np.uint64(size)) >> HALF
     return np.int64(((bits >> HALF) * np.uint64(size) + low) >> HALF)
 
 
 def alias_of(table: Array, bits: Any) -> Any:
-    """A word by an alias table: the high half of bits × size is a cell, and the low half decides in it."""
+    """A word drawn by an alias table: the high half of bits × size is the entry, the low half decides within it."""
     size = np.uint64(len(table))
-    cell = below(bits, len(table))
-    if ((bits * size) & np.uint64(0xFFFFFFFFFFFFFFFF)) >> HALF > table[cell, 0]:
-        return np.int64(table[cell, 1])
-    return cell
+    entry = below(bits, len(table))
+    if ((bits * size) & np.uint64(0xFFFFFFFFFFFFFFFF)) >> HALF > table[entry, 0]:
+        return np.int64(table[entry, 1])
+    return entry
 
 
 # -- one step of rows -----------------------------------------------------------------------
@@ -82,14 +82,14 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
 
 
 def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -> None:
-    """change ← change + E Y and Y ← Y + Eᵀ X, by the Y before it; error: (n, m)."""
+    """change ← change + E Y and Y ← Y + Eᵀ X, both from the old Y; error: (n, m)."""
     at = rows[: error.shape[1]]
     change += error @ outputs[at]
     outputs[at] += error.T @ x
 
 
 def prefetch(outputs: Array, row: int) -> None:
-    """Prefetch a row that is needed soon, where the compiled step can."""
+    """Prefetch a row that is needed soon; does nothing in plain Python."""
 
 
 # -- links ----------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def logistic(s: Worker, scores: Array) -> float:
 
 
 def softmax(s: Worker, scores: Array) -> float:
-    """scores (n, m) ← target − softmax(scores), each row by itself; returns −Σ log p."""
+    """scores (n, m) ← target − softmax(scores) of each row; returns −Σ log p."""
     return softmax_of(scores, s.target, s.room, 0, scores.shape[1])
 
 
@@ -182,18 +182,18 @@ def start_words(s: Worker, centre: int) -> None:
 
 
 def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
-    """Draws K words beside the first m rows, by numbers drawn before; returns how many rows there are then.
+    """Appends K words, from random numbers drawn in advance, to the first m rows; returns the new number of rows.
 
-    A word that is there is drawn again or, if `counted`, its weight grows.
+    A word that is among the rows is drawn again or, if `counted`, its weight increases.
     """
     size = len(s.data.alias_table)
     for k in range(1, len(s.random)):
         word, tries = alias_of(s.data.alias_table, s.random[k]), 0
-        at = place_of(s.rows, word, m)
+        at = index_of(s.rows, word, m)
         while at < m and not counted:
             tries += 1
             word = alias_of(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
-            at = place_of(s.rows, word, m)
+            at = index_of(s.rows, word, m)
         if at < m:
             s.weight[at] += 1
         else:
@@ -212,7 +212,7 @@ def prefetch_draws(s: Worker) -> None:
         prefetch(s.parameters.outputs, alias_of(s.data.alias_table, s.random[k]))
 
 
-def place_of(rows: Array, word: int, m: int) -> int:
+def index_of(rows: Array, word: int, m: int) -> int:
     for j in range(m):
         if rows[j] == word:
             return j
@@ -220,13 +220,13 @@ def place_of(rows: Array, word: int, m: int) -> int:
 
 
 def set_importance(s: Worker, m: int, blocks: int) -> None:
-    """Offsets of sampled softmax: the logarithm of how often each word is expected in `blocks` times K draws."""
+    """Offsets of sampled softmax: the logarithm of each word's expected count in `blocks` times K draws."""
     for j in range(m):
         s.offset[j] = s.data.offsets[s.rows[j]] + math.log(blocks) - math.log(s.weight[j])
 
 
 def effective(scores: Array, weight: Array, room: Array) -> float:
-    """The least effective number of samples, (Σr)² / Σr², of rows of scores of which the first is no sample."""
+    """The lowest effective number of samples, (Σr)² / Σr², of the rows of scores; the first column is not a sample."""
     least = np.inf
     ratios = room[: scores.shape[1]]
     for i in range(len(scores)):
@@ -246,7 +246,7 @@ def effective(scores: Array, weight: Array, room: Array) -> float:
 
 
 def grouped(keys: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each of the keys, and the places where it stands."""
+    """Each distinct key, and its positions."""
     order = np.argsort(keys, kind="stable")
     distinct, starts = np.unique(keys[order], return_index=True)
     yield from zip(distinct.tolist(), np.split(order, starts)[1:], strict=True)

@@ -1,7 +1,7 @@
 """Sampled softmax: a softmax over the word itself and K drawn ones (Bengio & Senécal 2003; Jean et al. 2015, 3.1).
 
-From each score the logarithm of how often the word is expected to be drawn is subtracted: the probability that of these
-words this one is from the text.
+The logarithm of a word's expected count is subtracted from its score: the softmax is then the probability that this
+word, of all these, is the one from the text.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class SampledSettings(SamplingSettings):
 
 
 class SampledSoftmax(SamplingLoss):
-    """`adaptive` draws more, up to 16 K, after windows in which the effective number of samples of some context word,
-    (Σr)² / Σr² with r the ratios of importance, was below K / 2 (Bengio & Senécal 2008). Asking the sample that is used
-    dilutes heavy words just when they are drawn, and learnt worse; so the window before decides.
+    """`adaptive` draws more words, up to 16 K, after a window in which the effective number of samples of some context
+    word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). Deciding by the same sample
+    would dilute heavy words just when they are drawn, and measured worse; so the previous window decides.
     """
 
-    name = "sampled"
+    name = branch = "sampled"
     help = "sampled softmax"
     alpha = Alpha(0.05, 0.1)
     settings_class = SampledSettings
@@ -46,8 +46,8 @@ class SampledSoftmax(SamplingLoss):
     def check(cls, settings: Any) -> None:
         if settings.adaptive_samples and settings.negative < 3:
             raise SettingsError(
-                f"negative {settings.negative}: adaptive_samples draws more where fewer than half of the words drawn "
-                "have weight, and one always has: give 3 or more"
+                f"negative {settings.negative}: adaptive_samples draws more when fewer than half of the drawn words "
+                "carry weight, and one always does: give 3 or more"
             )
 
     def prepare(self) -> None:
@@ -79,13 +79,13 @@ class SampledSoftmax(SamplingLoss):
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
     blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
-    if s.place[0] == 0:
+    if s.position[0] == 0:
         blocks[0] = 1
-    elif s.place[1] == 0 and least[0] < 0.5 * negative:
+    elif s.position[1] == 0 and least[0] < 0.5 * negative:
         blocks[0] = min(2 * blocks[0], MAX_ADAPTIVE_BLOCKS)
-    elif s.place[1] == 0 and negative < least[0] < np.inf:
+    elif s.position[1] == 0 and negative < least[0] < np.inf:
         blocks[0] = max(blocks[0] // 2, 1)
-    if s.place[1] == 0:
+    if s.position[1] == 0:
         least[0] = np.inf
     start_words(s, centre)
     for _ in range(blocks[0]):

@@ -1,4 +1,4 @@
-"""What the losses share that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
+"""What is common to losses that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class SamplingSettings(BaseSettings):
 class SamplingLoss(Loss):
     """A loss over the word itself and K words drawn from the noise distribution by an alias table.
 
-    data: alias_table, uint32 (V, 2), a threshold and an alias: cell i gives i for a uniform 32-bit number up to the
-    threshold, and the alias otherwise; offsets, float32 (V,), what is subtracted from the score of a drawn word.
+    data: alias_table, uint32 (V, 2), thresholds and aliases: entry i gives i if a uniform 32-bit number is at most the
+    threshold, otherwise the alias; offsets, float32 (V,), which are subtracted from scores.
 
     Attributes:
         negative: K.
-        adaptive: whether more are drawn where few have weight; see SampledSoftmax.
-        weighted: whether a word that is drawn again counts again, or is drawn anew.
+        adaptive: whether more words are drawn when few carry weight; see SampledSoftmax.
+        weighted: whether a repeated word counts again; otherwise it is replaced by another draw.
     """
 
     kernels = ("cython", "numba")
@@ -55,7 +55,7 @@ class SamplingLoss(Loss):
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """What is subtracted from scores, (V,), for words drawn in proportion to weights of mean 1."""
+        """What is subtracted from the scores, (V,); the noise distribution is weights / V."""
         raise NotImplementedError
 
     @property
@@ -68,7 +68,7 @@ class SamplingLoss(Loss):
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
-    """What words are drawn in proportion to, (V,), of mean 1."""
+    """The noise distribution times V, so of mean 1: float64 (V,)."""
     weights = counts.astype(np.float64) ** exponent
     weights /= weights.mean()
     return weights
@@ -77,10 +77,10 @@ def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     """The alias table of weights of mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # which it uses up
+    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, because it is overwritten
     return table
 
 
 def log_expected_draws(weights: NDArray[np.float64], negative: int) -> NDArray[np.float32]:
-    """log(K q(w)), the logarithm of how often each word is expected among K draws, (V,)."""
+    """log(K q(w)), the logarithm of the expected count of each word among K draws, (V,)."""
     return np.log(weights * (negative / len(weights))).astype(np.float32)

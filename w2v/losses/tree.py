@@ -22,11 +22,12 @@ TWO_MEANS_ROUNDS = 5
 class Tree:
     """A binary tree whose leaves are the words (Morin & Bengio 2005).
 
-    Nodes 0 to V − 1 are the words, and V to 2V − 2 the inner nodes, each after its children, so the root is the last.
-    Inner node V + k is row k of the output matrix: the last rows are the ones most visited.
+    Nodes 0 to V − 1 are the words, and V to 2V − 2 the inner nodes, each after its children, so the root is last.
+    Inner node V + k is row k of the output matrix: the last rows are used most.
 
     Attributes:
-        parents: int32 (2V − 2,): each node's parent, but the root's. bits: int8 (2V − 2,): the branch to it, 0 or 1.
+        parents: int32 (2V − 2,): the parent of each node except the root.
+        bits: int8 (2V − 2,): which branch of its parent each node is, 0 or 1.
         starts: int64 (V + 1,): word w's path is nodes[starts[w]:starts[w + 1]], from the root down.
         nodes: int32: row of each inner node on the path.
         codes: int8: the branch taken there.
@@ -59,7 +60,7 @@ class Tree:
         depths = np.empty(2 * size - 1, np.int64)
         _trees.fill_depths(parents, depths)
         if depths.max() > MAX_CODE_LENGTH:
-            raise W2VError(f"a tree of {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
+            raise W2VError(f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
@@ -80,7 +81,7 @@ class Tree:
             or (parents <= np.maximum(nodes, size - 1)).any()
             or (np.sort(2 * parents.astype(np.int64) + bits) != np.arange(2 * size, 4 * size - 2)).any()
         ):
-            raise W2VError(f"the model's tree is damaged: it is no binary tree over its {size} words")
+            raise W2VError(f"the model's tree is damaged: it is not a binary tree over its {size} words")
         return cls.of(np.ascontiguousarray(parents), np.ascontiguousarray(bits))
 
     @classmethod
@@ -93,8 +94,8 @@ class Tree:
 
     @classmethod
     def balanced(cls, size: int) -> Tree:
-        """The tree whose levels are full but the last. The first of the `size` words have the shorter codes."""
-        heap = np.arange(1, 2 * size - 1)  # places in level order but the root, which is 0; inner nodes come first
+        """The tree whose levels are all full except the last. The first of the `size` words have the shorter codes."""
+        heap = np.arange(1, 2 * size - 1)  # positions in level order, without the root, 0; inner nodes come first
         node = np.where(heap < size - 1, 2 * size - 2 - heap, heap - (size - 1))
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
         parents[node] = 2 * size - 2 - (heap - 1) // 2
@@ -105,24 +106,24 @@ class Tree:
     def from_codes(cls, codes: list[str], vocabulary: Vocabulary, place: str = "") -> Tree:
         """The tree in which word w of the vocabulary has the code codes[w], of characters 0 and 1.
 
-        Raises W2VError, beginning with `place`, unless they are a full prefix code: none begins another, and every
-        branch ends in a word.
+        Raises W2VError, beginning with `place`, unless they are a full prefix code: no code is a prefix of another,
+        and every branch ends in a word.
         """
         visits: dict[str, int] = {}
         leaves = {code: word for word, code in enumerate(codes)}
         for word, code in enumerate(codes):
             if leaves[code] != word:
                 both = vocabulary.words[word], vocabulary.words[leaves[code]]
-                raise W2VError(f"{place}code {code} is that of two words, {both[0]!r} and {both[1]!r}")
+                raise W2VError(f"{place}two words have code {code}, {both[0]!r} and {both[1]!r}")
         for code, count in zip(codes, vocabulary.counts.tolist(), strict=True):
             for length in range(len(code)):
                 visits[code[:length]] = visits.get(code[:length], 0) + count
             if len(visits) > 2 * len(codes) + MAX_CODE_LENGTH:  # a full tree has fewer nodes than words
-                raise W2VError(f"{place}the tree is not full: codes begin in more than {2 * len(codes)} ways")
+                raise W2VError(f"{place}the tree is not full: codes have more than {2 * len(codes)} prefixes")
         for prefix in visits:
             if prefix in leaves:
                 whose = vocabulary.words[leaves[prefix]]
-                raise W2VError(f"{place}code {prefix}, that of {whose!r}, is the beginning of another code")
+                raise W2VError(f"{place}code {prefix} of {whose!r} is a prefix of another code")
             for branch in (prefix + "0", prefix + "1"):
                 if branch not in visits and branch not in leaves:
                     raise W2VError(f"{place}no code begins with {branch}: the tree is not full")
@@ -144,27 +145,29 @@ def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary
     found = [""] * len(vocabulary)
     for place, word, code in codes:
         if word not in numbers:
-            raise W2VError(f"{place}: {word[:60]!r} is not in the vocabulary; a tree has its words and no others")
+            raise W2VError(f"{place}: {word[:60]!r} is not in the vocabulary; a tree must have exactly its words")
         if found[numbers[word]]:
-            raise W2VError(f"{place}: {word[:60]!r} has a code already")
+            raise W2VError(f"{place}: {word[:60]!r} already has a code")
         found[numbers[word]] = code
     missing = [word for word, code in zip(vocabulary.words, found, strict=True) if not code]
     if missing:
-        raise W2VError(f"{source}: {len(missing)} of the vocabulary's words have no code, {missing[0][:60]!r} for one")
+        raise W2VError(
+            f"{source}: {len(missing)} words of the vocabulary have no code, for example {missing[0][:60]!r}"
+        )
     return found
 
 
 def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[str]:
     """Codes by recursive two-way clustering of vectors (Mnih & Hinton 2008, section 4).
 
-    Each set of words is parted across the line between its two means, where half of its occurrences are on either
-    side: so similar words share the beginnings of their codes, and frequent ones have short codes. Words that the
-    model lacks count as zero vectors.
+    Each set of words is ordered along the line between its two means and split where half of its occurrences are on
+    either side. So similar words share prefixes, and frequent words have short codes. Words that are not in the model
+    count as zero vectors.
     """
     vectors = np.zeros((len(vocabulary), known.vector_size), np.float32)
     found = [(row, known.key_to_index[word]) for row, word in enumerate(vocabulary.words) if word in known]
     if not found:
-        raise W2VError(f"{source}: has none of the vocabulary's words")
+        raise W2VError(f"{source}: it has none of the vocabulary's words")
     rows, indices = map(list, zip(*found, strict=True))
     vectors[rows] = known.vectors[indices]
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -184,7 +187,7 @@ def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[st
 
 
 def direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """From one of the two means of n vectors, float32 (n, D), to the other: (D,)."""
+    """The line between the two means (2-means clustering) of n vectors, float32 (n, D): (D,)."""
     away = vectors[np.argmax(((vectors - vectors.mean(axis=0)) ** 2).sum(axis=1))]
     line: NDArray[np.float32] = away - vectors.mean(axis=0)
     middle = vectors.mean(axis=0)

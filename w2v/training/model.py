@@ -16,7 +16,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
+from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
@@ -31,10 +31,10 @@ class Model:
         settings, vocabulary: what the model was made with.
         inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16".
-        loss: which of them predict a word.
-        parameters: float32 matrices by name, what the loss has learnt beside these.
+        loss: the loss it was trained with.
+        parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
-            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
+            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types dropped because of
             max_types), cache_reused.
     """
 
@@ -57,7 +57,7 @@ class Model:
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
-        """Outputs and parameters, by the names that they have in a file."""
+        """Outputs and parameters, by their names in a file."""
         outputs = {"outputs": self.outputs} if len(self.outputs) else {}
         return file_names(outputs | self.parameters)
 
@@ -68,39 +68,35 @@ class Model:
         """
         return self.loss.distribution(self._parameters, rows)
 
-    def log_probabilities_of(self, rows: Array, numbers: Integers, words: Integers) -> Array:
-        """log p(words[k] | rows[numbers[k]]), natural: (N,) for rows (M, D) and `numbers` and `words`, both (N,).
+    def log_probabilities_of(self, rows: Array, indices: Integers, words: Integers) -> Array:
+        """log p(words[k] | rows[indices[k]]), natural: (N,) for rows (M, D) and `indices` and `words`, both (N,).
 
-        Hierarchical softmax takes the nodes on the word's path, class-based softmax the classes and the words of its
-        own; the other losses take all words.
+        Hierarchical softmax computes only the scores of the nodes on a word's path, class-based softmax those of the
+        classes and of the words in a word's class; other losses those of all words.
         """
-        return self.loss.log_probabilities_of(self._parameters, rows, numbers, words)
+        return self.loss.log_probabilities_of(self._parameters, rows, indices, words)
 
     @property
     def _parameters(self) -> dict[str, Array]:
         return {"outputs": self.outputs} | self.parameters
 
     def widened(self) -> Self:
-        """The same model with float32 matrices in place of bfloat16 ones."""
+        """The same model with float32 matrices instead of bfloat16 ones."""
         inputs, outputs = bfloat16.widened(self.inputs), bfloat16.widened(self.outputs)
         settings = replace(self.settings, storage="float32")
         return replace(self, settings=settings, inputs=inputs, outputs=outputs)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """The model of a .safetensors file; with `mmap`, its matrices are read when they are used.
+        """The model of a .safetensors file; with `mmap`, its matrices are memory-mapped.
 
-        Raises W2VError for a file that cannot be read or keeps no output layer, as those with vectors only.
+        Raises W2VError for a file that cannot be read or has only vectors, without the output layer.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
-        learnt = {
-            name: stored.tensors.pop(name)
-            for name in list(stored.tensors)
-            if name == "outputs" or name.startswith(PREFIX)
-        }
+        learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         if not learnt or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(
-                f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
+                f"{path}: it has only vectors, no output layer: give a .safetensors file written by training"
             )
         try:
             settings = Settings(**json.loads(stored.metadata["settings"]))
@@ -122,10 +118,10 @@ class Model:
         return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
+        """Write the model, atomically, in the format of the extension; only .safetensors stores all of it.
 
-        Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
-        for an unknown extension.
+        Raises W2VError if the file cannot be written, or exists and `replace` is false; SettingsError for an unknown
+        extension.
         """
         table.write(
             path,
@@ -141,7 +137,7 @@ class Model:
 
 
 def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Matrices by their names in a file, as arguments of Model: a loss may have no "outputs"."""
+    """Arguments of Model from matrices by their names in a file. A loss may have no "outputs"."""
     inputs = learnt["inputs"]
     outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
     others = {name.removeprefix(PREFIX): array for name, array in learnt.items() if name.startswith(PREFIX)}

@@ -1,7 +1,7 @@
 """The training loop of every loss in Numba: the same chunks, draws and windows as in _kernels.pyx, and a step.
 
-Functions are plain Python in which names stand for others: `compiled` makes a copy with those that a loss brings,
-compiles it with all that it calls, and keeps the machine code on disk under a hash of all of that code.
+Functions are plain Python with placeholders: `compiled` makes a copy that calls the functions of a loss instead,
+compiles it with all that it calls, and caches the machine code on disk under a hash of all that code.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
 
 
 def compiled(function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
-    """`function`, compiled, with functions in place of others wherever it leads."""
+    """`function`, compiled; it and all that it calls call the values of `others` instead of the keys."""
     return _compiled(function, tuple(others.items()))
 
 
@@ -66,7 +66,7 @@ def _inlined(function: FunctionType, others: Functions) -> tuple[Any, bytes]:
 
 
 def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, bytes]:
-    """A copy that calls compiled functions, and a hash of all that its machine code rests on, which its name tells."""
+    """A copy that calls compiled functions, and a hash, part of its name, of all that its machine code depends on."""
     code, names = function.__code__, dict(function.__globals__)
     held = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
     names |= held
@@ -74,7 +74,7 @@ def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, by
     about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
     digest = hashlib.sha256(repr(about).encode())
     for name in sorted({*code.co_names, *code.co_freevars} & names.keys()):
-        value = getattr(names[name], "py_func", names[name])  # what is compiled already is compiled with the rest
+        value = getattr(names[name], "py_func", names[name])  # compiled functions are compiled again with the rest
         if isinstance(value, FunctionType):
             value = dict(others).get(value, value)
             names[name], part = _inlined(getattr(value, "py_func", value), others)
@@ -91,7 +91,7 @@ def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, by
 
 
 def named(kind: str, values: Mapping[str, Any]) -> Any:
-    """A named tuple, as Numba's functions take it."""
+    """A named tuple, the kind of structure that Numba can compile."""
     values = values or {"nothing": 0}
     return _type("__".join([f"named_{kind}", *values]))(**values)
 
@@ -104,7 +104,7 @@ def _type(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The types of `named` by name: the machine code on disk refers to them so."""
+    """The types of `named`, to which machine code on disk refers by name."""
     if not name.startswith("named_"):
         raise AttributeError(name)
     return _type(name)
@@ -130,7 +130,7 @@ def is_kept(c: Any, key: Any, position: int, word: int) -> bool:
 
 
 def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
-    """Fills `kept` with the chunk's words from index window + 1 on, and neighbours around; returns where they end."""
+    """Fills `kept` with the chunk's words, from index window + 1 on, and their neighbours; returns where they end."""
     kept = s.kept
     first = last = c.window + 1
     known = 0
@@ -169,7 +169,7 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
 
 
 def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
-    """Trains one chunk; returns its summed loss and how many predictions it has made."""
+    """Trains one chunk; returns its summed loss and number of predictions."""
     begin, chunks = chunk * c.chunk, len(c.tokens_before) - 1
     total = float(c.epochs * c.tokens_before[chunks])
     before = epoch * c.tokens_before[chunks] + c.tokens_before[chunk]
@@ -180,7 +180,7 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     last = collect(c, s, key_of(c.seed, epoch, SUBSAMPLING), begin, min(begin + c.chunk, len(c.ids)))
     loss, predictions = 0.0, 0
     one = s.x.dtype.type(1)
-    s.place[0] = -1
+    s.position[0] = -1
     for centre in range(c.window + 1, last):
         if kept[centre] == END_OF_SENTENCE:
             continue
@@ -200,11 +200,11 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
             prefetch(c.inputs, kept[centre + c.window])
         for k in range(n):
             s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
-        s.place[0] += 1
-        size = n if c.cbow else c.together
+        s.position[0] += 1
+        size = n if c.cbow else c.inputs_per_step
         gradient_scale = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
         for group in range(0, n, size):
-            s.place[1] = group // size
+            s.position[1] = group // size
             words = s.context[group : min(group + size, n)]
             rows = 1 if c.cbow else len(words)
             x, change = s.x[:rows], s.change[:rows]
@@ -216,9 +216,9 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
 
 
 class Kernel:
-    """As w2v._kernels.Kernel, for every loss, whose parameters it takes by name.
+    """Like w2v._kernels.Kernel, for every loss; takes its parameters by name.
 
-    Raises W2VError for a loss that cannot be compiled or does not do what it must.
+    Raises W2VError for a loss that cannot be compiled or violates the protocol.
     """
 
     _position: int
@@ -231,7 +231,7 @@ class Kernel:
         corpus = {"ids": plan.ids, "words": plan.words, "tokens_before": plan.tokens_before, "keep": plan.keep}
         corpus |= {"inputs": inputs, "cbow": plan.cbow, "corrected": plan.corrected, "window": plan.window}
         corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
-        corpus |= {"together": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
+        corpus |= {"inputs_per_step": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
         corpus |= {"alpha": np.float32(plan.alpha), "min_alpha": np.float32(plan.min_alpha)}
         self._corpus = named("corpus", corpus | {"seed": np.uint64(plan.seed)})
         n, width = 2 * plan.window, inputs.shape[1]
@@ -248,8 +248,8 @@ class Kernel:
         self._chunks, self._end = plan.chunks, plan.end
         try:
             self._train_chunk = compiled(train_chunk, fast | own)
-            self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty one: compiles
-        except Exception as error:  # not all of Numba's are NumbaError
+            self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty chunk, to compile
+        except Exception as error:  # not all errors of Numba are NumbaError
             raise W2VError(f"{loss.label} cannot be compiled: {reason(error)}") from error
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
@@ -274,7 +274,7 @@ class Kernel:
         self._stopped = True
 
     def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
-        """At rest, makes `run` go on after the first `position` chunks, as if these had been trained here."""
+        """Makes `run` continue after the first `position` chunks. Call it while no thread runs."""
         epoch, chunk = divmod(position, self._chunks)
         self._position = position
         self._tokens = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
@@ -283,7 +283,7 @@ class Kernel:
 
     @property
     def position(self) -> int:
-        """Chunks handed out, through all epochs; at rest, chunks done."""
+        """Chunks handed out, through all epochs; while no thread runs, chunks trained."""
         return self._position
 
     @property
@@ -297,21 +297,21 @@ class Kernel:
 
     @property
     def predictions(self) -> NDArray[np.int64]:
-        """Predictions made in each epoch, int64 (epochs,)."""
+        """Number of predictions in each epoch, int64 (epochs,)."""
         return self._predictions.copy()
 
 
 def new_worker(
     loss: Loss, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
 ) -> Worker:
-    """A thread's state for steps of n input rows at most."""
+    """The state of a thread, for steps of at most n input rows."""
     m, kept = loss.max_rows, chunk + n + 2
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
         "data": named("data", loss.data),
         "scratch": named("scratch", loss.new_scratch(n)),
         "random": np.zeros(loss.predrawn + 1, np.uint64),
-        "place": np.zeros(2, np.int64),
+        "position": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
         "target": np.zeros(m, dtype),
         "offset": np.zeros(m, dtype),
@@ -328,17 +328,19 @@ def new_worker(
 
 
 def worker_bytes(plan: Plan) -> int:
-    """The memory that each of a Kernel's threads takes for itself: that of one whose pages are not written."""
+    """The memory that each thread of a Kernel takes; measured on one whose pages are not written."""
     worker = new_worker(plan.loss, {}, 2 * plan.window, plan.width, np.float32, plan.chunk)
     return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
 
 
 def reason(error: Exception) -> str:
-    """The last of what Numba says, and the place in the source that it names first."""
+    """The last line of Numba's message, and the first source line that it names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))]
+    messages = [
+        line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))
+    ]
     place = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
-    what = said[0] if said else str(error)
+    what = messages[0] if messages else str(error)
     if not type(error).__module__.startswith("numba"):
         what = f"{type(error).__name__}: {what}"
     return f"{what} ({place})" if place else what

@@ -1,7 +1,7 @@
-"""The arithmetic of a step in Numba with vector registers: what simd/step_body.h is to the other kernel.
+"""The arithmetic of a step in Numba with vector registers, as simd/step_body.h is for the Cython kernel.
 
-A vector is LANES numbers; where registers are shorter, the compiler takes several. Rows are padded with zeros to whole
-vectors, so there is neither a remainder nor a doubt about what overlaps, which is what makes Numba's own loops slow.
+A vector is LANES numbers; if registers are shorter, the compiler uses several. Rows are padded with zeros to whole
+vectors, so loops have no remainder, and the compiler need not check for overlaps: this makes Numba's own loops slow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run: planned, its matrices allocated, then trained by the kernel's threads, which are watched."""
+"""A run: makes a plan, allocates the matrices, and watches the kernel's threads while they train."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ log = logging.getLogger("w2v")
 
 POLL = 0.1  # seconds between looks at the threads
 DRAWN = 1 << 17  # initial values drawn at a time
-SAMPLED = 256  # rows at either end of a matrix, the most often visited, checked for values that are not numbers
+SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
 
 
 def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str | None = None) -> Plan:
-    """What the kernel is to do. Raises W2VError for a vocabulary that cannot be trained on."""
+    """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on."""
     vocabulary = start.vocabulary
     if len(vocabulary) < 2:
         raise W2VError(
@@ -75,7 +75,7 @@ def memory_needed(plan: Plan, settings: Settings, copies: bool = False) -> int:
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:
-    """The bytes that the threads of a run take beside the matrices."""
+    """The bytes that the threads of a run take in addition to the matrices."""
     if kernel == "numba":
         from w2v.training import numba_kernel  # Numba is optional, and slow to import
 
@@ -84,9 +84,9 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 
 
 class Run:
-    """One training run over an id store: the matrices, and the kernel's threads that move them.
+    """One training run over an id store: the matrices, and the kernel that trains them.
 
-    `copies` says whether memory is needed for copies of the matrices.
+    With `copies`, the memory check includes copies of the matrices, which checkpoints need.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Run:
         self._allocate(start)
 
     def _allocate(self, start: Start) -> None:
-        """Make the matrices, new or with the rows of a model that is continued, and the kernel that moves them."""
+        """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
         plan = self.plan
         inputs = initial_inputs(len(self.vocabulary), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
@@ -127,17 +127,17 @@ class Run:
             self.kernel = Kernel(plan, bfloat16.bits(inputs), bfloat16.bits(parameters["outputs"]))
 
     def restore(self, state: State) -> None:
-        """Take up the position of a run of the same settings. Raises W2VError where it cannot."""
+        """Continue from the position of a run with the same settings. Raises W2VError if that is impossible."""
         if state.end != self.plan.end:
             raise W2VError(
-                "the checkpoint is of a version of w2v that counts in other chunks: resume with that version"
+                "the checkpoint is of a version of w2v that divides texts differently: resume with that version"
             )
         self.seconds = state.seconds
         self.kernel.restore(state.position, state.losses, state.predictions)
 
     @property
     def state(self) -> State:
-        """All that a run needs to resume from here. At rest."""
+        """All that is needed to resume from here. Use it while no thread runs."""
         return State(
             settings=self.settings,
             vocabulary=self.vocabulary,
@@ -153,8 +153,8 @@ class Run:
         )
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end, and write checkpoints, the last when it ends. Raises W2VError where the vectors diverge."""
-        begun = self.kernel.position
+        """Train to the end and write checkpoints, one of them at the end. Raises W2VError if the vectors diverge."""
+        first = self.kernel.position
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
         meter = Meter(report, "train", self.kernel.tokens_trained, **known)
         self._report(meter)
@@ -166,7 +166,7 @@ class Run:
                     checkpoints.copy(state)
                     self.kernel.restore(state.position, state.losses, state.predictions)
         finally:
-            if checkpoints and self.kernel.position > begun:
+            if checkpoints and self.kernel.position > first:
                 checkpoints.write(self.state)
         if not self.kernel.predictions.any():
             raise W2VError(
@@ -176,7 +176,7 @@ class Run:
         self._check_numbers(checkpoints, *self.parameters.values())
 
     def _train_until_due(self, meter: Meter, checkpoints: Checkpoints | None) -> None:
-        """Run the threads until all is done or a checkpoint is due."""
+        """Run the threads until training ends or a checkpoint is due."""
         threads = [Thread(target=self.kernel.run, args=(number,)) for number in range(self.plan.workers)]
         started = time.perf_counter()
         try:
@@ -187,7 +187,7 @@ class Run:
             self.kernel.stop()
             raise
         finally:
-            for thread in threads:  # one that has not begun will find that it is to stop
+            for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
         self._report(meter)
@@ -201,7 +201,7 @@ class Run:
         meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
 
     def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None) -> None:
-        """Until the threads end, report progress, look for divergence, and stop them when a checkpoint is due."""
+        """Until the threads end: report progress, check for divergence, and stop them when a checkpoint is due."""
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
         for thread in threads:
@@ -214,7 +214,7 @@ class Run:
                     self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
-        """Raise W2VError where the losses or one of the arrays are no longer numbers."""
+        """Raise W2VError if the losses or one of the arrays have NaN or infinite values."""
         if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
             return
         newest = checkpoints.newest if checkpoints else None
@@ -226,28 +226,28 @@ class Run:
 
     @property
     def mean_losses(self) -> list[float | None]:
-        """Mean loss of a prediction in each epoch, None where there was none."""
+        """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
         sums, counts = self.kernel.losses.tolist(), self.kernel.predictions.tolist()
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
 def peak_memory(needed: int, ignore: bool = False) -> tuple[int, int]:
-    """The bytes that this process is about to hold with those that are `needed`, and the most that it may.
+    """The memory in bytes that this process will use, including what is `needed`, and its limit.
 
-    Raises W2VError where they are too many, unless that is to be ignored.
+    Raises W2VError if it is above the limit, unless `ignore`.
     """
     held, available = memory.held(), memory.available()
     if needed > available and not ignore:
         raise W2VError(
-            f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
-            "are there: lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory "
-            "(ignore_memory=True)"
+            f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, but only "
+            f"{(held + available) / 1e6:,.0f} MB are available: lower vector_size, max_vocab or window, raise "
+            "min_count, or add --ignore-memory (ignore_memory=True)"
         )
     return held + needed, held + available
 
 
 def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Input rows drawn evenly from ±0.5 / size, as word2vec.c does: (rows, size padded with zeros)."""
+    """Input rows drawn uniformly from ±0.5 / size, as in word2vec.c: (rows, size padded with zeros)."""
     inputs = memory.aligned_rows(rows, size, dtype)
     generator = np.random.Generator(np.random.PCG64(seed))
     at_once = -(-DRAWN // size)
@@ -258,7 +258,7 @@ def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float3
 
 
 def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """The largest of the 32-bit numbers that stand for "yes" where a yes has these probabilities."""
+    """uint32 thresholds: a uniform 32-bit number is at most the threshold with these probabilities."""
     scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
     limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
     return limited.astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Where a run begins: with a vocabulary and new vectors, or with those of a model that goes on, on more text."""
+"""What a run starts with: a vocabulary and new vectors, or those of a model whose training is continued."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
+from w2v.options import options_of
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import IdStore
 from w2v.text.vocabulary import Vocabulary
@@ -20,18 +21,17 @@ from w2v.training.model import Model
 
 Vocab = Literal["old", "union"]
 
-# The settings that a model's matrices depend on.
-FIXED_SETTINGS = ("model", "loss", "objective", "vector_size", "tree", "tree_vectors", "classes", "blocks", "mixtures")
+FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a run begins with.
+    """What a run starts with.
 
     Attributes:
-        loss: by default the one that settings and vocabulary ask for.
+        loss: by default that of the settings.
         parameters: matrices by name, without padding; by default new ones.
-        rows: which rows of the run theirs are, int64 (V,); by default all, in order. The others are new.
+        rows: the rows of the run to which their rows go, int64 (V,); by default all, in order. Other rows are new.
     """
 
     vocabulary: Vocabulary
@@ -41,41 +41,41 @@ class Start:
 
 
 def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:
-    """A model's settings with those that are given. Raises SettingsError for what cannot become another."""
+    """A model's settings, updated by `given`. Raises SettingsError for a setting that cannot change."""
     settings = model.settings.as_dict()
     for name in FIXED_SETTINGS:
         if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
-            raise SettingsError(f"{name} {given[name]}: the model that goes on has {settings[name]}; leave it out")
+            raise SettingsError(f"{name} {given[name]}: the continued model has {settings[name]}; leave it out")
     if "alpha" in given:
         settings["min_alpha"] = None  # follows it
     return Settings(**settings | dict(given))
 
 
 def start_from_model(model: Model, words: Vocab, settings: Settings, store: IdStore) -> Start:
-    """Begin with the vectors of a model.
+    """Start with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the words of the text that occur min_count times, and
-    its counts, to them, up to max_vocab words in all. Raises SettingsError where the loss cannot have that, W2VError
+    its counts, to them, up to max_vocab words in all. Raises SettingsError if the loss does not allow it, W2VError
     for a model with NaN or infinite values.
     """
     if words not in get_args(Vocab):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
     parameters = {"inputs": model.inputs} | model.learnt
     if not finite(parameters.values()):
-        raise W2VError("the model that goes on holds values that are not numbers")
+        raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors)
         return Start(model.vocabulary, loss, parameters)
     if model.loss.fixed_vocabulary:
         raise SettingsError(
-            f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train anew"
+            f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = united(model.vocabulary, store, settings)
     return Start(vocabulary, None, parameters, rows)
 
 
 def united(old: Vocabulary, store: IdStore, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """The words of a vocabulary and of a text, and the places of the former, int64 (V,)."""
+    """The words of a vocabulary and of a text together, and the new rows of the vocabulary's words, int64 (V,)."""
     counts, place = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()
     summed[place[place >= 0]] += counts[place >= 0]

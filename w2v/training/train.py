@@ -1,4 +1,4 @@
-"""Training: text in, model out. Reads the corpus, has a run begin where it is to, and makes a model of its end."""
+"""`train` and `resume`: read the corpus, train, and return a Model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger("w2v")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(ReadingOptions):
-    """What `train` takes beside the settings; see there."""
+    """The arguments of `train` that are not settings; see there."""
 
     settings: Settings | None = None
     vocabulary: Vocabulary | None = None
@@ -63,7 +63,7 @@ P = ParamSpec("P")
 def _taking(
     options: Callable[P, TrainOptions],
 ) -> Callable[[Callable[..., Model]], Callable[Concatenate[Source, P], Model]]:
-    """Give a function the keyword arguments that a dataclass has, for type checkers, completion and help."""
+    """Give a function the keyword arguments of a dataclass, for type checkers, completion and help."""
 
     def decorate(function: Callable[..., Model]) -> Callable[Concatenate[Source, P], Model]:
         corpus = Parameter("corpus", Parameter.POSITIONAL_OR_KEYWORD, annotation="Source")
@@ -83,7 +83,7 @@ def train(corpus: Source, **given: Any) -> Model:
             lists of words, which is read once.
         settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
             `w2v train --help` describes. `objective` may be a Loss itself.
-        vocabulary: words to use in place of those of the corpus.
+        vocabulary: words to use instead of those of the corpus.
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
@@ -102,11 +102,11 @@ def train(corpus: Source, **given: Any) -> Model:
     run = RunOptions(**{name: value for name, value in given.items() if name in own})
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
-        raise SettingsError(f"{sorted(options)[0]} stands beside settings: put it into them")
+        raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
     settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
     if settings.objective is not None:
         registry.find(str(settings.objective))
-    bfloat16.dtype_of(settings.storage)  # what it needs must be there
+    bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
     text = Corpus(corpus)
     checkpoint = run.checkpoint
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
@@ -149,7 +149,7 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
 
 def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
     if run.settings or run.vocabulary:
-        raise SettingsError("continue_from brings settings and vocabulary; give single settings beside it")
+        raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
     given = run.continue_from
     model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
     settings = continued_settings(model, options)
@@ -168,7 +168,7 @@ def resume(
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
-        corpus: the same text, where it is now; lists of words must be given again. By default the files of the run.
+        corpus: the same text, where it is now. By default the files of the run; sentences in a list must be given.
         ignore_memory, progress: see train.
 
     Raises W2VError where the folder holds no whole checkpoint and for another text.
@@ -176,7 +176,7 @@ def resume(
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin = found.origin
     if corpus is None and not origin.sources:
-        raise W2VError("the corpus of this run was lists of words: give them again")
+        raise W2VError("the corpus of this run was a list of sentences: give it again")
     text = Corpus(origin.sources if corpus is None else corpus)
     for (path, size, _), (now, size_now, _) in zip(origin.files or [], text.fingerprint() or [], strict=False):
         if size != size_now:  # seen without reading it
@@ -199,7 +199,7 @@ def _train(
     ignore_memory: bool,
     progress: Report | None,
 ) -> Model:
-    """Train from where `begin` says, or from a state, which it then must give."""
+    """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
     with (
         checkpoints or nullcontext(),
@@ -237,8 +237,8 @@ def _train(
 
 
 def _instruction_set_of(state: State) -> str:
-    """The one in which a run was begun, for others round differently; where it is not there, the one in use."""
+    """The instruction set of the run so far, for others round differently; if this machine lacks it, the one in use."""
     if step_for(state.instruction_set):
         return state.instruction_set
-    log.warning("this machine lacks %s, in which the run began: last bits will differ", state.instruction_set)
+    log.warning("this machine lacks %s, which the run used so far: last bits will differ", state.instruction_set)
     return instruction_set()

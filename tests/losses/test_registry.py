@@ -1,0 +1,162 @@
+"""Every registered loss fulfils the protocol; a new one works everywhere without any other change."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import SMALL, loss_of, run_json, stopped
+from w2v import _kernels, reference
+from w2v.evaluation.rank import rank
+from w2v.losses.loss import Alpha, Array, Loss, Worker
+from w2v.losses.registry import LOSSES, Settings, loss_for
+from w2v.losses.rows import below, draw, index_of, logistic
+from w2v.settings import BaseSettings
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.run import memory_needed, plan_run
+from w2v.training.start import Start
+
+COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "new-loss.md").read_text("utf-8")
+WRITTEN: dict[str, Any] = {"__name__": "written"}
+for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+    exec(block, WRITTEN)
+
+
+class Contrast(Loss):
+    """Logistic regression of the word and one uniform negative."""
+
+    name = "contrast"
+    help = "one negative"
+    alpha = Alpha(0.1, 0.1)
+    max_rows = 2
+    fixed_vocabulary = ""
+    rows_are_words = True
+    link = staticmethod(logistic)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
+        s.rows[1], s.target[1], s.weight[1] = below(draw(s.random), len(s.parameters.outputs)), 0, 1
+        return 2 - int(index_of(s.rows, s.rows[1], 1) == 0)
+
+
+# Negative sampling with uniform noise, which inherits its compiled branch, and a loss written in Python.
+NEW = {"uniform": WRITTEN["UniformNegatives"], "contrast": Contrast}
+RUNS = [("uniform", "cython"), ("uniform", "numba"), ("contrast", "numba")]
+
+
+@pytest.fixture
+def new_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, kind in NEW.items():
+        monkeypatch.setitem(LOSSES, name, kind)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_loss_fulfils_the_protocol(name: str) -> None:
+    kind = LOSSES[name]
+    assert kind.name == name
+    assert kind.help
+    assert not kind.help.endswith(".")
+    assert min(kind.alpha) > 0
+    assert set(kind.kernels) <= {"cython", "numba"}
+    assert "numba" in kind.kernels
+    assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSSES) == (kind.branch in reference.CHOICES)
+    assert issubclass(kind.settings_class, BaseSettings)
+    assert issubclass(Settings, kind.settings_class)
+    assert kind.storages[0] == "float32"
+    assert set(kind.storages) <= {"float32", "bf16"}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_shapes_are_those_of_what_is_stored(name: str) -> None:
+    for storage in LOSSES[name].storages:
+        loss = loss_of(COUNTS, name, vector_size=6, storage=storage)
+        stored = loss.stored(loss.new_parameters())
+        assert {key: array.shape for key, array in stored.items()} == loss.shapes
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_tensors_round_trip(name: str) -> None:
+    loss = loss_of(COUNTS, name, vector_size=6)
+    restored = loss_for(loss.settings, loss.vocabulary, loss.tensors)
+    assert restored.tensors.keys() == loss.tensors.keys()
+    for found, expected in ((restored.tensors, loss.tensors), (restored.data, loss.data)):
+        for key, array in expected.items():
+            np.testing.assert_array_equal(found[key], array, err_msg=key)
+    assert (restored.max_rows, restored.shapes) == (loss.max_rows, loss.shapes)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_probabilities(name: str) -> None:
+    loss, random = loss_of(COUNTS, name, vector_size=6), np.random.default_rng(2)
+    stored = {key: random.normal(0, 0.5, shape) for key, shape in loss.shapes.items()}
+    rows = random.normal(size=(4, 6))
+    logs = loss.log_probabilities(stored, rows)
+    assert logs.shape == (4, len(COUNTS))
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
+    numbers, words = (part.ravel() for part in np.indices(logs.shape))
+    np.testing.assert_allclose(loss.log_probabilities_of(stored, rows, numbers, words), logs.ravel())
+
+
+@pytest.mark.usefixtures("new_losses")
+@pytest.mark.parametrize(("name", "kernel"), RUNS)
+def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = SMALL | {"loss": name, "kernel": kernel, "sample": 0}
+    model = w2v.train(sample, **options)
+    assert isinstance(model.loss, NEW[name])
+    assert model.metrics["loss"][-1] < model.metrics["loss"][0]
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    loaded = w2v.Model.load(path)
+    assert loaded.settings.as_dict() == model.settings.as_dict()
+    assert isinstance(loaded.loss, NEW[name])
+    for key, array in model.learnt.items():
+        np.testing.assert_array_equal(loaded.learnt[key], array)
+    result = w2v.perplexity(loaded, sample)
+    assert result.perplexity < result.unigram_perplexity
+    assert rank(loaded, 30, 30).rank <= model.settings.vector_size + 1
+    info = run_json("info", path)
+    assert info["output_layer"]["loss"] == name
+    assert info["output_layer"].get("negative") == (5 if name == "uniform" else None)
+    more = w2v.train(sample, continue_from=path, vocab="union", epochs=1)
+    assert more.settings.loss == name
+    states = tmp_path / "states"
+    stopped(states, sample, **options)
+    resumed = w2v.resume(states)
+    assert resumed.metrics["loss"] == model.metrics["loss"]
+    np.testing.assert_array_equal(resumed.inputs, model.inputs)
+
+
+@pytest.mark.usefixtures("new_losses")
+@pytest.mark.parametrize(("name", "kernel"), RUNS)
+def test_memory_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
+    with read_corpus(Corpus(sample)) as store:
+        vocabulary = Vocabulary.from_store(store)
+        settings = [Settings(loss=name, kernel=kernel, vector_size=size, workers=1) for size in (16, 160)]
+        small, large = (memory_needed(plan_run(one, Start(vocabulary), store), one) for one in settings)
+    matrices = 2 * len(vocabulary) * 144 * 4
+    assert matrices <= large - small < 1.2 * matrices
+
+
+@pytest.mark.usefixtures("new_losses")
+def test_both_kernels_train_the_same_new_loss(sample: Path) -> None:
+    one, other = (w2v.train(sample, **SMALL, loss="uniform", kernel=kernel) for kernel in ("cython", "numba"))
+    np.testing.assert_allclose(one.inputs, other.inputs, atol=5e-4)
+    weighted = w2v.train(sample, **SMALL)
+    assert not np.allclose(one.inputs, weighted.inputs, atol=1e-2)
+
+
+@pytest.mark.usefixtures("new_losses")
+def test_settings_that_a_new_loss_does_not_have(sample: Path) -> None:
+    with pytest.raises(w2v.SettingsError, match=r"^kernel cython: loss contrast needs kernel numba"):
+        w2v.train(sample, loss="contrast", kernel="cython")
+    with pytest.raises(w2v.SettingsError, match=r"^storage bf16: loss contrast keeps float32 only"):
+        w2v.train(sample, loss="contrast", storage="bf16")
