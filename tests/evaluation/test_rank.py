@@ -63,7 +63,7 @@ def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pyte
     result = rank(models["softmax"], 10, 10)
     picture(result, tmp_path / "rank.svg", "price $ \udcff")  # neither a formula nor a character that cannot be drawn
     assert b"<svg" in (tmp_path / "rank.svg").read_bytes()
-    with pytest.raises(w2v.SettingsError, match="use .png or .svg"):
+    with pytest.raises(w2v.SettingsError, match=r"use \.png or \.svg"):
         picture(result, tmp_path / "rank.nothing", "softmax")
     with pytest.raises(w2v.W2VError, match="File exists"):
         picture(result, drawn, "softmax", replace=False)
