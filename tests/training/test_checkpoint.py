@@ -308,7 +308,7 @@ def test_a_folder_that_another_run_has_taken_is_left_to_it(
     if not other_runs:  # its checkpoint stands
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert [record.getMessage() for record in caplog.records] == [
-        f"{states} was replaced, and another run's checkpoints are there: this run writes no more"
+        f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
     ]
     assert latest(states).state.settings.seed == 5
     assert checkpoints.newest is None

@@ -153,7 +153,7 @@ class Checkpoints:
         if there and not after and not replace:
             self._unlock()
             raise W2VError(
-                f"{self.folder} holds checkpoints of another run: go on with it by --resume, name another folder, or "
+                f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
         make_key()
@@ -165,9 +165,9 @@ class Checkpoints:
         self._unlock()
 
     def _keep_lock(self) -> None:
-        """See to it that the locked folder is the one that the path names; where it is gone, make it again.
+        """Check that the path still names the locked folder; make and lock it again if it was removed.
 
-        Raises W2VError where another run writes there by now.
+        Raises W2VError if another run has taken its place.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if os.path.samestat(os.fstat(self._descriptor), self.folder.stat()):
@@ -185,7 +185,7 @@ class Checkpoints:
         if descriptor >= 0:
             os.close(descriptor)
         self._lost = True
-        raise W2VError(f"{self.folder} was replaced, and another run's checkpoints are there: this run writes no more")
+        raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
     @property
     def newest(self) -> Path | None:
