@@ -13,7 +13,7 @@ class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 
 
-def one_line(error: Exception) -> str:
-    """The message of an error as one short printable line, since a damaged file can put any text into it."""
+def one_line(error: object) -> str:
+    """The message of an error, or other text, as one short printable line: a damaged file can put anything into it."""
     text = str(error)[:300] or type(error).__name__
     return "".join(character if character.isprintable() else "?" for character in text)

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,29 +44,41 @@ Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are n
 
 
 @contextmanager
-def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a binary file for writing that appears under the name `path` only once it is complete and on the disk.
 
-    The file is unnamed while it is written or, where the system has no unnamed files, has a temporary name. If writing
-    fails, nothing is left of it and an existing file at `path` stays as it was. Without `replace`, an existing file is
-    an error. A device or pipe is written directly. Raises W2VError, naming the path, if the system refuses.
+    The file is unnamed while it is written or, where the system has no unnamed files, has a random temporary name, and
+    nobody else may read it. If writing fails, nothing is left of it and an existing file at `path` stays as it was. A
+    replaced file hands on its owner and mode; a new one has `mode`, less the umask. Without `replace`, an existing file
+    is an error. A symbolic link, device or pipe at `path` is written through, or without `follow` replaced like a file:
+    for names that others can predict.
+    Raises W2VError, naming the path, if the system refuses.
     """
-    target = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
+    target = Path(os.path.realpath(path) if follow else path)
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with target.open("wb") as file:
-                yield file
-            return
-        if target.is_dir():
+        old = _status(target)
+        if old and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.tmp")
+        if old and not stat.S_ISREG(old.st_mode):
+            if follow and not stat.S_ISLNK(old.st_mode):
+                with target.open("wb") as file:
+                    yield file
+                return
+            old = None  # its owner and mode mean nothing for a file
+        # Names are limited in bytes, of which a character has at most four.
+        temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
+        creation_mode = 0o600 if old else mode
+        unnamed = _unnamed(target.parent, creation_mode)
         try:
-            with _unnamed(target.parent) or temporary.open("x+b") as file:
+            with unnamed or _exclusive(temporary, creation_mode) as file:
+                mode = (old or os.fstat(file.fileno())).st_mode & 0o777
+                _set_mode(file, 0o600)
                 yield file
                 file.flush()
+                _hand_on(file, old, mode)
                 os.fsync(file.fileno())
-                if not temporary.exists():
-                    _name(file, temporary)
+                if unnamed:
+                    _name(file, temporary, old, mode)
             if replace:
                 temporary.replace(target)
             else:
@@ -73,36 +86,78 @@ def atomic_write(path: PathLike, replace: bool = True) -> Iterator[BinaryIO]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the rename itself reaches the disk
-        finally:
-            os.close(folder)
+        _sync_folder(target.parent)
     except OSError as error:
         raise W2VError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
 
 
-def _unnamed(folder: Path) -> BinaryIO | None:
+def _status(path: Path) -> os.stat_result | None:
+    """The status of what has this name, a symbolic link not followed, or None."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _unnamed(folder: Path, mode: int) -> BinaryIO | None:
     """An unnamed new file, which vanishes even if the process is killed; None where the system has no such files."""
     with suppress(OSError, AttributeError):  # only Linux has them, on most file systems
-        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
     return None
 
 
-def _name(file: BinaryIO, path: Path) -> None:
+def _exclusive(path: Path, mode: int = 0o600) -> BinaryIO:
+    """A new file. Raises FileExistsError for any file or link that is there."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
+
+
+def _set_mode(file: BinaryIO, mode: int) -> None:
+    with suppress(OSError):  # a file system without modes
+        os.fchmod(file.fileno(), mode)
+
+
+def _hand_on(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
+    """Give a complete file its mode, and the owner and group of the file that it replaces."""
+    now = os.fstat(file.fileno())
+    if old and (old.st_uid, old.st_gid) != (now.st_uid, now.st_gid):
+        try:
+            os.fchown(file.fileno(), old.st_uid, old.st_gid)
+        except OSError:
+            if old.st_gid != now.st_gid:
+                mode &= ~0o070  # what the old group could do, another must not
+    _set_mode(file, mode)
+
+
+def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> None:
     """Give an unnamed file a name."""
     try:
-        folder = os.open(path.parent, os.O_RDONLY)
+        folder = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY))  # a folder may be writable, but not readable
         try:  # os.link follows the link in /proc, as needed here, only if it is given a folder's descriptor
             os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
         finally:
             os.close(folder)
     except OSError:  # no /proc, or a file system without links
         file.seek(0)
-        with path.open("xb") as copy:
+        with _exclusive(path) as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
+            _hand_on(copy, old, mode)
             os.fsync(copy.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming in a folder reach the disk, where the system can: the file itself is there already."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # it is writable, but not readable
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync folders
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
@@ -133,7 +188,7 @@ def _rename_unless_there(temporary: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError as error:  # a file system without hard links
-        if target.exists():
+        if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
         temporary.replace(target)
     else:

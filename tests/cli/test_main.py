@@ -341,7 +341,7 @@ def test_info(model: Path, tmp_path: Path) -> None:
     assert native["settings"]["vector_size"] == native["vector_size"] == 50
     assert native["most_frequent"][:2] == ["the", "and"]
     assert native["norms"]["min"] < native["norms"]["mean"] < native["norms"]["max"]
-    assert native["tensors"] == {"outputs": [native["vocabulary_size"], 50]}
+    assert native["tensors"] == {"outputs": [native["vocabulary_size"], 50], "loss_by_epoch": [5]}
     assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
     assert "word2vec binary" not in run("info", model).stdout
     for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
@@ -374,12 +374,13 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     for name in names:
         result = run_json("convert", source, tmp_path / name)
         assert (result["vocabulary_size"], result["vector_size"]) == native.vectors.shape
-        assert result["lost"] == (["counts", "outputs", "settings", "metrics"] if name == "2.bin" else [])
+        lost = {"counts", "outputs", "loss_by_epoch", "settings", "metrics"} if name == "2.bin" else set()
+        assert set(result["lost"]) == lost
         source = tmp_path / name
         np.testing.assert_array_equal(w2v.load(source).vectors, native.vectors)
     assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
     assert w2v.load(source).index_to_key == native.index_to_key
-    assert "counts outputs" in run("convert", model, tmp_path / "7.bin").stdout
+    assert "counts loss_by_epoch outputs" in run("convert", model, tmp_path / "7.bin").stdout
 
 
 def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:

@@ -60,11 +60,16 @@ def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pyte
     models["softmax"].save(path)
     run("rank", path, "--words", 60, "-o", drawn)
     assert drawn.read_bytes()[1:4] == b"PNG"
-    with pytest.raises(w2v.W2VError, match="cannot write"):
-        picture(rank(models["softmax"], 10, 10), tmp_path / "rank.nothing", "softmax")
+    result = rank(models["softmax"], 10, 10)
+    picture(result, tmp_path / "rank.svg", "price $ \udcff")  # neither a formula nor a character that cannot be drawn
+    assert b"<svg" in (tmp_path / "rank.svg").read_bytes()
+    with pytest.raises(w2v.SettingsError, match=r"use \.png or \.svg"):
+        picture(result, tmp_path / "rank.nothing", "softmax")
+    with pytest.raises(w2v.W2VError, match="File exists"):
+        picture(result, drawn, "softmax", replace=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(w2v.W2VError, match=r"needs matplotlib: pip install 'w2v\[plot\]'$"):
-        picture(rank(models["softmax"], 10, 10), drawn, "softmax")
+        picture(result, drawn, "softmax")
 
 
 def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:

@@ -26,7 +26,7 @@ OLD = b"2 1\nold 1\nfile 2\n"  # stands where the model is to be written
 TRAIN = ["train", "corpus.txt", "-o", "model.txt", "--force", "--workers", "1", "--vector-size", "8", "--epochs", "6"]
 TRAIN += ["--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "--cache", "cache"]
 TRAIN += ["--checkpoint", "checkpoints", "--checkpoint-every", "1epoch"]
-RESUME = ["train", "--resume", "checkpoints"]
+RESUME = ["train", "--resume", "checkpoints", "--force"]
 LOAD = ["convert", "given.safetensors", "model.txt", "--force"]
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
 SECONDS = 60  # that a run may take: it takes less than one
@@ -120,6 +120,7 @@ class Runs:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
+            os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
             self.shim.arm(str(self.folder).encode(), fault.at, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
@@ -148,7 +149,7 @@ class Runs:
         for path in self.folder.rglob("*"):
             known = path.is_dir() or re.fullmatch(
                 r"corpus\.txt|given\.safetensors|model\.txt|words\.txt|cache/w2v-\w+\.w2v-ids|"
-                r"checkpoints/checkpoint-\d+\.safetensors|tmp/w2v-\d+-(model|words)\.txt",
+                r"checkpoints/checkpoint-\d+\.safetensors|tmp/w2v-\w+-(model|words)\.txt|state/w2v/key",
                 str(path.relative_to(self.folder)),
             )
             known = known or (

@@ -274,10 +274,24 @@ def test_progress_counts_bytes_on_disk(tmp_path):
     done = [block.bytes_done for block in source.blocks()]
     assert done == sorted(done)
     assert done[-1] == source.total_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
-    assert source.fingerprint() == [
-        (str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in (tmp_path / "a", tmp_path / "b")
+    assert [each[:5] for each in source.fingerprint()] == [
+        (str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        for path in (tmp_path / "a", tmp_path / "b")
+        for status in [path.stat()]
     ]
     assert str(source) == f"{tmp_path}/a and 1 more"
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 5000, 1_000_000])
+def test_a_fingerprint_samples_the_content(tmp_path, size):
+    path = tmp_path / "text"
+    content = b"w" * size
+    path.write_bytes(content)
+    before = Corpus(path).fingerprint()[0].samples
+    assert Corpus(path).fingerprint()[0].samples == before
+    for place in sorted({0, size // 2, size - 1} if 0 < size <= 5000 else {0, size - 1} if size else set()):
+        path.write_bytes(content[:place] + b"v" + content[place + 1 :])
+        assert Corpus(path).fingerprint()[0].samples != before, place
 
 
 def test_standard_input_of_a_process():

@@ -4,6 +4,7 @@ import errno
 import gzip
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -381,6 +382,42 @@ def test_a_system_that_writes_less_than_asked(text, monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, **_: Reluctant(Path(dir) / "slow", "w+"))
     assert read_text(Corpus(text)).ids.tolist() == [2, 3, 2, 0] * 10
+
+
+def test_a_cache_is_not_reused_for_a_text_that_changed_behind_its_times(text, tmp_path):
+    cache = tmp_path / "cache"
+    read_text(Corpus(text), cache=cache).close()
+    assert read_text(Corpus(text), cache=cache).reused
+    status = text.stat()
+    text.write_bytes(text.read_bytes().replace(b"b", b"c"))
+    os.utime(text, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (text.stat().st_size, text.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    with read_text(Corpus(text), cache=cache) as store:
+        assert not store.reused
+        assert words_of(store) == ["a", "c"]
+    other = tmp_path / "other"
+    shutil.copy2(text, other)
+    other.replace(text)
+    assert not read_text(Corpus(text), cache=cache).reused
+
+
+@pytest.mark.parametrize("plant", ["link", "dangling link", "pipe"])
+def test_what_lies_in_wait_in_a_shared_cache_is_replaced(text, tmp_path, plant):
+    cache, victim = tmp_path / "cache", tmp_path / "victim"
+    read_text(Corpus(text), cache=cache).close()
+    (path,) = cache.iterdir()
+    content = path.read_bytes()
+    path.unlink()
+    if plant == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(victim)
+    if plant == "link":
+        victim.write_bytes(b"mine")
+    assert not read_text(Corpus(text), cache=cache).reused
+    assert path.read_bytes() == content
+    assert not path.is_symlink()
+    assert victim.read_bytes() == b"mine" if plant == "link" else not victim.exists()
 
 
 PEAK = """

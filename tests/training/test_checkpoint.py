@@ -19,6 +19,7 @@ import w2v
 from tests.helpers import CYTHON_LOSSES, SMALL, Stop, assert_same, plan_for, run, start, stop_at, stopped, wait_for
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS
+from w2v.formats import native
 from w2v.settings import ModelName
 from w2v.threads import Thread
 from w2v.training import checkpoint
@@ -290,6 +291,106 @@ def test_a_folder_that_vanishes_is_made_again(sample: Path, tmp_path: Path) -> N
     (tmp_path / "states").rmdir()
     w2v.train(sample, checkpoint=checkpoints, **SMALL)
     assert latest(tmp_path / "states").state.position > 0
+
+
+@pytest.mark.parametrize("other_runs", [True, False])
+def test_a_folder_that_another_run_has_taken_is_left_to_it(
+    sample: Path, tmp_path: Path, other_runs: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    states = tmp_path / "states"
+    checkpoints = Checkpoints(states, "0.01s", replace=True)
+    states.rmdir()
+    other = Checkpoints(states)
+    if other_runs:
+        w2v.train(sample, checkpoint=checkpoints, **SMALL)
+        assert list(states.iterdir()) == []
+    w2v.train(sample, checkpoint=other, **SMALL | {"seed": 5})
+    if not other_runs:  # its checkpoint stands
+        w2v.train(sample, checkpoint=checkpoints, **SMALL)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
+    ]
+    assert latest(states).state.settings.seed == 5
+    assert checkpoints.newest is None
+
+
+def test_a_folder_that_was_made_again_is_locked_again(tmp_path: Path, sample: Path) -> None:
+    states = tmp_path / "states"
+    refused = []
+
+    def remove(progress: w2v.Progress) -> None:
+        if progress.phase == "train" and progress.done and not refused:
+            shutil.rmtree(states)
+            checkpoints.write(latest_run.state)
+            with pytest.raises(w2v.W2VError, match="another run is writing checkpoints") as failure:
+                Checkpoints(states)
+            refused.append(failure)
+
+    latest_run = stopped(tmp_path / "given", sample)
+    checkpoints = Checkpoints(states, "1h")
+    w2v.train(sample, checkpoint=checkpoints, progress=remove, **SMALL)
+    assert refused
+    assert checkpoint.files(states) == [
+        states / "checkpoint-000001.safetensors",
+        states / "checkpoint-000002.safetensors",
+    ]
+
+
+def test_only_the_checkpoints_of_the_run_are_removed(sample: Path, tmp_path: Path) -> None:
+    """Not those that someone puts there while it lasts."""
+    found = stopped(tmp_path / "given", sample)
+    checkpoints = Checkpoints(tmp_path / "states")
+    checkpoints.write(found.state)
+    stray = tmp_path / "states" / "checkpoint-900000.safetensors"
+    stray.touch()
+    for _ in range(3):
+        checkpoints.write(found.state)
+    assert [path.name[11:17] for path in checkpoint.files(tmp_path / "states")] == ["000003", "000004", "900000"]
+
+
+def test_a_link_in_place_of_a_checkpoint_is_not_followed(
+    sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    states, victim = tmp_path / "states", tmp_path / "victim"
+    checkpoints = Checkpoints(states)
+    (states / "checkpoint-000001.safetensors").symlink_to(victim)
+    w2v.train(sample, checkpoint=checkpoints, **SMALL)
+    assert not victim.exists()
+    assert "File exists: no checkpoint this time" in caplog.text
+
+
+MANY = 60_000
+
+
+def test_as_many_epochs_as_one_likes(tmp_path: Path) -> None:
+    text = [["a", "b"]] * 2
+    checkpoints = Checkpoints(tmp_path / "states")
+    whole = w2v.train(text, min_count=1, epochs=MANY, vector_size=2, workers=1, sample=0, checkpoint=checkpoints)
+    assert len(whole.metrics["loss"]) == MANY
+    whole.save(tmp_path / "m.safetensors")
+    for mmap in (False, True):
+        loaded = w2v.Model.load(tmp_path / "m.safetensors", mmap)
+        assert loaded.metrics["loss"] == whole.metrics["loss"]
+        assert list(loaded.metrics) != []
+    assert latest(tmp_path / "states").state.losses.shape == (MANY,)
+    assert len(w2v.load(tmp_path / "m.safetensors")) == 2
+
+
+def test_epochs_without_predictions_are_kept(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, **SMALL)
+    model.metrics["loss"][1] = None
+    model.save(tmp_path / "m.safetensors")
+    loaded = w2v.Model.load(tmp_path / "m.safetensors")
+    assert loaded.metrics == model.metrics
+    loaded.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "m.safetensors").read_bytes()
+
+
+def test_what_cannot_be_saved_is_not_trained(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "MAX_HEADER_BYTES", 4_000)
+    monkeypatch.setattr(Run, "train", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(w2v.W2VError, match=r"cannot write the model: a header of \d+ bytes; at most 4000 fit"):
+        w2v.train(sample, **SMALL)
 
 
 @pytest.mark.parametrize("times", [1, 2])

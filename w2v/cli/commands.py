@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -132,10 +133,10 @@ def train(
         with Reporter(quiet) as progress:
             model = job.run(progress=progress)
         trained = time.perf_counter()
-        outputs.save(lambda path: model.save(path, replace=job.force), job.output)
+        files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
         if job.save_vocab:
-            sentences = model.metrics["sentences"]
-            outputs.save(lambda path: model.vocabulary.save(path, sentences, replace=job.force), job.save_vocab)
+            files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
+        outputs.save(files, job.force)
     except Stopped as stopped:
         if job.states and job.resumable():
             own = f" --objective {given['objective']}" if given["objective"] else ""
@@ -155,6 +156,10 @@ def train(
         show.as_json(metrics)
     elif not quiet:
         show.training(metrics | {"settings": model.settings.relevant()})
+
+
+def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) -> None:
+    vocabulary.save(path, sentences, replace=force)
 
 
 @click.command()
@@ -270,10 +275,12 @@ def rank(
     """
     if output:
         outputs.check(output, force, [model])
+        ranks.check_picture(output)
     find_objective(objective)
     result = ranks.rank(Model.load(model), contexts, words)
     if output:
-        ranks.picture(result, output, model.name)
+        name = model.name
+        outputs.save([(output, lambda path, force: ranks.picture(result, path, name, replace=force))], force)
     if as_json:
         show.as_json(asdict(result))
     else:
@@ -403,7 +410,7 @@ def vocab(
     outputs.check(output, force, map(Path, text.files))
     store = read(text, settings, quiet, reading_options(given))
     vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    outputs.save(lambda path: vocabulary.save(path, store.sentences, replace=force), output)
+    outputs.save([(output, partial(save_words, vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
         "vocabulary_size": len(vocabulary),

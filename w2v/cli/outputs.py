@@ -1,11 +1,16 @@
 """Files that a command is to write: checked before its work begins, and not lost when writing fails after it."""
 
 import os
+import secrets
+import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from w2v.errors import SettingsError, W2VError
+
+Write = Callable[[Path, bool], None]  # writes a file, or where it is there and the flag is false raises W2VError
 
 
 def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
@@ -18,17 +23,25 @@ def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
     real = Path(os.path.realpath(path))
     if any(_same(real, other) for other in others):
         raise SettingsError(f"{path} is named for two things: name another output")
-    if real.is_dir():
+    try:
+        mode = real.lstat().st_mode
+    except FileNotFoundError:
+        if not real.parent.is_dir():
+            raise W2VError(f"cannot write {path}: folder {real.parent} does not exist") from None
+        mode = stat.S_IFREG
+        force = True
+    except OSError as error:  # its name is too long, for instance
+        raise W2VError(f"cannot write {path}: {error.strerror}") from error
+    if stat.S_ISDIR(mode):
         raise W2VError(f"{path} is a folder: name a file in it")
-    if real.is_file() and not force:
+    if not stat.S_ISREG(mode):  # a device or pipe, which is written through
+        return
+    if not force:
         raise W2VError(f"{path} exists: name another output, or add --force to replace it")
-    if not real.parent.is_dir():
-        raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
-    if real.is_file() or not real.exists():  # neither a device nor a pipe
-        try:
-            tempfile.TemporaryFile(dir=real.parent).close()
-        except OSError as error:
-            raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
+    try:
+        tempfile.TemporaryFile(dir=real.parent).close()
+    except OSError as error:
+        raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
 def _same(path: Path, other: Path) -> bool:
@@ -38,19 +51,39 @@ def _same(path: Path, other: Path) -> bool:
         return path == Path(os.path.realpath(other))
 
 
-def save(write: Callable[[Path], None], path: Path) -> None:
-    """Write a file; where that fails, write it to the temporary or home folder.
+def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
+    """Write all files; each that cannot be written goes to the temporary or home folder.
 
-    Raises W2VError in any case of failure; it names the file written instead.
+    Raises W2VError once all are tried if one could not be written where it was to be; it names the files written
+    instead.
     """
+    failures = [failure for path, write in files if (failure := _save(path, write, force))]
+    if failures:
+        raise W2VError("; ".join(failures))
+
+
+def _refuges() -> Iterator[Path]:
+    """The temporary and the home folder, where there are such."""
+    with suppress(OSError):
+        yield Path(tempfile.gettempdir())
+    with suppress(RuntimeError):
+        yield Path.home()
+
+
+def _save(path: Path, write: Write, force: bool) -> str:
+    """Write one file. Returns what went wrong, if anything."""
     try:
-        write(path)
+        write(path, force)
     except W2VError as error:
-        for folder in (Path(tempfile.gettempdir()), Path.home()):
-            instead = folder / f"w2v-{os.getpid()}-{path.name}"
+        for folder in _refuges():
+            # Others may write in the temporary folder, and must not know the name before; its end has the extension.
+            instead = folder / f"w2v-{secrets.token_hex(8)}-{path.name[-40:]}"
+            if os.path.lexists(instead):
+                continue
             try:
-                write(instead)
+                write(instead, False)
             except W2VError:
                 continue
-            raise W2VError(f"{error}; saved as {instead} instead") from error
-        raise
+            return f"{error}; saved as {instead} instead"
+        return str(error)
+    return ""

@@ -12,7 +12,7 @@ import click
 
 from w2v.cli import outputs
 from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_together
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, one_line
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
@@ -77,7 +77,7 @@ def new_job(
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
-    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab), "force": force}
+    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab)}
     reading = asdict(reading_options(given))
     run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
     return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
@@ -105,17 +105,32 @@ def resume_job(
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start another"
             )
-    notes = found.origin.notes
+    origin = found.origin
+    notes = origin.notes if found.trusted else {}
+    if not found.trusted:
+        wanted = [
+            f"{option} ({one_line(str(value))} when the run began)"
+            for option, given, value in (
+                ("CORPUS", corpus, ", ".join(map(str, origin.sources))),
+                ("-o", output, origin.notes.get("output", "none")),
+            )
+            if not given
+        ]
+        if wanted:
+            raise SettingsError(
+                f"the checkpoints in {folder} were not written there by this user, so the paths in them are not used: "
+                f"give {' and '.join(wanted)}"
+            )
     if not output and "output" not in notes:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
     output = output or Path(notes["output"])
     if not save_vocab and notes.get("save_vocab"):
         save_vocab = Path(notes["save_vocab"])
-    force = force or notes.get("force", False)
-    files = Corpus(list(corpus)).files if corpus else found.origin.sources
+    files = Corpus(list(corpus)).files if corpus else origin.sources
     check_outputs(output, save_vocab, force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
-    run = partial(resume, found, files or None, ignore_memory=ignore_memory)
+    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab)}
+    run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory)
     return Job(run, output, save_vocab, force, folder, lambda: True)
 
 

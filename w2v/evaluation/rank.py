@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
+from w2v.files import atomic_write
 from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
+PICTURES = (".png", ".svg")
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,27 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None) ->
     return Rank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())
 
 
-def picture(result: Rank, path: Path, name: str) -> None:
-    """Draw the spectrum to a file. Raises W2VError where matplotlib is missing or the file cannot be written."""
+def check_picture(path: Path) -> str:
+    """The format of a picture of this name. Raises SettingsError for another, W2VError where matplotlib is missing."""
+    kind = path.suffix.lower()
+    if kind not in PICTURES:
+        raise SettingsError(f"{path}: unknown extension of a picture: use {' or '.join(PICTURES)}")
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise W2VError("a picture needs matplotlib: pip install 'w2v[plot]'") from error
+    return kind.removeprefix(".")
+
+
+def picture(result: Rank, path: Path, name: str, *, replace: bool = True) -> None:
+    """Plot the spectrum to a file, atomically.
+
+    Raises SettingsError for an extension that is not one of PICTURES; W2VError where matplotlib is missing, the file
+    cannot be written, or it exists and `replace` is false.
+    """
+    kind = check_picture(path)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     values = np.array(result.singular_values)
@@ -72,9 +89,9 @@ def picture(result: Rank, path: Path, name: str) -> None:
     if result.max_rank is not None:
         axes.axvline(result.max_rank, color="grey", linestyle=":", label=f"limit of the loss: {result.max_rank:,}")
     axes.axvline(result.rank, color="tab:red", linestyle="--", label=f"rank {result.rank:,}")
-    axes.set(title=name, xlabel="singular value", ylabel="relative to the first")
+    title = "".join(character if character.isprintable() else "?" for character in name)
+    axes.set_title(title, parse_math=False)
+    axes.set(xlabel="singular value", ylabel="relative to the first")
     axes.legend()
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise W2VError(f"cannot write {path}: {error}") from error
+    with atomic_write(path, replace) as file:
+        figure.savefig(file, format=kind)

@@ -79,11 +79,26 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
 
 
 def write_native(
-    path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, str], replace: bool = True
+    path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, str], replace: bool = True, follow: bool = True
 ) -> None:
-    """Write arrays and strings to one file, atomically.
+    """Write arrays and strings to one file, atomically; `replace` and `follow` as in atomic_write.
 
     The arrays may be views with padded rows, which are written without a copy of the whole array.
+    """
+    names, text = header_bytes(path, tensors, metadata)
+    with atomic_write(path, replace, follow) as file:
+        file.write(text)
+        for name in names:
+            array = bfloat16.bits(np.atleast_1d(tensors[name]))
+            rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
+            for start in range(0, len(array), rows):
+                file.write(np.ascontiguousarray(array[start : start + rows]).data)
+
+
+def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> tuple[list[str], bytes]:
+    """The names of the arrays in the order of a file, and its first bytes, up to the arrays.
+
+    Raises W2VError if they are more than MAX_HEADER_BYTES.
     """
     # Sorted by falling element size, all arrays are aligned without gaps, which the format forbids.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
@@ -101,13 +116,7 @@ def write_native(
     text += b" " * (-(8 + len(text)) % memory.CACHE_LINE)
     if len(text) > MAX_HEADER_BYTES:
         raise W2VError(f"cannot write {path}: a header of {len(text)} bytes; at most {MAX_HEADER_BYTES} fit")
-    with atomic_write(path, replace) as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name in names:
-            array = bfloat16.bits(np.atleast_1d(tensors[name]))
-            rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
-            for start in range(0, len(array), rows):
-                file.write(np.ascontiguousarray(array[start : start + rows]).data)
+    return names, len(text).to_bytes(8, "little") + text
 
 
 def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import hashlib
 import itertools
 import os
 import stat
@@ -21,7 +22,19 @@ from w2v.text.decompress import decompressed
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
+SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in its fingerprint, and their size
 CACHE_SUFFIX = ".w2v-ids"  # of id files, which are no text even if they lie among it
+
+
+class Fingerprint(NamedTuple):
+    """What tells whether a file has changed, without reading all of it."""
+
+    path: str  # absolute
+    size: int  # bytes
+    modified: int  # ns; users can set it, but not the next
+    changed: int  # ns: when content, name or mode last changed
+    inode: int
+    samples: str  # hash of SAMPLES pieces of the file
 
 
 class TextBlock(NamedTuple):
@@ -63,7 +76,7 @@ class Corpus:
         self._infos = [_regular(file) for file in self._files]
         self._bytes_read = 0
         self.total_bytes: int | None = None
-        if self.fingerprint() is not None:
+        if self._files and None not in self._infos:
             self.total_bytes = sum(info.st_size for info in self._infos if info)
 
     @property
@@ -77,15 +90,14 @@ class Corpus:
         more = f" and {len(self._files) - 1} more" if len(self._files) > 1 else ""
         return _display(self._files[0]) + more
 
-    def fingerprint(self) -> list[tuple[str, int, int]] | None:
-        """(absolute path, size in bytes, modification time in ns) of each file; None if it can be read only once."""
+    def fingerprint(self) -> list[Fingerprint] | None:
+        """That of each file, as it was when this object was made; None if the text can be read only once.
+
+        Raises W2VError for files that can no longer be read.
+        """
         if not self._files or None in self._infos:
             return None
-        return [
-            (str(Path(file).resolve()), info.st_size, info.st_mtime_ns)
-            for file, info in zip(self._files, self._infos, strict=True)
-            if info
-        ]
+        return [_fingerprint(file, info) for file, info in zip(self._files, self._infos, strict=True) if info]
 
     def blocks(self) -> Iterator[TextBlock]:
         """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens."""
@@ -184,6 +196,19 @@ def _regular(file: str) -> os.stat_result | None:
     if not os.access(file, os.R_OK):
         raise W2VError(f"cannot read {file}: permission denied")
     return info if stat.S_ISREG(info.st_mode) else None
+
+
+def _fingerprint(file: str, info: os.stat_result) -> Fingerprint:
+    found = hashlib.sha256()
+    try:
+        with Path(file).open("rb") as stream:
+            for number in range(SAMPLES):
+                stream.seek(max(0, info.st_size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+                found.update(stream.read(SAMPLE_BYTES))
+    except OSError as error:
+        raise W2VError(f"cannot read {file}: {error.strerror}") from error
+    path = str(Path(file).resolve())
+    return Fingerprint(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, found.hexdigest())
 
 
 def _display(file: str) -> str:

@@ -198,15 +198,17 @@ def read_corpus(
             return IdStore(file)
 
     # One cache file for the same files read in the same way; its description tells whether they have changed.
-    identity = json.dumps([errors, max_types, *(name for name, _, _ in files)])
+    identity = json.dumps([errors, max_types, *(each.path for each in files)])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     damaged = (OSError, ValueError, TypeError, LookupError, RecursionError)
     with contextlib.suppress(*damaged):  # a damaged file is written anew
-        with path.open("rb") as file:
+        # In a folder that others may write to, a link or pipe of this name may lie in wait.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True)
         if store.description["settings"] == json.dumps(settings):
             return store
-    with atomic_write(path) as file:
+    with atomic_write(path, follow=False) as file:
         _write(file, folder, corpus, settings, workers, progress)
         file.flush()
         return IdStore(file)

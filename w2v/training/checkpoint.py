@@ -32,6 +32,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.threads import Thread
+from w2v.training.seal import is_sealed, make_key, seal
 from w2v.version import __version__
 
 Arrays = dict[str, NDArray[Any]]
@@ -52,14 +53,14 @@ class Origin:
 
     Attributes:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
-        files: (path, bytes, time of change in ns) of each; None if they can be read only once.
+        files: (path, bytes) of each; None if they can be read only once.
         cache, errors, max_types: see read_corpus.
         notes: the caller's own, of what JSON holds.
         checksum: of the ids, once the text is read.
     """
 
     sources: list[str] = field(default_factory=list)
-    files: list[tuple[str, int, int]] | None = None
+    files: list[tuple[str, int]] | None = None
     cache: str | None = None
     errors: str = "strict"
     max_types: int = 0
@@ -86,13 +87,18 @@ class State:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint file holds; its arrays are memory-mapped."""
+    """What a checkpoint file holds; its arrays are memory-mapped.
+
+    `trusted` says whether a run of this user, writing to this folder, made it: only then are the paths in its origin
+    used.
+    """
 
     path: Path
     state: State
     origin: Origin
     every: str
     version: str  # of the package that has written it
+    trusted: bool
 
 
 def finite(parameters: Iterable[NDArray[Any]]) -> bool:
@@ -108,7 +114,8 @@ class Checkpoints:
 
     `every` is a number with s, m, h or epoch(s). The folder is locked until the end of a `with`, or of the process.
     Raises SettingsError for another interval; W2VError where the folder cannot be written, another run writes to it, or
-    it holds checkpoints of another run that are not to be replaced.
+    it holds checkpoints of another run that are not to be replaced. If the folder is removed while the run lasts it is
+    made again; if another run has taken its place, no more is written.
     """
 
     def __init__(
@@ -118,6 +125,7 @@ class Checkpoints:
         self.every = every
         self.origin = Origin()
         self.diverged = False
+        self._lost = False  # the folder, to another run
         self._seconds, self._epochs = interval(every)
         self._mine = [after] if after else []
         self._copies: Arrays = {}
@@ -128,7 +136,8 @@ class Checkpoints:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
-            self._unlock = weakref.finalize(self, os.close, locked(self.folder))
+            self._descriptor = locked(self.folder)
+            self._unlock = weakref.finalize(self, os.close, self._descriptor)
         except BlockingIOError as error:
             raise W2VError(
                 f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
@@ -139,19 +148,44 @@ class Checkpoints:
             with suppress(OSError):
                 unfinished.unlink()
         there = files(self.folder)
+        self._old = [path for path in there if path not in self._mine]  # to go once there is a newer one
         self._next = number(there[-1]) + 1 if there else 1
         if there and not after and not replace:
             self._unlock()
             raise W2VError(
-                f"{self.folder} holds checkpoints of another run: go on with it by --resume, name another folder, or "
+                f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
+        make_key()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._unlock()
+
+    def _keep_lock(self) -> None:
+        """Check that the path still names the locked folder; make and lock it again if it was removed.
+
+        Raises W2VError if another run has taken its place.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if os.path.samestat(os.fstat(self._descriptor), self.folder.stat()):
+            return
+        try:
+            descriptor = locked(self.folder)
+        except BlockingIOError:
+            descriptor = -1
+        if descriptor >= 0 and not files(self.folder):
+            self._unlock()
+            self._descriptor = descriptor
+            self._unlock = weakref.finalize(self, os.close, descriptor)
+            self._mine, self._old = [], []
+            return
+        if descriptor >= 0:
+            os.close(descriptor)
+        self._lost = True
+        raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
     @property
     def newest(self) -> Path | None:
@@ -161,7 +195,7 @@ class Checkpoints:
 
     def due(self, epoch: int) -> bool:
         """Whether it is time for the next, in this epoch, and the last is written."""
-        if self._writer and not self._writer.ended:
+        if self._lost or (self._writer and not self._writer.ended):
             return False
         if self._epochs:
             return epoch >= self._last_epoch + self._epochs
@@ -202,9 +236,15 @@ class Checkpoints:
 
     def _write(self, state: State, parameters: Arrays) -> None:
         self._taken = state
+        if self._lost:
+            return
         try:
             self._try_to_write(state, parameters)
         except (OSError, W2VError, MemoryError) as error:
+            if self._lost:
+                self._mine = []
+                log.warning("%s", error)
+                return
             kept = f"; {self._mine[-1]} stays" if self._mine else ""
             log.warning("%s: no checkpoint this time%s", str(error) or "there is not enough memory", kept)
 
@@ -218,21 +258,23 @@ class Checkpoints:
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
         run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
         run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
-        run |= {"origin": asdict(self.origin), "version": __version__}
+        origin = asdict(self.origin)
+        run |= {"origin": origin, "seal": seal(self.folder, origin), "version": __version__}
         arrays["run"] = np.frombuffer(
             json.dumps(run).encode(), np.uint8
         )  # may be longer than a header is allowed to be
         metadata = {"settings": json.dumps(state.settings.as_dict())}
         path = self.folder / NAME.format(self._next)
-        self.folder.mkdir(parents=True, exist_ok=True)
         metadata["checksum"] = checksum(arrays, metadata["settings"])
-        native.write_native(path, arrays, metadata, replace=False)
+        self._keep_lock()
+        native.write_native(path, arrays, metadata, replace=False, follow=False)
         self._next += 1
+        self._old += self._mine[: 1 - KEPT]
         self._mine = [*self._mine, path][-KEPT:]
-        for old in files(self.folder):
-            if old not in self._mine:
-                with suppress(OSError):
-                    old.unlink()
+        for old in self._old:
+            with suppress(OSError):
+                os.unlink(old.name, dir_fd=self._descriptor)  # in the locked folder, whatever its path names by now
+        self._old = []
 
 
 def locked(folder: Path) -> int:
@@ -331,7 +373,9 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         predictions=arrays["predictions"],
         **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
     )
-    return Checkpoint(path, state, Origin(**run["origin"]), run["every"], str(run["version"]))
+    origin = Origin(**run["origin"])
+    trusted = is_sealed(run.get("seal"), path.parent, run["origin"])
+    return Checkpoint(path, state, origin, run["every"], str(run["version"]), trusted)
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,8 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors
+
+LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
 
 
 @dataclass(repr=False)
@@ -101,6 +104,8 @@ class Model:
         try:
             settings = Settings(**json.loads(stored.metadata["settings"]))
             metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
+            if LOSS_BY_EPOCH in stored.tensors:
+                metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
             raise W2VError(f"{path}: damaged: its settings: {one_line(error)}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
@@ -123,17 +128,20 @@ class Model:
         Raises W2VError if the file cannot be written, or exists and `replace` is false; SettingsError for an unknown
         extension.
         """
-        table.write(
-            path,
-            VectorFile(
-                Words.of(self.vocabulary.words),
-                self.inputs,
-                self.vocabulary.counts,
-                self.learnt | self.loss.tensors,
-                {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(self.metrics)},
-            ),
-            replace,
-        )
+        tensors = self.learnt | self.loss.tensors
+        metrics = dict(self.metrics)
+        if "loss" in metrics:
+            tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
+        metadata = {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(metrics)}
+        words = Words.of(self.vocabulary.words)
+        table.write(path, VectorFile(words, self.inputs, self.vocabulary.counts, tensors, metadata), replace)
+
+
+def _without_nan(losses: NDArray[Any]) -> list[float | None]:
+    """Mean losses as in the metrics. Raises ValueError for an array that holds none."""
+    if losses.ndim != 1 or losses.dtype != np.float64:
+        raise ValueError(f"losses of shape {losses.shape} and type {losses.dtype}")
+    return [None if math.isnan(loss) else loss for loss in losses.tolist()]
 
 
 def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

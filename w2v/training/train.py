@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
 
 from w2v._kernels import step_for
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
+from w2v.formats.native import header_bytes
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.losses.registry import Settings
@@ -29,6 +31,8 @@ from w2v.training.model import Model, split
 from w2v.training.run import Run
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
 from w2v.version import __version__
+
+METRICS_BYTES = 4096  # more than a model's metrics take in the header of its file
 
 log = logging.getLogger("w2v")
 
@@ -112,14 +116,22 @@ def train(corpus: Source, **given: Any) -> Model:
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
     origin = Origin(
-        sources=[file if file == "-" else str(Path(file).absolute()) for file in text.files],
-        files=text.fingerprint(),
+        **_places(text),
         cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
         notes=dict(run.notes or {}),
     )
     return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+
+
+def _places(text: Corpus) -> dict[str, Any]:
+    """Where a text is, as in an Origin."""
+    fingerprint = text.fingerprint()
+    return {
+        "sources": [file if file == "-" else str(Path(file).absolute()) for file in text.files],
+        "files": None if fingerprint is None else [(each.path, each.size) for each in fingerprint],
+    }
 
 
 # What gensim and word2vec.c call our settings.
@@ -160,6 +172,7 @@ def resume(
     folder: PathLike | Checkpoint,
     corpus: Source | None = None,
     *,
+    notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
 ) -> Model:
@@ -168,19 +181,31 @@ def resume(
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
-        corpus: the same text, where it is now. By default the files of the run; sentences in a list must be given.
+        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the run,
+            if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
+        notes: in place of those of the run.
         ignore_memory, progress: see train.
 
-    Raises W2VError where the folder holds no whole checkpoint and for another text.
+    Raises W2VError where the folder holds no whole checkpoint, for another text, and for a checkpoint of someone else
+    without `corpus`.
     """
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin = found.origin
     if corpus is None and not origin.sources:
         raise W2VError("the corpus of this run was a list of sentences: give it again")
+    if corpus is None and not found.trusted:
+        raise W2VError(
+            f"{found.path} was not written by this user to this folder, so its paths are not used: give the corpus, "
+            f"{one_line(', '.join(map(str, origin.sources)))} when the run began"
+        )
     text = Corpus(origin.sources if corpus is None else corpus)
-    for (path, size, _), (now, size_now, _) in zip(origin.files or [], text.fingerprint() or [], strict=False):
+    places = _places(text)
+    for (path, size, *_), (now, size_now) in zip(origin.files or [], places["files"] or [], strict=False):
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
+    if not found.trusted:
+        origin = replace(origin, cache=None, notes={})
+    origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
     if found.version != __version__:
         log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, __version__)
@@ -217,6 +242,11 @@ def _train(
             checkpoints.origin = replace(origin, checksum=checksum)
         instructions = _instruction_set_of(state) if state else None
         run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
+        header_bytes(
+            "the model",
+            run.parameters | run.plan.loss.tensors,
+            {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
+        )
         if state:
             run.restore(state)
         read = time.perf_counter()

@@ -1,0 +1,179 @@
+"""The files that commands write: checked before the work, written as a whole, and saved elsewhere where that fails."""
+
+import importlib
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import w2v
+from tests.helpers import QUICK, run
+from w2v.cli import main, outputs
+from w2v.cli import train as jobs
+from w2v.evaluation import rank as ranks
+from w2v.text.corpus import Corpus
+
+PACKAGE = Path(w2v.__file__).parent
+# Every option and argument that names a file or folder to write: the command, and what it is given.
+OUTPUTS = {
+    ("train", "output"): ["train", "{corpus}", *QUICK, "-o", "{out}.bin"],
+    ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
+    ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
+    ("convert", "output"): ["convert", "{model}", "{out}.txt"],
+    ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
+}
+FOLDERS = {("train", "checkpoint"), ("train", "cache"), ("vocab", "cache"), ("perplexity", "cache"), ("tree", "cache")}
+INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "states", "tree_vectors"}
+
+
+def test_every_path_is_known_as_input_or_output() -> None:
+    """So that a new output gets the tests below."""
+    found = {
+        (name, str(parameter.name))
+        for name in main.COMMANDS
+        for parameter in getattr(importlib.import_module("w2v.cli.commands"), name).params
+        if isinstance(parameter.type, click.Path)
+    }
+    assert {entry for entry in found if entry[1] not in INPUTS} <= {*OUTPUTS, *FOLDERS}
+    assert {*OUTPUTS} <= found
+
+
+def test_files_are_written_by_atomic_write_alone() -> None:
+    writing = re.compile(r"""open\(["'](?!rb?["'])|\.open\("[wxa]|write_(text|bytes)\(|savefig\(path|mkstemp""")
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] not in {"files.py", "data"}:
+            assert not writing.search(path.read_text("utf-8")), path
+
+
+def arguments(output: tuple[str, str], sample: Path, model: Path, out: Path) -> list[str]:
+    names = {"corpus": sample, "model": model, "out": out, "other": out.with_name("other")}
+    return [part.format(**names) for part in OUTPUTS[output]]
+
+
+def written(command: list[str], out: Path) -> Path:
+    return Path(next(part for part in command if part.startswith(str(out))))
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test that begins the work of a command."""
+
+    def fail(*_: object, **__: object) -> None:
+        pytest.fail("the work has begun")
+
+    monkeypatch.setattr(jobs, "train", fail)
+    monkeypatch.setattr(Corpus, "blocks", fail)
+    monkeypatch.setattr(ranks, "rank", fail)
+    monkeypatch.setattr("w2v.formats.table.read", fail)
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
+def test_what_cannot_be_written_is_refused_before_the_work(
+    sample: Path, model: Path, tmp_path: Path, output: tuple[str, str]
+) -> None:
+    command = arguments(output, sample, model, tmp_path / ("大" * 100))
+    assert "cannot write" in (error := run(*command, code=1).stderr)
+    assert "File name too long" in error
+    command = arguments(output, sample, model, tmp_path / "nowhere" / "out")
+    assert "does not exist" in run(*command, code=1).stderr
+    command = arguments(output, sample, model, tmp_path / "out")
+    written(command, tmp_path / "out").write_bytes(b"old")
+    assert "exists: name another output, or add --force" in run(*command, code=1).stderr
+    assert written(command, tmp_path / "out").read_bytes() == b"old"
+
+
+@pytest.mark.usefixtures("no_work")
+def test_the_extension_of_a_picture_is_checked_before_the_work(model: Path, tmp_path: Path) -> None:
+    error = run("rank", model, "-o", tmp_path / "rank.bin", code=2).stderr
+    assert "unknown extension of a picture: use .png or .svg" in error
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
+def test_an_old_file_stands_when_writing_fails(
+    sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = arguments(output, sample, model, tmp_path / "out")
+    old = written(command, tmp_path / "out")
+    old.write_bytes(b"old")
+    old.chmod(0o600)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full_disk)
+        error = run(*command, "--force", code=1).stderr
+    assert f"cannot write {old}: No space left on device" in error
+    assert old.read_bytes() == b"old"
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == [old]  # Matplotlib makes folders
+    run(*command, "--force")
+    assert len(old.read_bytes()) > 100
+    assert old.stat().st_mode & 0o777 == 0o600
+
+
+def full_disk(_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_the_words_are_saved_though_the_model_goes_elsewhere(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder went away after it
+    paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "words.txt"]
+    error = run("train", sample, *paths, *QUICK, code=1).stderr
+    (saved,) = (tmp_path / "tmp").iterdir()
+    assert error.endswith(f"saved as {saved} instead\n")
+    assert w2v.Vocabulary.load(tmp_path / "words.txt").words == w2v.load(saved).index_to_key
+    paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "gone" / "words.txt"]
+    error = run("train", sample, *paths, *QUICK, code=1).stderr
+    assert error.count("instead") == 2
+    assert len(list((tmp_path / "tmp").iterdir())) == 3
+
+
+def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, home = tmp_path / "shared", tmp_path / "home"
+    for folder in (shared, home):
+        folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    monkeypatch.setenv("HOME", str(home))
+    vectors = w2v.KeyedVectors(["a"], [[1.0]])
+
+    def save(path: Path, force: bool) -> None:
+        vectors.save(path, replace=force)
+
+    def save_elsewhere(name: str) -> None:
+        with pytest.raises(w2v.W2VError, match="instead"):
+            outputs.save([(tmp_path / "gone" / name, save)], True)
+
+    long = "大" * 80 + ".vec.gz"
+    save_elsewhere(long)
+    save_elsewhere(long)
+    assert len(list(shared.iterdir())) == 2
+    assert all(len(w2v.load(path)) == 1 for path in shared.iterdir())
+    (tmp_path / "victim").write_bytes(b"mine")
+    monkeypatch.setattr("w2v.cli.outputs.secrets.token_hex", lambda _: "known")  # as if someone could guess
+    (shared / "w2v-known-m.vec").symlink_to(tmp_path / "victim")
+    (home / "w2v-known-m.vec").symlink_to(tmp_path / "not there")
+    with pytest.raises(w2v.W2VError, match=r"cannot write .*gone/m.vec: No such file or directory$"):
+        outputs.save([(tmp_path / "gone" / "m.vec", save)], True)
+    assert (tmp_path / "victim").read_bytes() == b"mine"
+    assert not (tmp_path / "not there").exists()
+
+
+def test_nowhere_else_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any) -> Any:
+        raise RuntimeError("no home")
+
+    def refuse(path: Path, force: bool) -> None:
+        raise w2v.W2VError(f"cannot write {path}")
+
+    monkeypatch.setattr(Path, "home", missing)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: (_ for _ in ()).throw(FileNotFoundError("no folder")))
+    with pytest.raises(w2v.W2VError, match=r"^cannot write m.bin; cannot write words$"):
+        outputs.save([(Path("m.bin"), refuse), (Path("words"), refuse)], False)

@@ -1,0 +1,120 @@
+"""Writing files safely: names, modes, links, and folders that allow less than others."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from w2v.errors import W2VError
+from w2v.files import atomic_write
+
+WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Systems with unnamed files; without them; with them, but without links to them."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    if request.param == "copied":
+        monkeypatch.setattr(os, "link", refuse)
+    return str(request.param)
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def write(path: Path, **options: Any) -> None:
+    with atomic_write(path, **options) as file:
+        file.write(b"new")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("letter", ["a", "大", "😀"])
+def test_names_as_long_as_the_system_allows(tmp_path: Path, way: str, letter: str) -> None:
+    path = tmp_path / (letter * (251 // len(letter.encode())) + ".bin")
+    write(path)
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kept", [0o600, 0o640, 0o444])
+def test_a_replaced_file_hands_on_its_mode(tmp_path: Path, way: str, kept: int) -> None:
+    path = tmp_path / "old"
+    path.touch()
+    path.chmod(kept)
+    write(path)
+    assert path.read_bytes() == b"new"
+    assert mode(path) == kept
+
+
+def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path: Path, way: str) -> None:
+    (tmp_path / "usual").touch()
+    with atomic_write(tmp_path / "new") as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+    assert mode(tmp_path / "new") == mode(tmp_path / "usual")
+    write(tmp_path / "secret", mode=0o600)
+    assert mode(tmp_path / "secret") == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_replaced_file_hands_on_its_owner(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old"
+    path.touch()
+    path.chmod(0o664)
+    os.chown(path, 12345, 23456)
+    write(path)
+    assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (12345, 23456, 0o664)
+    monkeypatch.setattr(os, "fchown", refuse)
+    write(path)
+    assert (path.stat().st_gid, mode(path)) == (os.getegid(), 0o604)  # not for the members of another group
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("target", ["there", "not there"])
+def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, replace: bool) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "predictable"
+    if target == "there":
+        victim.write_bytes(b"mine")
+    path.symlink_to(victim)
+    if replace:
+        write(path, follow=False)
+        assert not path.is_symlink()
+        assert path.read_bytes() == b"new"
+    else:
+        with pytest.raises(W2VError, match="File exists"):
+            write(path, follow=False, replace=False)
+        assert path.is_symlink()
+    assert victim.read_bytes() == b"mine" if target == "there" else not victim.exists()
+
+
+def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    write(tmp_path / "pipe", follow=False)
+    assert (tmp_path / "pipe").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_a_folder_that_cannot_be_synced(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    system_open, system_fsync = os.open, os.fsync
+
+    def unreadable(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        if Path(path) == tmp_path and flags == os.O_RDONLY:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return system_open(path, flags, *rest, **options)
+
+    def files_only(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        system_fsync(descriptor)
+
+    monkeypatch.setattr(os, "open", unreadable) if call == "open" else monkeypatch.setattr(os, "fsync", files_only)
+    write(tmp_path / "new")
+    assert (tmp_path / "new").read_bytes() == b"new"

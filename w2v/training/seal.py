@@ -1,0 +1,77 @@
+"""Seals of checkpoints: whether a run of this user, writing to this folder, made one.
+
+A checkpoint names files to read and to write. Those of a stranger's checkpoint must not be used: it could have a run
+write over any file of the user. So a keyed hash (HMAC-SHA-256, RFC 2104) over the folder and these names is kept in
+the checkpoint, whose key only this user can read: $XDG_STATE_HOME/w2v/key, by default ~/.local/state/w2v/key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from w2v.errors import W2VError
+from w2v.files import atomic_write
+
+KEY_BYTES = 32
+
+log = logging.getLogger("w2v")
+
+
+def key_path() -> Path:
+    """Raises RuntimeError where the user has no home folder."""
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (state if state.is_absolute() else Path.home() / ".local" / "state") / "w2v" / "key"
+
+
+def make_key() -> None:
+    """Make this user's key, once. Warns where that is impossible: no checkpoint will then have a seal."""
+    try:
+        path = key_path()
+        if not os.path.lexists(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(W2VError), atomic_write(path, replace=False, mode=0o600) as file:
+                file.write(secrets.token_bytes(KEY_BYTES))
+        _key()
+    except (OSError, RuntimeError, ValueError) as error:
+        log.warning("no key for the seals of checkpoints: %s; --resume will need the corpus and -o again", error)
+
+
+def seal(folder: Path, origin: Mapping[str, Any]) -> str:
+    """The seal of an origin (what JSON holds) in a folder; "" without a key."""
+    try:
+        key = _key()
+    except (OSError, RuntimeError, ValueError):
+        return ""
+    text = json.dumps([os.path.realpath(folder), origin], sort_keys=True)
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def is_sealed(found: object, folder: Path, origin: Mapping[str, Any]) -> bool:
+    """Whether this is the seal of an origin in a folder."""
+    expected = seal(folder, origin)
+    return bool(expected) and isinstance(found, str) and hmac.compare_digest(found.encode(), expected.encode())
+
+
+def _key() -> bytes:
+    """Raises OSError, RuntimeError or ValueError where there is no key that only this user can know."""
+    path = key_path()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise ValueError(f"{path} must be a file of this user with mode 0600")
+        key = os.read(descriptor, KEY_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"{path} holds no key: remove it")
+    return key
