@@ -25,4 +25,4 @@ def printable(text: str) -> str:
 
 def one_line(error: Exception) -> str:
     """The message of an error as one short printable line, since a damaged file can put any text into it."""
-    return printable(str(error)[:300] or type(error).__name__)
+    return printable(str(error)[:300] or type(error).__name__)[:300]

@@ -29,7 +29,8 @@ class Plan:
         vector_size: D. storage: how the matrices are kept.
         chunk: ids of a chunk.
         workers: threads.
-        instruction_set: the one that the Cython kernel's step uses; see w2v.instruction_set.
+        instruction_set: what the machine code is made for: of the Cython kernel, one of w2v.instruction_set; of the
+            Numba kernel, its target.
     """
 
     ids: NDArray[np.uint32]

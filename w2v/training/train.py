@@ -16,7 +16,6 @@ from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
-from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
@@ -26,7 +25,7 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
-from w2v.training.run import Run
+from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
 from w2v.version import __version__
 
@@ -215,7 +214,7 @@ def _train(
             if state and checksum != origin.checksum:
                 raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
             checkpoints.origin = replace(origin, checksum=checksum)
-        instructions = _instruction_set_of(state) if state else None
+        instructions = _instruction_set_of(state, settings.kernel) if state else None
         run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
         if state:
             run.restore(state)
@@ -236,9 +235,10 @@ def _train(
     return Model(settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
 
 
-def _instruction_set_of(state: State) -> str:
+def _instruction_set_of(state: State, kernel: str) -> str:
     """The one in which a run was begun, for others round differently; where it is not there, the one in use."""
-    if step_for(state.instruction_set):
+    now = instruction_set_of(kernel)
+    if state.instruction_set == now or (kernel == "cython" and step_for(state.instruction_set)):
         return state.instruction_set
-    log.warning("this machine lacks %s, in which the run began: last bits will differ", state.instruction_set)
-    return instruction_set()
+    log.warning("the run began with %s, here it is %s: last bits will differ", state.instruction_set, now)
+    return now
