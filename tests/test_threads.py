@@ -45,6 +45,14 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch: pytest.MonkeyPatch, m
     assert done == ([1] if moment == "after" else [])
 
 
+def test_the_exception_that_ends_a_thread_is_kept() -> None:
+    thread = Thread(target=int, args=("no number",))
+    thread.start()
+    thread.wait()
+    assert thread.ended
+    assert isinstance(thread.error, ValueError)
+
+
 def test_a_thread_is_waited_for() -> None:
     done: list[int] = []
     thread = Thread(target=done.append, args=(1,))

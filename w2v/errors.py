@@ -1,4 +1,9 @@
-"""The errors that a user's data or settings can cause."""
+"""The errors that a user's data or settings can cause, and text that is safe to print."""
+
+import re
+
+# Control characters, line and paragraph separators, those that change the direction of the text, and lone surrogates.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class W2VError(ValueError):
@@ -13,7 +18,11 @@ class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 
 
+def printable(text: str) -> str:
+    """One line of text in which characters that could control a terminal are escaped, as \\x1b for instance."""
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def one_line(error: object) -> str:
-    """The message of an error, or other text, as one short printable line: a damaged file can put anything into it."""
-    text = str(error)[:300] or type(error).__name__
-    return "".join(character if character.isprintable() else "?" for character in text)
+    """The message of an error, or other text, as one short printable line: a damaged file can put any text there."""
+    return printable(str(error)[:300] or type(error).__name__)[:300]

@@ -29,7 +29,8 @@ class Plan:
         vector_size: D. storage: the type of the matrices.
         chunk: number of ids in a chunk.
         workers: number of threads.
-        instruction_set: the one that the Cython kernel's step uses; see w2v.instruction_set.
+        instruction_set: what the machine code is made for: for the Cython kernel one of w2v.instruction_set, for the
+            Numba kernel its compiler and processor.
     """
 
     ids: NDArray[np.uint32]

@@ -1,4 +1,4 @@
-"""Threads that can be waited for reliably, even if Ctrl-C interrupts the start or the wait."""
+"""Threads that can be waited for reliably, even if Ctrl-C interrupts the start or the wait; they keep their error."""
 
 import threading
 import time
@@ -11,12 +11,13 @@ class Thread(threading.Thread):
     """A thread with a `wait` method: up to Python 3.12, `join` treats a thread as ended after an interrupted `join`.
 
     An interrupted `start` leaves open whether the thread will run. A lock decides: if `run` takes it first the thread
-    runs, if `wait` takes it first it never does.
+    runs, if `wait` takes it first it never does. `error` is the exception that ended the thread, or None.
     """
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.ended = False
+        self.error: BaseException | None = None
         self._start_returned = False
         self._claimed = threading.Lock()
 
@@ -28,6 +29,8 @@ class Thread(threading.Thread):
         if self._claimed.acquire(blocking=False):
             try:
                 super().run()
+            except BaseException as error:
+                self.error = error
             finally:
                 self.ended = True
 

@@ -13,9 +13,13 @@ import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import w2v
+from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json
 from w2v.cli import console
 from w2v.progress import Progress
 
@@ -146,3 +150,178 @@ def test_quiet_reports_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with console.Reporter(quiet=True) as report:
         report(TRAINING)
     assert capsys.readouterr().err == ""
+
+
+# -- output that cannot be written ----------------------------------------------------------
+
+
+def shell(redirected: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command with a shell's redirections."""
+    script = f'"$@" {redirected}'
+    command = ["sh", "-c", script, "sh", *PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+CLOSED = pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
+
+
+@CLOSED
+def test_a_log_that_cannot_be_written_stops_no_command(closed: str, sample: Path, model: Path, tmp_path: Path) -> None:
+    for arguments in (["train", sample, *QUICK], ["vocab", sample]):
+        output = tmp_path / arguments[0]
+        done = shell(closed, *arguments, "-o", output.with_suffix(".bin"))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert output.with_suffix(".bin").stat().st_size
+        assert "vocabulary" in done.stdout
+    assert shell(closed, "query", model, "nowhere").returncode == 1
+    assert shell(closed, "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("redirected", "reason"),
+    [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device"), ("<&- >&-", "Bad file descriptor")],
+)
+def test_a_result_that_cannot_be_printed_is_an_error_and_files_are_written(
+    redirected: str, reason: str, sample: Path, model: Path, tmp_path: Path
+) -> None:
+    for arguments in (["train", sample, *QUICK, "-o", tmp_path / "m.bin"], ["vocab", sample, "-o", tmp_path / "v"]):
+        done = shell(redirected, *arguments)
+        assert (done.returncode, done.stderr) == (1, f"w2v: standard output: {reason}\n")
+        assert Path(arguments[-1]).stat().st_size
+    for arguments in (["--help"], ["--version"], ["info", "--json"], ["query", model, "the"], ["analogy", model]):
+        done = shell(redirected, *arguments)
+        assert (done.returncode, done.stderr) == (1, f"w2v: standard output: {reason}\n")
+
+
+def test_with_all_streams_closed_no_file_takes_their_place(sample: Path, tmp_path: Path) -> None:
+    train = ["train", sample, *QUICK, "--min-count", 5, "-o"]
+    assert run(*train, tmp_path / "one.bin").exit_code == 0
+    assert shell("<&- >&- 2>&-", *train, tmp_path / "two.bin").returncode == 1  # its summary is not printed
+    assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
+
+
+def test_closed_standard_input_is_one_line(model: Path, tmp_path: Path) -> None:
+    for arguments in (["query", model], ["train", "-", "-o", tmp_path / "m.bin"]):
+        done = shell("<&-", *arguments)
+        assert (done.returncode, done.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
+
+
+@pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
+def test_a_pipe_that_nobody_reads_is_quiet(arguments: list[str]) -> None:
+    done = shell("| true", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")  # of `true`
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        dead = subprocess.run([*PROGRAM, *arguments], stdout=pipe, stderr=subprocess.PIPE, timeout=60)
+    assert (dead.returncode, dead.stderr) == (1, b"")
+
+
+def test_a_log_into_a_dead_pipe_stops_nothing(sample: Path, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    script = "from w2v.cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
+    command = [sys.executable, "-c", script, "train", sample, *QUICK, "-o", tmp_path / "m.bin", "--json"]
+    with os.fdopen(writer, "wb") as pipe:
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe, timeout=60)
+    assert done.returncode == 0
+    assert b'"tokens_trained"' in done.stdout
+
+
+def test_a_terminal_that_is_closed_stops_no_run(sample: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.bin"
+    script = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " + PROGRAM[2]
+    terminal = Terminal("-c", script, "train", sample, "-o", output, "--epochs", 60, "--vector-size", 8)
+    try:
+        terminal.read_until(b"words/s")
+        os.close(terminal._leader)
+        assert terminal.process.wait(timeout=60) == 1  # its summary is not printed
+        assert output.stat().st_size
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+
+
+def test_a_bar_that_gets_no_thread_is_left_out() -> None:
+    script = """if True:
+        import threading
+        from w2v.cli import console
+        from w2v.progress import Progress
+        def start(self):
+            raise RuntimeError("can't start new thread")
+        threading.Thread.start = start
+        console.LOG_EVERY = 0
+        with console.Reporter() as report:
+            report(Progress("train", 1, 2, "words"))
+        """
+    terminal = Terminal("-c", script)
+    try:
+        assert terminal.wait() == 0
+        assert b"w2v: train: 50%" in terminal.shown
+        assert terminal.shown.rindex(SHOW) > terminal.shown.rindex(HIDE)
+    finally:
+        terminal.close()
+
+
+# -- text that could control a terminal -----------------------------------------------------
+
+HOSTILE = ["\x1b]0;title\x07", "a\x9b31m", "left\u202eright", "plain", "می\u200cروم"]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    vectors = np.eye(len(HOSTILE), dtype=np.float32) + 1
+    path = tmp_path / "\x1b[31m.bin"
+    w2v.KeyedVectors(HOSTILE, vectors).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["query", "plain"], ["info"], ["similarity", "pairs"], ["analogy", "questions"], ["convert", "\x1b.txt"]],
+    ids=" ".join,
+)
+def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text(f"plain \x1b[31mno 1\nplain {HOSTILE[1]} 2\n", "utf-8")
+    (tmp_path / "questions").write_text(f": \x1b[31m\nplain {HOSTILE[1]} plain {HOSTILE[2]}\n", "utf-8")
+    command, *others = arguments
+    rest: list[Any] = others if command == "query" else [tmp_path / other for other in others]
+    shown = run(command, hostile, *rest).stdout
+    assert not set(shown) & set("\x1b\x9b\x07\u202e")
+    assert "\\x1b" in shown
+
+
+def test_harmless_text_is_printed_as_it_is(hostile: Path) -> None:
+    assert "می\u200cروم" in run("query", hostile, "plain").stdout
+
+
+def test_json_is_exact(hostile: Path) -> None:
+    assert {each["word"] for each in run_json("query", hostile, "plain")["found"]} == {*HOSTILE} - {"plain"}
+
+
+def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
+    for arguments in (["query", hostile, "\x1b[31mno"], ["info", "\x1b[31m"]):
+        assert "\\x1b[31m" in run(*arguments, code=1).stderr
+
+
+# -- limits of the system -------------------------------------------------------------------
+
+
+def test_a_thread_that_cannot_be_started_is_one_line(sample: Path, tmp_path: Path) -> None:
+    script = f"""if True:
+        import threading
+        def start(self):
+            raise RuntimeError("can't start new thread")
+        threading.Thread.start = start
+        {PROGRAM[2]}
+        """
+    command = [sys.executable, "-c", script]
+    for workers in 1, 2:
+        done = subprocess.run(
+            [*command, "train", sample, "-o", tmp_path / "m.bin", "--workers", str(workers)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert_one_line(done.stderr)
+        assert done.stderr.startswith("w2v: cannot start another thread")

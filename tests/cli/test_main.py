@@ -635,7 +635,9 @@ def test_permissions(sample: Path, tmp_path: Path) -> None:
 # -- the process ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGXCPU, 152)]
+)
 @pytest.mark.parametrize("phase", ["read", "train"])
 def test_signals_end_it_cleanly(number: signal.Signals, code: int, phase: str, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()

@@ -1,8 +1,12 @@
 """Probabilities of words and the perplexity of texts, from their definitions."""
 
+import errno
 import gzip
 import importlib
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import run, run_json
+from w2v import memory
 from w2v.losses.registry import loss_for
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -124,7 +129,9 @@ def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
 def test_perplexity_is_that_of_the_definition(
     loss: str, kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.import_module("w2v.evaluation.perplexity"), "MAX_SCORES", block)
+    module = importlib.import_module("w2v.evaluation.perplexity")
+    monkeypatch.setattr(module, "MAX_SCORES", block)
+    monkeypatch.setattr(module, "BLOCK", block)
     model = random_model(loss, tmp_path, model=kind)
     found = w2v.perplexity(model, LINES)
     pairs = predictions(model)
@@ -203,3 +210,52 @@ def test_perplexity_needs_an_output_layer(model: Path, sample: Path, tmp_path: P
         run("convert", model, tmp_path / name)
         error = run("perplexity", tmp_path / name, sample, code=1).stderr
         assert f"{name}: it has only vectors, no output layer: give a .safetensors file" in error
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
+    random_model("huffman", tmp_path, model=kind)
+    script = f"""if True:
+        import sys, importlib
+        from pathlib import Path
+        import w2v
+        from tests.evaluation.test_perplexity import random_model
+        from w2v import memory
+        module = importlib.import_module("w2v.evaluation.perplexity")
+        module.BLOCK = module.MAX_SCORES = 1 << 14
+        model = random_model("huffman", Path("."), model={kind!r})
+        w2v.perplexity(model, [["a", "b", "c"]])
+        before = memory.peak()
+        w2v.perplexity(model, "text")
+        print(memory.peak() - before)
+        """
+    grown = []
+    for words in 50_000, 5_000_000:
+        (tmp_path / "text").write_text("a b c d e f\n" * (words // 6), "utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])},
+        )
+        assert done.returncode == 0, done.stderr
+        grown.append(int(done.stdout))
+    assert grown[1] - grown[0] < 20e6, grown  # a byte for each word of the text would be 5e6, and the text is 10e6
+
+
+def test_too_little_memory_or_disk_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model("ns", tmp_path)
+
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full, raising=False)
+        with pytest.raises(
+            w2v.W2VError, match=r"^cannot write ids to .*: No space left on device; name another folder"
+        ):
+            w2v.perplexity(model, LINES)
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    with pytest.raises(w2v.W2VError, match=r"^perplexity needs about \d+ MB of memory, and \d+ MB are there"):
+        w2v.perplexity(model, LINES)

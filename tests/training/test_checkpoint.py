@@ -1,12 +1,15 @@
 """Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
 
+import contextlib
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -284,6 +287,55 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_training_goes_on(
         assert message == f"{expected} this time; {only} stays"
     assert len(caplog.records) > 1
     assert_same(w2v.resume(tmp_path), whole)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_threads_that_cannot_be_started_cost_no_checkpoint(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    system, trained = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        if trained:  # once the first chunks are
+            raise RuntimeError("can't start new thread")
+        system(thread)
+
+    def progress(now: w2v.Progress) -> None:
+        if now.phase == "train" and now.done:
+            trained.append(now.done)
+
+    for folder in (tmp_path / str(number) for number in range(20)):
+        options = SMALL | {"workers": workers, "epochs": 10}
+        trained.clear()
+        with monkeypatch.context() as patch, contextlib.suppress(RuntimeError):
+            patch.setattr(threading.Thread, "start", start)
+            w2v.train(sample, checkpoint=folder, checkpoint_every="0.01s", progress=progress, **options)
+            continue
+        assert latest(folder).state.tokens_trained >= trained[-1]
+        model = w2v.resume(folder)
+        assert model.metrics["tokens_trained"] == 10 * model.metrics["tokens"]
+        return
+    pytest.fail("each run had ended before a checkpoint was due")
+
+
+def test_an_unforeseen_error_of_the_writer_ends_no_run(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(checkpoint, "checksum", lambda *_: 1 / 0)
+    w2v.train(sample, checkpoint=tmp_path, **SMALL)
+    assert [record.getMessage() for record in caplog.records] == ["division by zero: no checkpoint this time"]
+
+
+def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (3, resource.RLIM_INFINITY))
+
+    command = quick(sample, tmp_path, "--epochs", 100_000)
+    with start(*command, preexec_fn=limit) as process:
+        stderr = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 128 + signal.SIGXCPU
+    assert stderr.startswith("w2v: stopped by SIGXCPU; resume with: w2v train --resume ")
+    assert latest(tmp_path / "states").state.position
 
 
 def test_a_folder_that_vanishes_is_made_again(sample: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
 from w2v.losses.rows import below, draw, index_of
 from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.training import numba_kernel
 from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
 
@@ -100,6 +102,46 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) 
     assert resumed.metrics["loss"] == whole.metrics["loss"]
 
 
+def test_another_processor_is_told(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    w2v.train(text, kernel="numba", checkpoint=tmp_path, **SMALL)
+    here = numba_kernel.target()
+    w2v.resume(tmp_path)
+    assert caplog.records == []
+    for name in "CPU_NAME", "CPU_FEATURES":
+        with monkeypatch.context() as patch:
+            patch.setattr(numba.core.config, name, "generic")
+            elsewhere = numba_kernel.target()
+        assert elsewhere != here
+        with monkeypatch.context() as patch:
+            patch.setattr(numba_kernel, "target", lambda: elsewhere)  # noqa: B023
+            w2v.resume(tmp_path)
+        message = f"the run began with {here}, here it is {elsewhere}: last bits will differ"
+        assert caplog.records.pop().getMessage() == message
+
+
+@pytest.mark.parametrize("damage", ["empty", "garbage", "file"])
+def test_training_goes_on_without_a_cache_that_cannot_be_used(text: Path, tmp_path: Path, damage: str) -> None:
+    cache = tmp_path / "cache"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    code = f"import w2v; w2v.train({str(text)!r}, epochs=1, workers=1, kernel='numba')"
+
+    def train() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+
+    assert train().stderr == ""
+    (index,) = cache.rglob("*.nbi")
+    index.write_bytes(b"" if damage == "empty" else b"garbage")
+    if damage == "file":  # a folder cannot be opened as one
+        index.unlink()
+        index.mkdir()
+    done = train()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("Numba's cache on disk cannot be used (")
+    assert done.stderr.count("\n") == 1
+
+
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=folder)
 
@@ -178,6 +220,25 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
         w2v.train(text, continue_from=path, vocab="union")
     assert w2v.train(text, continue_from=path, epochs=1).metrics["loss"][0] < model.metrics["loss"][0]
     assert w2v.resume(tmp_path / "states").metrics["loss"] == model.metrics["loss"]
+
+
+class Raising(Hinge):
+    @staticmethod
+    def choose(s: Any, centre: int, x: Any) -> int:
+        if s.place[0] > 50:  # not among the first words, which are tried in Python
+            raise ValueError("out of luck")
+        s.rows[0], s.target[0] = centre, 1
+        return 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_exception_in_a_thread_ends_the_run(text: Path, tmp_path: Path, workers: int) -> None:
+    options = SMALL | {"workers": workers}
+    with pytest.raises(
+        w2v.W2VError, match=r"Raising: training, test_numba_kernel.py, line \d+: ValueError: out of luck$"
+    ):
+        w2v.train([text] * 5, objective=Raising(), checkpoint=tmp_path / "states", **options)
+    assert list((tmp_path / "states").iterdir()) == []  # a half trained chunk is no place in a run
 
 
 def test_files_run_no_code(text: Path, tmp_path: Path) -> None:

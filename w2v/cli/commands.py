@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -325,8 +325,7 @@ def query(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method
     if words:
         answer(words)
         return
-    lines: Iterable[str] = prompt.lines(vectors) if sys.stdin.isatty() else sys.stdin
-    for line in lines:
+    for line in prompt.lines(vectors) if sys.stdin.isatty() else prompt.piped_lines():
         try:
             if line.strip():
                 answer([line])

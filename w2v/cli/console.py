@@ -1,7 +1,8 @@
-"""What the commands share besides results: errors as one line, signals, progress."""
+"""What the commands share besides results: standard streams, errors as one line, signals, progress."""
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -9,24 +10,25 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from w2v.progress import Progress
 
+NO_THREAD = "can't start new thread"  # Python's RuntimeError
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 RETRY = 0.001  # seconds
 SHOW_CURSOR = b"\x1b[?25h"
-STDERR = 2  # its file descriptor
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STDOUT, STDERR = 1, 2  # file descriptors
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
 class Stopped(BaseException):
@@ -40,15 +42,14 @@ class Program(click.Group):
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
-        for stream in (sys.stdin, sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # for characters that its encoding lacks
+        _set_up_streams()
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
         try:
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
+                sys.stdout.flush()
         except click.UsageError as error:
             place = f"; see {error.ctx.command_path} --help" if error.ctx else ""
             _fail(2, error.format_message().rstrip(".") + place)
@@ -62,8 +63,10 @@ class Program(click.Group):
             _fail(1, ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error))))))
         except MemoryError:
             _fail(1, "out of memory")
-        except Exception as error:  # a bug of ours
-            _fail(1, f"internal error: {type(error).__name__}: {error}")
+        except Exception as error:
+            if str(error) == NO_THREAD:
+                _fail(1, "cannot start another thread: close other programs, raise ulimit -u, or lower --workers")
+            _fail(1, f"internal error: {type(error).__name__}: {error}")  # a bug of ours
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
             by = "Ctrl-C" if number == signal.SIGINT else number.name
@@ -80,7 +83,63 @@ def _fail(code: int, message: str) -> NoReturn:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    click.echo(f"w2v: {' '.join(message.split())}", err=True)
+    click.echo(f"w2v: {printable(' '.join(message.split()))}", err=True)
+
+
+def _set_up_streams() -> None:
+    """Make standard streams behave the same whether they are files, terminals, dead pipes or closed.
+
+    A closed descriptor is opened so that using it still fails, but no file of ours can take its place. What cannot be
+    written to standard error is dropped.
+    """
+    for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # takes the lowest free number, which is this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, closefd=False)
+    if sys.stdout is sys.__stdout__:  # and not in the place of it, as in tests
+        sys.stdout = _text_stream(_StandardOutput(STDOUT, "w", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text_stream(_StandardError(STDERR, "w", closefd=False), sys.stderr)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for characters that its encoding lacks
+
+
+def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedWriter(raw), getattr(before, "encoding", None), line_buffering=True)
+
+
+class _StandardOutput(io.FileIO):
+    """Raises its first error with its name, and drops what follows: Python writes the rest once more at its end."""
+
+    failed = False
+
+    def write(self, data: Any) -> int:
+        if self.failed:
+            return len(data)
+        try:
+            return _written(super().write(data))
+        except OSError as error:
+            self.failed = True
+            raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+class _StandardError(io.FileIO):
+    """Drops what cannot be written, since a full disk or a closed terminal must not end a run."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            return _written(super().write(data))
+        return len(data)
+
+
+def _written(size: int | None) -> int:
+    if size is None:  # the descriptor does not block, and is full
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    return size
 
 
 class _Warnings(logging.Handler):
@@ -98,10 +157,11 @@ def _signals_raise() -> Iterator[None]:
     """
 
     def stop(number: int, frame: object) -> NoReturn:
-        for other in handled:
-            signal.signal(other, signal.SIG_DFL)
+        for other in handled:  # the system repeats SIGXCPU every second
+            signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
         if sys.stderr.isatty():  # a bar hides the cursor, and a second signal would leave it hidden
-            os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
+            with suppress(OSError):
+                os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
         raise Stopped(number)
 
     def swallowed(ignored: Any) -> None:
@@ -144,7 +204,11 @@ class Reporter:
             columns = TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn()
             figures = TextColumn("{task.fields[figures]}")
             self._bar = Progress(*columns, figures, console=Console(stderr=True), expand=True)
-            self._exit.enter_context(self._bar)
+            try:
+                self._exit.enter_context(self._bar)
+            except RuntimeError:  # no thread can be started to draw it
+                self._bar.stop()
+                self._bar = None
         return self
 
     def __exit__(self, *_: object) -> None:

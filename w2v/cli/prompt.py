@@ -1,9 +1,12 @@
-"""The prompt of `w2v query` on a terminal: lines that are edited, and words that Tab completes."""
+"""The queries that `w2v query` reads: on a terminal, lines that are edited, with words that Tab completes."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 import click
+
+from w2v.errors import W2VError, printable
 
 WELCOME = "Type a word, or king - man + woman. Tab completes words; help explains more; quit or Ctrl-D ends."
 HELP = """\
@@ -29,6 +32,14 @@ def lines(words: Iterable[str]) -> Iterator[str]:
     click.echo()
 
 
+def piped_lines() -> Iterator[str]:
+    """The lines of standard input. Raises W2VError where it cannot be read."""
+    try:
+        yield from sys.stdin
+    except OSError as error:
+        raise W2VError(f"cannot read standard input: {error.strerror}") from error
+
+
 def _complete(words: Iterable[str]) -> None:
     import readline
 
@@ -44,7 +55,7 @@ def completer(words: Iterable[str]) -> Callable[[str, int], str | None]:
 
     def complete(text: str, state: int) -> str | None:
         if state == 0:
-            matches[:] = [word for word in words if word.startswith(text)] if text else []
+            matches[:] = [word for word in words if text and word.startswith(text) and word == printable(word)]
         return matches[state] if state < len(matches) else None
 
     return complete

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from w2v.errors import printable
+
 if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
@@ -36,6 +38,11 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def line(text: str) -> None:
+    """One line of text."""
+    click.echo(printable(text))
+
+
 def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
     """Rows in columns; under a header, all columns but the first are aligned right."""
     from rich.console import Console
@@ -46,7 +53,7 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
         title = header[place] if header else ""
         grid.add_column(title, justify="right" if header and place else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*map(str, row))
+        grid.add_row(*(printable(str(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 1 << 16  # lines are folded for a terminal only
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
@@ -85,7 +92,7 @@ def analogies(result: AnalogyResult) -> None:
     correct = sum(part.correct for part in result.sections)
     rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
     table(rows, ("section", "accuracy", "correct", "answered", "questions"))
-    click.echo(
+    line(
         f"answered {share(result.answered, result.questions)} of the questions; the others contain words outside "
         f"the {result.top:,} most frequent; {ANALOGY_FORMULA[result.method]}"
     )
@@ -96,9 +103,9 @@ def word_pairs(result: PairsResult) -> None:
     """Correlations and coverage."""
     correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
     table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
-    click.echo(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
+    line(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
     if result.unknown:
-        click.echo(f"not in the vocabulary: {', '.join(result.unknown)}")
+        line(f"not in the vocabulary: {', '.join(result.unknown)}")
     skipped(result.malformed)
 
 
@@ -134,26 +141,26 @@ def rank(result: Rank) -> None:
 
 def code_lengths(result: CodeLengths) -> None:
     """Expected code lengths and speed-ups of the trees, then the codes of the words asked for."""
-    click.echo(f"{result.vocabulary_size:,} words, {result.tokens:,} tokens, entropy {result.entropy_bits:.3f} bits")
+    line(f"{result.vocabulary_size:,} words, {result.tokens:,} tokens, entropy {result.entropy_bits:.3f} bits")
     rows = [
         (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.1f} ×") for tree in result.trees
     ]
     table(rows, ("tree", "expected bits", "longest code", "fewer rows than softmax"))
-    click.echo(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
+    line(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
-        click.echo(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
+        line(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
         table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
 def skipped(malformed: int) -> None:
     if malformed:
-        click.echo(f"skipped {malformed:,} malformed lines")
+        line(f"skipped {malformed:,} malformed lines")
 
 
 def neighbours(formula: str, found: Neighbours) -> None:
     """The formula of the scores, then words and scores."""
-    click.echo(formula)
+    line(formula)
     table([(word, f"{score:.4f}") for word, score in found])
 
 

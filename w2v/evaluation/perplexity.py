@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v import memory
 from w2v.cpu import processors
 from w2v.errors import W2VError
 from w2v.files import Errors, PathLike
@@ -16,10 +19,12 @@ from w2v.losses.loss import Array, Integers
 from w2v.progress import Meter, Report
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
 from w2v.training.model import Model
 
-MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32, and some three arrays of them are held
+MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32
+ARRAYS_AT_ONCE = 4  # of them
+BLOCK = 1 << 20  # words looked at at a time
 
 
 @dataclass(frozen=True)
@@ -55,65 +60,127 @@ def perplexity(
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
-    skip-gram, for each of its words in CBOW; the memory does not, so nothing else limits the vocabulary. `progress` is
-    called as in training, with the phases "read" and "predict"; the other arguments are those of
-    `train`. Raises W2VError for a text that cannot be read or in which there is nothing to predict, and for a model
-    whose scores are beyond float32.
+    skip-gram, for each of its words in CBOW; the memory goes neither with that nor with the length of the text, whose
+    words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram. `progress` is called as in
+    training, with the phases "read" and "predict"; the other arguments are those of `train`. Raises W2VError for a text
+    that cannot be read or in which there is nothing to predict, for a model whose scores are beyond float32, and where
+    there is too little memory or space on disk.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
     model = model.widened()  # once, not for every block
+    check_memory(model)
     with read_corpus(
         Corpus(corpus),
         ReadingOptions(cache=cache, errors=errors, max_types=max_types),
         workers=processors(),
         progress=progress,
     ) as store:
-        places = store.remap(model.vocabulary.words)[store.ids]  # (tokens + sentences,)
-        known = places >= 0
-        text = Text(places[known], np.cumsum(store.ids == SENTENCE_END_ID)[known], model.settings.window)
-        skipped = store.tokens - len(text.words)
+        text = Text(store, model, Path(tempfile.gettempdir() if cache is None else cache))
+        skipped = store.tokens - len(text)
     skipgram = model.settings.model == "skipgram"
-    predictions = text.contexts if skipgram else np.minimum(text.contexts, 1)  # of each word
-    count = int(predictions.sum())
+    shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
+    tokens = count = 0
+    unigram = 0.0
+    for first in range(0, len(text), BLOCK):
+        places = np.arange(first, min(first + BLOCK, len(text)))
+        contexts = text.contexts(places)
+        predictions = contexts if skipgram else np.minimum(contexts, 1)  # of each word
+        tokens += int(np.count_nonzero(contexts))
+        count += int(predictions.sum())
+        unigram -= float(predictions @ shares[text.words[places]])
+        text.release()
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another within its window; "
             f"{skipped:,} words of the text are not in the vocabulary"
         )
-    shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     total = 0.0
     most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1]))
     meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
         for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
             total -= float(model.log_probabilities_of(rows, numbers, words).sum(dtype=np.float64))
-            meter(done, len(text.words))
+            text.release()
+            meter(done, len(text))
     if not math.isfinite(total):
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     bits = total / math.log(2) / count
     return Perplexity(
         perplexity=_power(bits),
         cross_entropy_bits=bits,
-        unigram_perplexity=_power(-float(predictions @ shares[text.words]) / count),
-        tokens=int((text.contexts > 0).sum()),
+        unigram_perplexity=_power(unigram / count),
+        tokens=tokens,
         predictions=count,
         skipped=skipped,
     )
 
 
-class Text:
-    """T words of the vocabulary, one after the other.
+def check_memory(model: Model) -> None:
+    """Raise W2VError where there is not enough memory to predict with this model."""
+    row = max(model.loss.scores_per_row, model.inputs.shape[1])
+    needed = ARRAYS_AT_ONCE * 4 * max(MAX_SCORES, row)
+    held, available = memory.held(), memory.available()
+    if needed > available:
+        raise W2VError(
+            f"perplexity needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
+            "are there: end other programs or use a smaller model"
+        )
 
-    words, sentences   int (T,): each word, and the number of its sentence
-    contexts           int64 (T,): how many words share its window
+
+class Text:
+    """The T words of a text that are in the vocabulary, one after the other, in temporary files.
+
+    words      int32 (T,)
+    sentences  int64 (T,): the number of each word's sentence
+    counts     int64 (V,): how often each word of the vocabulary occurs
+
+    Raises W2VError where the disk has too little space.
     """
 
-    def __init__(self, words: NDArray[np.int32], sentences: NDArray[np.int64], window: int) -> None:
-        self.words, self.sentences, self.window = words, sentences, window
-        self.contexts = np.zeros(len(words), np.int64)
-        for inside, _ in self.beside(np.arange(len(words))):
-            self.contexts += inside
+    def __init__(self, store: IdStore, model: Model, folder: Path) -> None:
+        remap = store.remap(model.vocabulary.words)
+        known = remap >= 0
+        size = int(store.counts[known].sum())
+        self.window = model.settings.window
+        self.counts = np.zeros(len(model.vocabulary), np.int64)
+        self.counts[remap[known]] = store.counts[known]
+        self.folder = folder
+        self.words, self.sentences = (temporary_array(size, dtype, folder) for dtype in (np.int32, np.int64))
+        done = sentence = 0
+        for start in range(0, len(store.ids), BLOCK):
+            ids = store.ids[start : start + BLOCK]
+            words, sentences = remap.take(ids), sentence + np.cumsum(ids == SENTENCE_END_ID)
+            inside = words >= 0
+            place = slice(done, done + int(np.count_nonzero(inside)))
+            self.words[place], self.sentences[place] = words[inside], sentences[inside]
+            done, sentence = place.stop, int(sentences[-1])
+            store.release()
+            self.release()
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def in_order(self) -> NDArray[np.int64]:
+        """The places of the words, those of the first word of the vocabulary first, int64 (T,), in a temporary file."""
+        order = temporary_array(len(self), np.int64, self.folder)
+        next_place = np.cumsum(self.counts) - self.counts
+        for first in range(0, len(self), BLOCK):
+            words = self.words[first : first + BLOCK]
+            local = np.argsort(words, kind="stable")
+            distinct, starts, counts = np.unique(words[local], return_index=True, return_counts=True)
+            order[np.repeat(next_place[distinct] - starts, counts) + np.arange(len(words))] = first + local
+            next_place[distinct] += counts
+            self.release()
+            release(order)
+        return order
+
+    def contexts(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many words share the windows of these places."""
+        found = np.zeros(len(places), np.int64)
+        for inside, _ in self.beside(places):
+            found += inside
+        return found
 
     def beside(self, places: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
         """For each place in the window: whether a word of the sentence stands there, seen from `places`; and which."""
@@ -123,39 +190,47 @@ class Text:
             if offset:
                 yield inside, self.words[other]
 
+    def release(self) -> None:
+        """Free the memory of the files' pages."""
+        release(self.words)
+        release(self.sentences)
+
 
 Predictions = tuple[int, Array, Integers, Integers]
 
 
 def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
-    """The words done, the rows of at most so many of them, and which row predicts which word: each that stands beside.
+    """The words done, the rows of at most `most` of them, and which row predicts which word: each that stands beside.
 
     Words are taken in order, so that the scores of a row serve all its predictions.
     """
-    order = np.argsort(text.words, kind="stable")
-    words = text.words[order]
-    rank = np.cumsum(np.diff(words, prepend=words[:1]) != 0)
+    order = text.in_order()
+    ends = np.cumsum(text.counts[text.counts > 0])  # of each distinct word
     places = max(1, MAX_SCORES // 8 // text.window)
     first = 0
     while first < len(order):
-        last = min(first + places, int(np.searchsorted(rank, rank[first] + most)))
-        distinct, which = np.unique(words[first:last], return_inverse=True)
-        beside = list(text.beside(order[first:last]))
+        distinct = int(np.searchsorted(ends, first, "right"))
+        last = min(first + places, int(ends[min(distinct + most, len(ends)) - 1]))
+        block = np.array(order[first:last])
+        rows, which = np.unique(text.words[block], return_inverse=True)
+        beside = list(text.beside(block))
         numbers = np.concatenate([which[inside] for inside, _ in beside])
         first = last
-        yield last, model.inputs[distinct], numbers, np.concatenate([others[inside] for inside, others in beside])
+        yield last, model.inputs[rows], numbers, np.concatenate([others[inside] for inside, others in beside])
+        release(order)
 
 
 def _from_means(model: Model, text: Text, most: int) -> Iterator[Predictions]:
-    """The words done, the means of at most so many contexts, and which predicts which word."""
-    for first in range(0, len(text.words), most):
-        places = np.arange(first, min(first + most, len(text.words)))
-        places = places[text.contexts[places] > 0]
+    """The words done, the means of at most `most` contexts, and which predicts which word."""
+    for first in range(0, len(text), most):
+        places = np.arange(first, min(first + most, len(text)))
+        contexts = text.contexts(places)
+        places, contexts = places[contexts > 0], contexts[contexts > 0]
         sums = np.zeros((len(places), model.inputs.shape[1]), np.float32)
         for inside, words in text.beside(places):
             sums += model.inputs[words] * inside[:, None]
-        sums /= text.contexts[places, None]
-        yield min(first + most, len(text.words)), sums, np.arange(len(places)), text.words[places]
+        sums /= contexts[:, None]
+        yield min(first + most, len(text)), sums, np.arange(len(places)), text.words[places]
 
 
 def _power(bits: float) -> float:

@@ -270,12 +270,15 @@ def call_user(loss: Loss, what: str, *arguments: Any) -> Any:
     except W2VError:
         raise
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        frame = next(
-            (frame for frame in reversed(frames) if frame.filename == function.__code__.co_filename), frames[-1]
-        )
-        place = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise W2VError(f"{loss.label}: {what}, {place}: {type(error).__name__}: {error}") from error
+        raise user_error(loss, what, error, function.__code__.co_filename) from error
+
+
+def user_error(loss: Loss, what: str, error: Exception, file: str | None = None) -> W2VError:
+    """An exception of a user's own code, with its place: the innermost in `file`, or of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
+    place = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return W2VError(f"{loss.label}: {what}, {place}: {type(error).__name__}: {error}")
 
 
 def fail(loss: Loss, what: str, message: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
@@ -212,6 +212,23 @@ def read_corpus(
         _write(file, folder, corpus, settings, workers, progress)
         file.flush()
         return IdStore(file)
+
+
+def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
+    """An array of zeros in an unnamed file in a folder, memory-mapped. Raises W2VError where the disk has no space."""
+    length = max(1, size * np.dtype(dtype).itemsize)
+    with _writing_to(folder), tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, length)  # a disk that is full later would end the process
+        else:
+            file.truncate(length)
+        return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
+
+
+def release(array: NDArray[Any]) -> None:
+    """Free the memory of a temporary array's pages; those used again are read again from disk."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        cast(mmap.mmap, array.base).madvise(mmap.MADV_DONTNEED)
 
 
 def _write(

@@ -232,7 +232,10 @@ class Checkpoints:
         self._last = time.monotonic()
         self._last_epoch = state.position * state.settings.epochs // state.end
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
-        self._writer.start()
+        try:
+            self._writer.start()
+        except RuntimeError:  # the system gives no more threads
+            self._writer.run()
 
     def _write(self, state: State, parameters: Arrays) -> None:
         self._taken = state
@@ -240,13 +243,14 @@ class Checkpoints:
             return
         try:
             self._try_to_write(state, parameters)
-        except (OSError, W2VError, MemoryError) as error:
+        except Exception as error:  # whatever it is, the run goes on
             if self._lost:
                 self._mine = []
                 log.warning("%s", error)
                 return
             kept = f"; {self._mine[-1]} stays" if self._mine else ""
-            log.warning("%s: no checkpoint this time%s", str(error) or "there is not enough memory", kept)
+            reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
+            log.warning("%s: no checkpoint this time%s", reason, kept)
 
     def _try_to_write(self, state: State, parameters: Arrays) -> None:
         if not (np.isfinite(state.losses).all() and finite(parameters.values())):

@@ -7,7 +7,9 @@ compiles it with all that it calls, and caches the machine code on disk under a 
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
+import zlib
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -20,16 +22,17 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v._kernels import END_OF_SENTENCE
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, one_line
 
 try:
     import numba
+    from numba.core.registry import cpu_target
 except ImportError as error:
     raise SettingsError("the Numba kernel needs Numba: pip install 'w2v[numba]'") from error
 
 from w2v.losses import rows
 from w2v.losses.dry_run import dry_run
-from w2v.losses.loss import Array, Loss, Worker
+from w2v.losses.loss import Array, Loss, Worker, user_error
 from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scramble
 from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
@@ -42,21 +45,32 @@ SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+log = logging.getLogger("w2v")
+
 Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
 
 
 # -- compiling ------------------------------------------------------------------------------
 
 
-def compiled(function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
-    """`function`, compiled; it and all that it calls call the values of `others` instead of the keys."""
-    return _compiled(function, tuple(others.items()))
+def target() -> str:
+    """What functions are compiled for: another compiler, processor or set of its features may round differently."""
+    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
+
+
+def compiled(
+    function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]], on_disk: bool = True
+) -> Any:
+    """`function`, compiled; it and all that it calls call the values of `others` instead of the keys. `on_disk`: with a
+    cache on disk."""
+    return _compiled(function, tuple(others.items()), on_disk)
 
 
 @cache
-def _compiled(function: FunctionType, others: Functions) -> Any:
+def _compiled(function: FunctionType, others: Functions, on_disk: bool) -> Any:
     copied, _ = _copied(function, others)
-    return numba.njit(**OPTIONS, cache=Path(function.__code__.co_filename).exists())(copied)
+    return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copied)
 
 
 @cache
@@ -244,18 +258,40 @@ class Kernel:
             rows.prefetch: numba_vectors.prefetch,
         }
         own = {step: loss.step or rows_step, rows.choose: loss.choose, rows.link: loss.link}
+        self._loss = loss
         self._tokens_before = plan.tokens_before
         self._chunks, self._end = plan.chunks, plan.end
         try:
-            self._train_chunk = compiled(train_chunk, fast | own)
-            self._train_chunk(self._corpus, self._workers[0], 0, self._chunks)  # an empty chunk, to compile
-        except Exception as error:  # not all errors of Numba are NumbaError
+            self._train_chunk = self._compiled(fast | own)
+        except Exception as error:  # not all of Numba's are NumbaError
             raise W2VError(f"{loss.label} cannot be compiled: {reason(error)}") from error
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
+    def _compiled(self, others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
+        """train_chunk, compiled; anew where Numba's cache on disk is damaged, full or read-only."""
+
+        def loop(on_disk: bool) -> Any:
+            function = compiled(train_chunk, others, on_disk)
+            function(self._corpus, self._workers[0], 0, self._chunks)  # an empty chunk: compiles
+            return function
+
+        try:
+            return loop(on_disk=True)
+        except numba.core.errors.NumbaError:
+            raise
+        except Exception as error:
+            function = loop(on_disk=False)  # fails in the same way where the cache is not the reason
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            hint = "NUMBA_CACHE_DIR names another folder"
+            log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
+            return function
+
     def run(self, worker: int) -> None:
-        """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own."""
+        """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own.
+
+        Raises W2VError for an exception of a user's own loss.
+        """
         while not self._stopped:
             with self._lock:
                 item = self._position
@@ -263,7 +299,10 @@ class Kernel:
             if item == self._end:
                 break
             epoch, chunk = divmod(item, self._chunks)
-            loss, predictions = self._train_chunk(self._corpus, self._workers[worker], epoch, chunk)
+            try:
+                loss, predictions = self._train_chunk(self._corpus, self._workers[worker], epoch, chunk)
+            except Exception as error:
+                raise user_error(self._loss, "training", error) from error
             with self._lock:
                 self._losses[epoch] += loss
                 self._predictions[epoch] += predictions

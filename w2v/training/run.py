@@ -60,11 +60,20 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
         storage=settings.storage,
         chunk=chunk,
         workers=settings.threads,
-        instruction_set=instructions or instruction_set(),
+        instruction_set=instructions or instruction_set_of(settings.kernel),
     )
     if not plan.tokens:
         raise W2VError("no word of the corpus is in the vocabulary that was given")
     return plan
+
+
+def instruction_set_of(kernel: str) -> str:
+    """What a kernel's machine code is made for."""
+    if kernel == "numba":
+        from w2v.training import numba_kernel
+
+        return numba_kernel.target()
+    return instruction_set()
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: bool = False) -> int:
@@ -103,6 +112,7 @@ class Run:
         self.vocabulary = start.vocabulary
         self.store = store
         self.seconds = 0.0  # of training
+        self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
         self.plan = plan_run(settings, start, store, instructions)
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
@@ -166,7 +176,7 @@ class Run:
                     checkpoints.copy(state)
                     self.kernel.restore(state.position, state.losses, state.predictions)
         finally:
-            if checkpoints and self.kernel.position > first:
+            if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
         if not self.kernel.predictions.any():
             raise W2VError(
@@ -190,7 +200,14 @@ class Run:
             for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
+            self._failed = any(thread.error for thread in threads)
+        self._raise_error(threads)
         self._report(meter)
+
+    def _raise_error(self, threads: list[Thread]) -> None:
+        for thread in threads:
+            if thread.error:
+                raise thread.error
 
     def _report(self, meter: Meter) -> None:
         done, total = self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens
@@ -207,6 +224,7 @@ class Run:
         for thread in threads:
             while thread.is_alive():
                 thread.join(POLL)
+                self._raise_error(threads)
                 self.store.release()
                 self._report(meter)
                 self._check_numbers(checkpoints, *sample)

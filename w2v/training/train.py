@@ -18,7 +18,6 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
-from w2v.instruction_set import instruction_set
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
@@ -28,7 +27,7 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
-from w2v.training.run import Run
+from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
 from w2v.version import __version__
 
@@ -181,8 +180,8 @@ def resume(
 
     Args:
         folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
-        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the run,
-            if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
+        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the
+            run, if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
         notes: in place of those of the run.
         ignore_memory, progress: see train.
 
@@ -240,7 +239,7 @@ def _train(
             if state and checksum != origin.checksum:
                 raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
             checkpoints.origin = replace(origin, checksum=checksum)
-        instructions = _instruction_set_of(state) if state else None
+        instructions = _instruction_set_of(state, settings.kernel) if state else None
         run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
         header_bytes(
             "the model",
@@ -266,9 +265,10 @@ def _train(
     return Model(settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
 
 
-def _instruction_set_of(state: State) -> str:
-    """The instruction set of the run so far, for others round differently; if this machine lacks it, the one in use."""
-    if step_for(state.instruction_set):
+def _instruction_set_of(state: State, kernel: str) -> str:
+    """The instruction set of the run so far, since others round differently; the one in use if it is not there."""
+    now = instruction_set_of(kernel)
+    if state.instruction_set == now or (kernel == "cython" and step_for(state.instruction_set)):
         return state.instruction_set
-    log.warning("this machine lacks %s, which the run used so far: last bits will differ", state.instruction_set)
-    return instruction_set()
+    log.warning("the run began with %s, and this machine uses %s: last bits will differ", state.instruction_set, now)
+    return now
