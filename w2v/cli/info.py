@@ -1,21 +1,17 @@
 """What `w2v info` tells: about this installation, and about a model file."""
 
-import json
 import platform
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.cpu import processors
-from w2v.errors import W2VError
 from w2v.formats.table import content_format
 from w2v.formats.vector_file import VectorFile
 from w2v.instruction_set import available_sets, instruction_set
-from w2v.losses.registry import Settings, needed_for
+from w2v.losses.registry import Settings, needed_for, settings_from
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -35,11 +31,9 @@ def installation() -> dict[str, Any]:
 
 
 def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
-    """What the file at `path` holds; `vectors` is what was loaded from it."""
-    try:
-        settings = json.loads(vectors.metadata.get("settings", "null"), parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise W2VError(f"{path}: damaged: its settings are not JSON") from None
+    """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings."""
+    kept = vectors.metadata.get("settings")
+    settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
     return {
         "model": str(path),
         "format": file_format(path),
@@ -50,26 +44,22 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "norms": {name: float(getattr(vectors.norms, name)()) for name in ("min", "mean", "max")},
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
-        "output_layer": output_layer(settings or {}, vectors.tensors),
-        "settings": settings,
+        "output_layer": output_layer(settings, vectors),
+        "settings": settings and settings.as_dict(),
     }
 
 
-def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Of a model kept whole: its loss, and the settings that say something with it."""
-    if "outputs" not in tensors or "loss" not in settings:
+def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
+    """Of a model kept whole: its loss, and the settings that have an effect with it."""
+    if settings is None or "outputs" not in vectors.tensors:
         return {}
-    loss = settings["loss"]
     needs = {name: needed_for(name) for name in Settings.names()}
-    names = [name for name, need in needs.items() if need and need[0] == "loss" and loss in need[1]]
-    chosen = {name: settings[name] for name in names if settings.get(name) is not None}
-    if "class_starts" in tensors:
-        chosen["classes"] = len(tensors["class_starts"]) - 1
-    return {"loss": loss, **chosen}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+    names = [name for name, need in needs.items() if need and need[0] == "loss" and settings.loss in need[1]]
+    chosen = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    starts = vectors.tensors.get("class_starts")
+    if starts is not None and starts.ndim:
+        chosen["classes"] = len(starts) - 1
+    return {"loss": settings.loss, **chosen}
 
 
 def file_format(path: Path) -> str:

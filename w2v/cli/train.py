@@ -16,6 +16,7 @@ from w2v.errors import SettingsError
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
+from w2v.schema import PathText, checked
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
@@ -39,6 +40,15 @@ class Job:
     force: bool
     states: Path | None
     resumable: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """What a checkpoint notes for `--resume`."""
+
+    output: PathText | None = None
+    save_vocab: PathText | None = None
+    force: bool = False
 
 
 def new_job(
@@ -77,7 +87,7 @@ def new_job(
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
-    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab), "force": force}
+    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), force=force))
     reading = asdict(reading_options(given))
     run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
     return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
@@ -105,13 +115,13 @@ def resume_job(
             raise SettingsError(
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start anew"
             )
-    notes = found.origin.notes
-    if not output and "output" not in notes:
+    notes = checked(Notes, found.origin.notes, f"{found.path}: its notes")
+    if not output and notes.output is None:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    output = output or Path(notes["output"])
-    if not save_vocab and notes.get("save_vocab"):
-        save_vocab = Path(notes["save_vocab"])
-    force = force or notes.get("force", False)
+    output = output or Path(str(notes.output))
+    if not save_vocab and notes.save_vocab is not None:
+        save_vocab = Path(notes.save_vocab)
+    force = force or notes.force
     files = Corpus(list(corpus)).files if corpus else found.origin.sources
     check_outputs(output, save_vocab, force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)

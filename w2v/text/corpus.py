@@ -148,6 +148,8 @@ def _expand(path: PathLike) -> list[str]:
         return [name]
     if not name:
         raise W2VError("the path of a corpus is empty")
+    if "\0" in name:
+        raise W2VError(f"corpus file {name[:60]!r}: no file name has a zero character")
     if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:

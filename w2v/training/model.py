@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,12 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
-from w2v.losses.registry import Settings, loss_for
+from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.schema import decode, encode
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors
@@ -102,11 +102,9 @@ class Model:
             raise W2VError(
                 f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
             )
-        try:
-            settings = Settings(**json.loads(stored.metadata["settings"]))
-            metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
-        except (SettingsError, TypeError, ValueError, RecursionError) as error:
-            raise W2VError(f"{path}: damaged: its settings: {one_line(error)}") from error
+        settings = settings_from(stored.metadata["settings"], f"{path}: its settings")
+        measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
+        metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
         vocabulary = Vocabulary(stored.words, stored.counts)
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
@@ -127,6 +125,7 @@ class Model:
         Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
         for an unknown extension.
         """
+        about = {"settings": self.settings.as_dict(), "metrics": self.metrics}
         table.write(
             path,
             VectorFile(
@@ -134,7 +133,7 @@ class Model:
                 self.inputs,
                 self.vocabulary.counts,
                 self.learnt | self.loss.tensors,
-                {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(self.metrics)},
+                {name: encode(value, f"{path}: its {name}") for name, value in about.items()},
             ),
             replace,
         )
