@@ -345,7 +345,8 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices {found} that do not fit, or are not finite")
-    epochs = {"losses": ((settings.epochs,), np.float64), "predictions": ((settings.epochs,), np.int64)}
+    sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
+    epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
     if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
         raise ValueError("a place that is none in the run")
     state = State(
