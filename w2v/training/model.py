@@ -109,14 +109,9 @@ class Model:
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         try:
-            loss = loss_for(settings, vocabulary, stored.tensors)
+            loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        for name, shape in file_names(loss.shapes).items():
-            array = learnt.get(name, np.empty(0))
-            if not bfloat16.is_kept(array) or array.shape != shape:
-                what = "output matrix" if name == "outputs" else name
-                raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
         return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
