@@ -132,7 +132,12 @@ class IdStore:
         return found.hexdigest()
 
     def release(self) -> None:
-        """Free the memory of the file's pages; those used again are read again from disk."""
+        """Free the memory of the file's pages; those used again are read again from disk.
+
+        Raises W2VError if the file has been cut, for then these pages are no longer there.
+        """
+        if self._memory.size() < len(self._memory):
+            raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
