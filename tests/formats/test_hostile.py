@@ -92,7 +92,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "empty lines": ("vocabulary", lambda: b"\n" * SIZE, "holds no words"),
     "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
     "one line": ("vocabulary", lambda: b"a " * (SIZE // 2), "longer than 16777216 bytes"),
-    "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "loaded"),
+    "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "has 12,582,912 bytes: at most 524,288 fit"),
     "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 64), "loaded"),
     "unknown questions": ("questions", lambda: b"bb c d %s\n" * (SIZE // 64), "loaded"),
     "malformed questions": ("questions", lambda: b"a\n" * (SIZE // 8) + b"a b c d\n", "loaded"),
