@@ -44,6 +44,7 @@ setup(
             extension("text._text", depends=["text/_text.h"]),
             extension("formats._formats", depends=["text/_text.h"]),
             extension("vectors._search"),
+            extension("_signals"),
             extension("losses._trees"),
             extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),
         ],

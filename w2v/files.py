@@ -1,6 +1,7 @@
 """Atomic writing of files, reading of text files line by line, and file signatures."""
 
 import errno
+import io
 import itertools
 import os
 import re
@@ -10,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import IO, BinaryIO, Literal
 
 from w2v.errors import W2VError
 
@@ -160,14 +161,35 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+@contextmanager
+def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
+    """Raise W2VError if a file is not as `info` says, by default as it is now, when the `with` ends without error.
+
+    What is not a regular file has no size to compare.
+    """
+    try:
+        info = info or os.fstat(file.fileno())
+    except io.UnsupportedOperation:  # no file of the system's
+        info = None
+    yield
+    if info is None or not stat.S_ISREG(info.st_mode):
+        return
+    now = os.fstat(file.fileno())
+    if (info.st_size, info.st_mtime_ns) != (now.st_size, now.st_mtime_ns):
+        raise W2VError(
+            f"{name} changed while it was read: it had {info.st_size:,} bytes, and has {now.st_size:,} now; try again "
+            "when nothing writes to it"
+        )
+
+
 def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line) of a text file, without a byte order mark.
 
-    Raises W2VError for a file that cannot be read, is recognised as not being UTF-8 text, or has a line longer than
-    MAX_LINE_BYTES.
+    Raises W2VError for a file that cannot be read, changes while it is read, is recognised as not being UTF-8 text, or
+    has a line longer than MAX_LINE_BYTES.
     """
     try:
-        with Path(path).open("rb") as file:
+        with Path(path).open("rb") as file, unchanged(path, file):
             for number in itertools.count(1):
                 line = file.readline(MAX_LINE_BYTES + 1)
                 if number == 1:

@@ -99,7 +99,7 @@ def _checked(values: Any, each: Field[Any]) -> Any:
         return value
     if kind in (int, float):
         return _checked_number(name, value, kind, each.metadata["option"])
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in os.fspath(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)
 

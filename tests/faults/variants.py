@@ -44,7 +44,14 @@ CANARIES = {
     "sanitize": {WRITE_PAST_THE_END: "AddressSanitizer: heap-buffer-overflow", OVERFLOW: "signed integer overflow"},
     "thread": {RACE: "ThreadSanitizer: data race"},
 }
-COMPILED = ["w2v._kernels", "w2v.text._text", "w2v.formats._formats", "w2v.vectors._search", "w2v.losses._trees"]
+COMPILED = [
+    "w2v._kernels",
+    "w2v._signals",
+    "w2v.text._text",
+    "w2v.formats._formats",
+    "w2v.vectors._search",
+    "w2v.losses._trees",
+]
 TESTS_OF_COMPILED = ["test_kernels.py", "test_reference.py", "text", "formats/test_word2vec.py"]
 TESTS_OF_COMPILED += ["losses/test_layers.py", "vectors/test_benchmarks.py"]
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]  # what a sanitizer says last is to be seen

@@ -21,6 +21,7 @@ import w2v
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
 from w2v.losses.hierarchical_softmax import tree_of
+from w2v.losses.loss import PREFIX
 from w2v.losses.tree import Tree
 from w2v.text import decompress
 from w2v.text.corpus import Corpus
@@ -91,7 +92,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "empty lines": ("vocabulary", lambda: b"\n" * SIZE, "holds no words"),
     "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
     "one line": ("vocabulary", lambda: b"a " * (SIZE // 2), "longer than 16777216 bytes"),
-    "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "loaded"),
+    "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "has 12,582,912 bytes: at most 524,288 fit"),
     "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 64), "loaded"),
     "unknown questions": ("questions", lambda: b"bb c d %s\n" * (SIZE // 64), "loaded"),
     "malformed questions": ("questions", lambda: b"a\n" * (SIZE // 8) + b"a b c d\n", "loaded"),
@@ -255,7 +256,7 @@ def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dic
     ).save(path)
     for file, reader in ((path, w2v.Model.load), (checkpoint.files(tmp_path)[0], checkpoint.read)):
         arrays, metadata = read_native(file)
-        settings = json.dumps(json.loads(metadata["settings"]) | changes)
+        settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changes)
         kept = {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)}
         write_native(file, arrays, kept)
         with pytest.raises(W2VError) as caught:
@@ -274,3 +275,77 @@ def test_versions_that_are_not_ours(tmp_path: Path, version: str) -> None:
     with pytest.raises(W2VError, match="this w2v reads version 1: upgrade it") as caught:
         vectors.load(tmp_path / "m")
     assert len(str(caught.value)) < 300
+
+
+COMMAND = """
+import sys
+from w2v import memory
+from w2v.cli import commands
+from w2v.cli.main import main
+def run(arguments):
+    try:
+        main(arguments, prog_name="w2v")
+    except SystemExit as end:
+        return end.code
+command, *models = sys.argv[1:]
+for number, model in enumerate(models):
+    run([part.replace("MODEL", model).replace("OUT", model + ".out") for part in command.split()])
+    if number == 0:  # a sound one: what the command itself takes
+        before = memory.peak()
+    print()
+    print(memory.peak() - before)
+"""
+COMMANDS = {
+    "query": "query MODEL a",
+    "info": "info MODEL",
+    "convert": "convert MODEL OUT.bin --force",
+    "analogy": "analogy MODEL",
+    "similarity": "similarity MODEL",
+    "perplexity": "perplexity MODEL CORPUS",
+    "rank": "rank MODEL --contexts 2 --words 2",
+    "continue": "train CORPUS --continue MODEL -o OUT.safetensors --force",
+    "tree": "tree CORPUS --tree clustered --tree-vectors MODEL --min-count 1",
+}
+
+
+HOSTILE: dict[str, dict[str, object]] = {  # settings that promise more than the file holds
+    "mixtures": {"loss": "mos", "mixtures": 1024},
+    "large mixtures": {"loss": "mos", "mixtures": 128, "vector_size": 1024},
+    "long mixtures": {"loss": "mos", "mixtures": 1024, "vector_size": 1 << 20},
+    "long vectors": {"vector_size": 1 << 20},
+    "classes": {"loss": "class", "classes": 1 << 40},
+    "draws": {"loss": "charcnn", "negative": 1 << 14},
+    "blocks": {"loss": "dsoftmax", "blocks": "1," * 999 + "25", "vector_size": 1024},
+    "a tree": {"loss": "hs"},
+    "a softmax": {"loss": "softmax"},
+}
+
+
+def hostile_models(sound: Path) -> list[Path]:
+    """A model with each of the settings of HOSTILE, and with vectors of 1024 values where they say so."""
+    arrays, metadata = read_native(sound)
+    found = []
+    for number, changed in enumerate(HOSTILE.values()):
+        if changed.get("vector_size") == 1024:
+            arrays["vectors"] = np.ones((3, 1024), np.float32)
+        learnt = {PREFIX + name: np.zeros((3, 3), np.float32) for name in ("projections", "gates", "block_0")}
+        settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changed)
+        found.append(sound.with_name(f"{number}.safetensors"))
+        write_native(found[-1], arrays | learnt, metadata | {"settings": settings})
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_memory_of_commands_is_bounded(tmp_path: Path, command: str) -> None:
+    (tmp_path / "corpus").write_text("a b c\n" * 9)
+    sound = tmp_path / "sound.safetensors"
+    w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=4, negative=2, sample=0, epochs=1, workers=1).save(sound)
+    hostile = hostile_models(sound)
+    line = COMMANDS[command].replace("CORPUS", str(tmp_path / "corpus"))
+    program = [sys.executable, "-c", COMMAND, line, str(sound), *map(str, hostile)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "internal error" not in done.stderr
+    peak = int(done.stdout.split()[-1])
+    assert peak <= 2 * max(path.stat().st_size for path in hostile) + (64 << 20)

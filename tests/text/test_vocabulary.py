@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import w2v
 from tests.helpers import read_text
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, is_vocabulary
+from w2v.text.words import MAX_WORD_BYTES
+from w2v.vectors import keyed
+from w2v.vectors.keyed import KeyedVectors
 
 
 def vocabulary(sentences, **limits):
@@ -187,3 +191,33 @@ def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
         Vocabulary(["b"], np.array([1])).save(tmp_path / "words", 0)
     assert (tmp_path / "words").read_text() == "</s> 0\na 1\n"
     assert [path.name for path in tmp_path.iterdir()] == ["words"]
+
+
+def test_the_longest_word_is_read_back_from_every_file(tmp_path):
+    for size in (1, MAX_WORD_BYTES):
+        words, counts = ["w" * size, "é" * ((size - 1) // 2) + "b", "c"], [3, 2, 1]
+        vocabulary = Vocabulary(words, counts)
+        vocabulary.save(tmp_path / "vocab", 9)
+        assert is_vocabulary(tmp_path / "vocab")
+        assert Vocabulary.load(tmp_path / "vocab").words == words
+        for columns in (1, 3, 100):
+            vectors = np.random.default_rng(1).normal(size=(3, columns)).astype(np.float32)
+            for name in ("m.bin", "m.txt", "m.vec.gz", "m.safetensors"):
+                KeyedVectors(words, vectors).save(tmp_path / name)
+                assert keyed.load(tmp_path / name).index_to_key == words, (name, columns)
+        (tmp_path / "vocab").unlink()
+
+
+def test_a_longer_word_is_refused_before_anything_is_made_of_it(tmp_path):
+    word = "w" * (MAX_WORD_BYTES + 1)
+    message = r"the word 'w{60}'… has 524,289 bytes: at most 524,288 fit$"
+    with pytest.raises(W2VError, match="^" + message):
+        Vocabulary(["a", word], [2, 1])
+    with pytest.raises(W2VError, match="^" + message):
+        w2v.train([[word, "a"]] * 9, min_count=1, vector_size=2)
+    vectors = KeyedVectors(["a", word], np.eye(2, dtype=np.float32))
+    for name in ("m.bin", "m.txt"):
+        with pytest.raises(W2VError, match=r"not written: " + message):
+            vectors.save(tmp_path / name)
+    vectors.save(tmp_path / "m.safetensors")
+    assert keyed.load(tmp_path / "m.safetensors").index_to_key == ["a", word]

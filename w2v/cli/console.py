@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from w2v._signals import end_on_bus_error
 from w2v.errors import SettingsError, W2VError, printable
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Program(click.Group):
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
+        end_on_bus_error()
         try:
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})

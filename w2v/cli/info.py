@@ -1,22 +1,18 @@
 """What `w2v info` shows: this installation, or a model file."""
 
-import json
 import platform
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.cpu import processors
-from w2v.errors import W2VError
 from w2v.formats.table import content_format
 from w2v.formats.vector_file import VectorFile
 from w2v.instruction_set import available_sets, instruction_set
-from w2v.losses.loss import Loss, is_parameter
-from w2v.losses.registry import LOSSES, Settings, needed_for
+from w2v.losses.loss import is_parameter
+from w2v.losses.registry import Settings, needed_for, settings_from
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -36,11 +32,9 @@ def installation() -> dict[str, Any]:
 
 
 def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
-    """What the file at `path` holds; `vectors` is what was loaded from it."""
-    try:
-        settings = json.loads(vectors.metadata.get("settings", "null"), parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise W2VError(f"{path}: damaged: its settings are not JSON") from None
+    """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings."""
+    kept = vectors.metadata.get("settings")
+    settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
     return {
         "model": str(path),
         "format": file_format(path),
@@ -51,24 +45,19 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "norms": {name: float(getattr(vectors.norms, name)()) for name in ("min", "mean", "max")},
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
-        "output_layer": output_layer(settings or {}, vectors.tensors),
-        "settings": settings,
+        "output_layer": output_layer(settings, vectors),
+        "settings": settings and settings.as_dict(),
     }
 
 
-def output_layer(settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
     """Of a whole model: its loss, and the settings of that loss."""
-    if not any(map(is_parameter, tensors)) or "loss" not in settings:
+    if settings is None or not any(map(is_parameter, vectors.tensors)):
         return {}
-    loss = settings["loss"]
     needs = {name: needed_for(name) for name in Settings.names()}
-    names = [name for name, need in needs.items() if need and need[0] == "loss" and loss in need[1]]
-    chosen = {name: settings[name] for name in names if settings.get(name) is not None}
-    return {"loss": loss, **chosen, **LOSSES.get(str(loss), Loss).summary(tensors)}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+    names = [name for name, need in needs.items() if need and need[0] == "loss" and settings.loss in need[1]]
+    chosen = {name: value for name in names if (value := getattr(settings, name)) is not None}
+    return {"loss": settings.loss, **chosen, **settings.loss_class.summary(vectors.tensors)}
 
 
 def file_format(path: Path) -> str:

@@ -16,6 +16,7 @@ from w2v.errors import SettingsError, one_line
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
+from w2v.schema import PathText, checked
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
@@ -39,6 +40,14 @@ class Job:
     force: bool
     states: Path | None
     resumable: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """What a checkpoint notes for `--resume`."""
+
+    output: PathText | None = None
+    save_vocab: PathText | None = None
 
 
 def new_job(
@@ -77,7 +86,7 @@ def new_job(
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
-    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab)}
+    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
     reading = asdict(reading_options(given))
     run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
     return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
@@ -121,15 +130,16 @@ def resume_job(
                 f"the checkpoints in {folder} were not written there by this user, so the paths in them are not used: "
                 f"give {' and '.join(wanted)}"
             )
-    if not output and "output" not in notes:
+    kept = checked(Notes, notes, f"{found.path}: its notes")
+    if not output and kept.output is None:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    output = output or Path(notes["output"])
-    if not save_vocab and notes.get("save_vocab"):
-        save_vocab = Path(notes["save_vocab"])
+    output = output or Path(str(kept.output))
+    if not save_vocab and kept.save_vocab is not None:
+        save_vocab = Path(kept.save_vocab)
     files = Corpus(list(corpus)).files if corpus else origin.sources
     check_outputs(output, save_vocab, force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
-    notes = {"output": absolute(output), "save_vocab": absolute(save_vocab)}
+    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
     run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory)
     return Job(run, output, save_vocab, force, folder, lambda: True)
 

@@ -57,6 +57,7 @@ def _packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
 
 def _check_words_fit(path: PathLike, words: Words) -> None:
     """Raise W2VError for words that the readers of word2vec files would split or lose."""
+    words.check_lengths(f"{path}: not written: ")
     bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(b" \t\n\r", np.uint8)))
     empty = np.flatnonzero(words.offsets[1:] == words.offsets[:-1])
     if len(bad) or len(empty):

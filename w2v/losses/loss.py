@@ -102,8 +102,20 @@ class Loss:
         """
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        """Like `prepare`, from the `tensors` of a file. Raises W2VError if they are damaged."""
+        """Like `prepare`, from the `tensors` of a file, parameters included. Raises W2VError if they are damaged.
+
+        What takes memory that settings decide must first `check_stored`: the settings of a damaged file may ask for any
+        amount.
+        """
         self.prepare()
+
+    def check_stored(self, tensors: Mapping[str, Array]) -> None:
+        """Raise W2VError unless the parameters among a file's `tensors` have the shapes of this loss."""
+        for name, shape in file_names(self.shapes).items():
+            array = tensors.get(name, np.empty(0))
+            if not bfloat16.is_kept(array) or array.shape != shape:
+                what = "output matrix" if name == "outputs" else name
+                raise W2VError(f"damaged: its {what} has shape {array.shape} and type {array.dtype}, not {shape}")
 
     @property
     def tensors(self) -> dict[str, Array]:
@@ -221,7 +233,11 @@ class Loss:
         """
         made = copy.copy(self)
         made.vocabulary, made.settings = vocabulary, settings
-        call_user(made, *(("prepare",) if tensors is None else ("restore", tensors)))
+        if tensors is None:
+            call_user(made, "prepare")
+        else:
+            call_user(made, "restore", tensors)
+            made.check_stored(tensors)
         made._check_arrays("data", made.data)
         if not isinstance(made.max_rows, int) or made.max_rows < 1:
             raise W2VError(f"{made.label}: max_rows is {made.max_rows!r}: it must be a whole number above 0")

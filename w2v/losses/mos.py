@@ -57,6 +57,10 @@ class MixtureOfSoftmaxes(Loss):
             check_size(self, "set sampled_mixtures")
             self.choose = FullSoftmax.choose  # type: ignore[method-assign]
 
+    def restore(self, tensors: Mapping[str, Array]) -> None:
+        self.check_stored(tensors)  # `data` is as large as the settings say
+        self.prepare()
+
     @property
     def max_rows(self) -> int:
         return self.settings.negative + 1 if self._sampled else len(self.vocabulary)

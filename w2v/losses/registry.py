@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from w2v.cpu import processors
-from w2v.errors import LossMissing, SettingsError
+from w2v.errors import LossMissing, SettingsError, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.class_softmax import ClassSettings, ClassSoftmax
 from w2v.losses.dsoftmax import BlockSettings, DifferentiatedSoftmax
@@ -22,6 +22,7 @@ from w2v.losses.negative_sampling import NegativeSampling
 from w2v.losses.noise_contrastive import NoiseContrastive
 from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
+from w2v.schema import decode
 from w2v.settings import LOSS, TRAINING, BaseSettings
 from w2v.text.vocabulary import Vocabulary
 
@@ -145,6 +146,15 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     @classmethod
     def names(cls) -> list[str]:
         return [field.name for field in fields(cls)]
+
+
+def settings_from(text: str, where: object) -> Settings:
+    """The settings that a file keeps as JSON. Raises W2VError, beginning with `where`, where they are damaged."""
+    found = decode(dict[str, Any], text, where)
+    try:
+        return Settings(**found)
+    except (SettingsError, TypeError) as error:  # TypeError: an unknown name
+        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 
 def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:

@@ -16,6 +16,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
+MAX_CODE_BITS, MAX_MEAN_CODE_LENGTH = 1 << 22, 64  # all codes, and beyond that those of each word; Huffman's: some 30
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class Tree:
         if depths.max() > MAX_CODE_LENGTH:
             raise W2VError(f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
+        if starts[-1] > MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH * size:
+            raise W2VError(
+                f"a tree whose codes have {starts[-1] / size:.0f} bits on average: they take too much memory"
+            )
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
         return layer

@@ -7,6 +7,7 @@ import glob
 import hashlib
 import itertools
 import os
+import re
 import stat
 import sys
 from bisect import bisect_right
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from w2v.errors import W2VError
-from w2v.files import SIGNATURE_BYTES, PathLike, text_start
+from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.decompress import decompressed
 
@@ -54,7 +55,9 @@ class Corpus:
     """A user's text: a path, a list of paths, or an iterable of lists of tokens.
 
     A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
-    links to folders), a glob pattern, or "-" for standard input. Files are plain text or compressed by gzip, bzip2, xz
+    links to folders), a glob pattern, or "-" for standard input. In a pattern, ** stands for any number of folders,
+    again without hidden ones and links. A folder or pattern names each file once, even if links give it several names.
+    Files are plain text or compressed by gzip, bzip2, xz
     or zstandard, which is recognised by content. An iterable is read once, one list at a time. Raises W2VError for
     what cannot be read.
 
@@ -105,7 +108,7 @@ class Corpus:
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files)):
+        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files, self._infos)):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -128,11 +131,17 @@ class Corpus:
             yield str(self), offset, line
             offset += len(line)
 
-    def _text(self, file: str) -> Iterator[tuple[str, int, bytes]]:
-        """The unpacked text of a file as (name for messages, position in the text, some bytes of it)."""
+    def _text(self, file: str, info: os.stat_result | None) -> Iterator[tuple[str, int, bytes]]:
+        """The unpacked text of a file as (name for messages, position in the text, some bytes of it).
+
+        Raises W2VError for one that is no longer as `info` says.
+        """
         name = _display(file)
         try:
-            with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
+            with (
+                contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
+                unchanged(name, stream, info),
+            ):
                 chunks = decompressed(name, self._read(stream))
                 head = b""
                 for chunk in chunks:
@@ -154,32 +163,73 @@ class Corpus:
 
 
 def _expand(path: PathLike) -> list[str]:
-    """The files that a path names."""
+    """The files that a path names, each once."""
+    found: dict[tuple[int, int] | str, str] = {}
+    for file in _matches(path):
+        found.setdefault(_identity(file), file)
+    return list(found.values())
+
+
+def _identity(file: str) -> tuple[int, int] | str:
+    """Device and inode of a file, or its name where it is not there."""
+    try:
+        info = Path(file).stat()
+    except (OSError, ValueError):
+        return file
+    return info.st_dev, info.st_ino
+
+
+def _matches(path: PathLike) -> list[str]:
+    """The files that a path names, in order; those with several names may appear several times."""
     name = os.fspath(path)
     if name == "-":
         return [name]
     if not name:
         raise W2VError("the path of a corpus is empty")
+    if "\0" in name:
+        raise W2VError(f"corpus file {name[:60]!r}: no file name has a zero character")
     if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:
             raise W2VError(f"folder {name} holds no files to read")
         return [str(file) for file in files]
     if not os.path.lexists(name) and glob.has_magic(name):
-        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 (Path.glob refuses absolute patterns)
+        matches = sorted(match for match in _glob(name) if not match.endswith(CACHE_SUFFIX))
         if not matches:
             raise W2VError(f"no file matches {name}")
-        return [file for match in matches for file in _expand(match)]
+        return [file for match in matches for file in _matches(match)]
     return [name]
 
 
+def _glob(pattern: str) -> set[str]:
+    """The paths that match a pattern. Unlike glob's, a ** follows no links: these may lead in a circle."""
+    found = {""}
+    for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
+        if part == "**":  # at the end: all that the folders hold
+            found = {start or os.curdir for start in found}
+        elif part.rstrip("/") == "**":
+            roots = (root for start in found for root, _ in _folders(start or os.curdir))
+            found = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
+        elif part:
+            # Path.glob refuses absolute patterns
+            found = {match for start in found for match in glob.glob(glob.escape(start) + part)}  # noqa: PTH207
+    return {path or os.curdir for path in found}
+
+
 def _walk(folder: str) -> Iterator[Path]:
+    for root, files in _folders(folder):
+        yield from (Path(root, name) for name in files if not name.startswith(".") and not name.endswith(CACHE_SUFFIX))
+
+
+def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """A folder and those in it at any depth, without hidden ones and links, each with the names of its files."""
+
     def fail(error: OSError) -> None:
         raise W2VError(f"cannot read folder {error.filename}: {error.strerror}") from error
 
     for root, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(root, name) for name in files if not name.startswith(".") and not name.endswith(CACHE_SUFFIX))
+        yield root, files
 
 
 def _regular(file: str) -> os.stat_result | None:

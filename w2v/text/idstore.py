@@ -23,6 +23,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
+from w2v.schema import Count, decode, encode
 from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
@@ -32,6 +33,16 @@ SIGNATURE = b"w2v ids, format 1\n"
 MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
 SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the space on disk
 IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an id file says about itself: how it was read, as JSON, and how many of each it holds."""
+
+    settings: str
+    ids: Count
+    types: Count
+    pruned: Count
 
 
 class IdStore:
@@ -46,8 +57,8 @@ class IdStore:
         reused: whether the file was found in the cache, bool.
 
     The file contains the ids, the counts, the offsets into the words' bytes (int64), these bytes, a description in
-    JSON, the description's length (8 bytes) and a signature. The caller may close `file`. Raises ValueError or KeyError
-    if it is damaged.
+    JSON, the description's length (8 bytes) and a signature. The caller may close `file`. Raises ValueError if it
+    is damaged.
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
@@ -58,10 +69,10 @@ class IdStore:
         length = int.from_bytes(memory[tail : tail + 8], "little")
         if length > tail:
             raise ValueError("the description of an id file is longer than the file")
-        self.description: dict[str, Any] = json.loads(memory[tail - length : tail])
-        numbers = ids, types, self.pruned = tuple(self.description[name] for name in ("ids", "types", "pruned"))
-        if not all(type(number) is int and 0 <= number <= tail for number in numbers):
-            raise ValueError(f"an id file claims {ids!r} ids of {types!r} types")
+        self.description = decode(Description, memory[tail - length : tail], "an id file")
+        ids, types, self.pruned = self.description.ids, self.description.types, self.description.pruned
+        if max(ids, types) > tail:
+            raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
         self.counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
@@ -121,7 +132,12 @@ class IdStore:
         return found.hexdigest()
 
     def release(self) -> None:
-        """Free the memory of the file's pages; those used again are read again from disk."""
+        """Free the memory of the file's pages; those used again are read again from disk.
+
+        Raises W2VError if the file has been cut, for then these pages are no longer there.
+        """
+        if self._memory.size() < len(self._memory):
+            raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
@@ -200,13 +216,12 @@ def read_corpus(
     # One cache file for the same files read in the same way; its description tells whether they have changed.
     identity = json.dumps([errors, max_types, *(each.path for each in files)])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
-    damaged = (OSError, ValueError, TypeError, LookupError, RecursionError)
-    with contextlib.suppress(*damaged):  # a damaged file is written anew
+    with contextlib.suppress(OSError, ValueError):  # a damaged file is written anew
         # In a folder that others may write to, a link or pipe of this name may lie in wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True)
-        if store.description["settings"] == json.dumps(settings):
+        if store.description.settings == json.dumps(settings):
             return store
     with atomic_write(path, follow=False) as file:
         _write(file, folder, corpus, settings, workers, progress)
@@ -268,8 +283,7 @@ def _write(
     if not counts[PRUNED_TYPE:].any():
         raise W2VError(f"{corpus} holds no words")
     size = int(counts.sum())
-    description = {"settings": json.dumps(settings), "ids": size, "types": len(types), "pruned": pruned}
-    encoded = json.dumps(description).encode()
+    encoded = encode(Description(json.dumps(settings), size, len(types), pruned), folder).encode()
     with _writing_to(folder):
         _put(file, bytes(_aligned(4 * size) - 4 * size))
         _put(file, counts.data)

@@ -22,7 +22,7 @@ from w2v.text.words import Words
 MAX_COUNT = 2**63 - 1
 SENTENCE_END_WORD = "</s>"  # stands for the sentence ends in a vocabulary file
 WORDS_AT_ONCE = 1 << 16  # written at a time
-HEAD_BYTES = 1 << 16  # of a file that is checked for being a vocabulary
+HEAD_BYTES = 1 << 20  # of a file that is checked for being a vocabulary
 WHITE_SPACE = b" \t\n\v\f\r"
 
 
@@ -36,12 +36,16 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
-        """Raises W2VError unless the words are different tokens and the counts, one a word, are positive and sorted."""
+        """Raises W2VError unless the words are different tokens and the counts, one a word, are positive and sorted.
+
+        Words of more than MAX_WORD_BYTES are refused here, before a training whose result no file could hold.
+        """
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
         if not self.words.has_valid_offsets() or not self.words.is_utf8():
             raise W2VError("the words of a vocabulary are damaged")
+        self.words.check_lengths("")
         found = np.asarray(counts)
         if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
             raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")

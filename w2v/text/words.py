@@ -16,6 +16,7 @@ from w2v.text._text import hash_words
 WORDS_AT_ONCE = 1 << 16  # decoded, copied or hashed at a time
 HASHES_AT_ONCE = 1 << 20  # sorted at a time: sorting all of them together takes more memory and time
 BYTES_AT_ONCE = 1 << 20  # decoded or searched at a time
+MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
 
 class Words(Sequence[str]):
@@ -66,6 +67,15 @@ class Words(Sequence[str]):
         if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1:
             return False
         return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(self.blob) and not _decrease(offsets)
+
+    def check_lengths(self, place: str) -> None:
+        """Raise W2VError, beginning with `place`, for a word of more than MAX_WORD_BYTES. The offsets must be valid."""
+        for start in range(0, len(self), WORDS_AT_ONCE):
+            lengths = np.diff(self.offsets[start : start + WORDS_AT_ONCE + 1])
+            if lengths.max() > MAX_WORD_BYTES:
+                begin = int(self.offsets[start + lengths.argmax()])
+                word = self.blob[begin : begin + 60].tobytes().decode(errors="replace")
+                raise W2VError(f"{place}the word {word!r}… has {lengths.max():,} bytes: at most {MAX_WORD_BYTES:,} fit")
 
     def contain_any(self, characters: bytes) -> bool:
         """Whether a word contains any of these ASCII characters."""

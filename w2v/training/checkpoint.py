@@ -7,7 +7,6 @@ checkpoint is a model file with that added: other commands read its vectors, and
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
@@ -25,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import LossMissing, SettingsError, W2VError, one_line
-from w2v.files import PathLike
+from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
-from w2v.losses.registry import Settings, loss_for
+from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.schema import Count, PathText, decode, encode
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.threads import Thread
@@ -59,13 +59,32 @@ class Origin:
         checksum: of the ids, once the text is read.
     """
 
-    sources: list[str] = field(default_factory=list)
+    sources: list[PathText] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
-    cache: str | None = None
-    errors: str = "strict"
+    cache: PathText | None = None
+    errors: Errors = "strict"
     max_types: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDescription:
+    """What a checkpoint says in JSON beside the settings. Raises SettingsError for an impossible interval."""
+
+    position: Count
+    end: Count
+    tokens_trained: Count
+    seconds: float
+    parameters: list[str]
+    instruction_set: str
+    every: str
+    origin: Origin
+    version: str
+    seal: str = ""  # see seal.py
+
+    def __post_init__(self) -> None:
+        interval(self.every)
 
 
 @dataclass(frozen=True)
@@ -260,15 +279,23 @@ class Checkpoints:
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
-        run = {name: getattr(state, name) for name in ("position", "end", "tokens_trained", "seconds")}
-        run |= {"parameters": list(parameters), "instruction_set": state.instruction_set, "every": self.every}
-        origin = asdict(self.origin)
-        run |= {"origin": origin, "seal": seal(self.folder, origin), "version": __version__}
-        arrays["run"] = np.frombuffer(
-            json.dumps(run).encode(), np.uint8
-        )  # may be longer than a header is allowed to be
-        metadata = {"settings": json.dumps(state.settings.as_dict())}
+        run = RunDescription(
+            position=state.position,
+            end=state.end,
+            tokens_trained=state.tokens_trained,
+            seconds=state.seconds,
+            parameters=list(parameters),
+            instruction_set=state.instruction_set,
+            every=self.every,
+            origin=self.origin,
+            seal=seal(self.folder, asdict(self.origin)),
+            version=__version__,
+        )
         path = self.folder / NAME.format(self._next)
+        arrays["run"] = np.frombuffer(
+            encode(run, path).encode(), np.uint8
+        )  # may be longer than a header is allowed to be
+        metadata = {"settings": encode(state.settings.as_dict(), path)}
         metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
         native.write_native(path, arrays, metadata, replace=False, follow=False)
@@ -355,18 +382,19 @@ def read(path: Path) -> Checkpoint:
 
 def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError where it does not fit together."""
-    run = json.loads(arrays["run"].tobytes())
-    settings = Settings(**json.loads(metadata))
+    run = decode(RunDescription, arrays["run"].tobytes(), "its description")
+    settings = settings_from(metadata, "its settings")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
-    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run["parameters"]}
+    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices {found} that do not fit, or are not finite")
-    epochs = ((settings.epochs,), (settings.epochs,))
-    if (arrays["losses"].shape, arrays["predictions"].shape) != epochs or not 0 <= run["position"] <= run["end"]:
+    sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
+    epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
+    if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
         raise ValueError("a place that is none in the run")
     state = State(
         settings=settings,
@@ -375,11 +403,10 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         parameters=parameters,
         losses=arrays["losses"],
         predictions=arrays["predictions"],
-        **{name: run[name] for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
+        **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
     )
-    origin = Origin(**run["origin"])
-    trusted = is_sealed(run.get("seal"), path.parent, run["origin"])
-    return Checkpoint(path, state, origin, run["every"], str(run["version"]), trusted)
+    trusted = is_sealed(run.seal, path.parent, asdict(run.origin))
+    return Checkpoint(path, state, run.origin, run.every, run.version, trusted)
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

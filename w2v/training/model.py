@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,12 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
-from w2v.losses.registry import Settings, loss_for
+from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.schema import decode, encode
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.keyed import KeyedVectors
@@ -101,25 +101,18 @@ class Model:
             raise W2VError(
                 f"{path}: it has only vectors, no output layer: give a .safetensors file written by training"
             )
-        try:
-            settings = Settings(**json.loads(stored.metadata["settings"]))
-            metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
-            if LOSS_BY_EPOCH in stored.tensors:
-                metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH))
-        except (SettingsError, TypeError, ValueError, RecursionError) as error:
-            raise W2VError(f"{path}: damaged: its settings: {one_line(error)}") from error
+        settings = settings_from(stored.metadata["settings"], f"{path}: its settings")
+        measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
+        metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
+        if LOSS_BY_EPOCH in stored.tensors:
+            metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
         vocabulary = Vocabulary(stored.words, stored.counts)
         if stored.vectors.shape[1] != settings.vector_size:
             raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
         try:
-            loss = loss_for(settings, vocabulary, stored.tensors)
+            loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        for name, shape in file_names(loss.shapes).items():
-            array = learnt.get(name, np.empty(0))
-            if not bfloat16.is_kept(array) or array.shape != shape:
-                what = "output matrix" if name == "outputs" else name
-                raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
         return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
@@ -132,15 +125,16 @@ class Model:
         metrics = dict(self.metrics)
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
-        metadata = {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(metrics)}
+        about = {"settings": self.settings.as_dict(), "metrics": metrics}
+        metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
         words = Words.of(self.vocabulary.words)
         table.write(path, VectorFile(words, self.inputs, self.vocabulary.counts, tensors, metadata), replace)
 
 
-def _without_nan(losses: NDArray[Any]) -> list[float | None]:
-    """Mean losses as in the metrics. Raises ValueError for an array that holds none."""
+def _without_nan(losses: NDArray[Any], path: PathLike) -> list[float | None]:
+    """Mean losses as in the metrics. Raises W2VError for an array that cannot hold them."""
     if losses.ndim != 1 or losses.dtype != np.float64:
-        raise ValueError(f"losses of shape {losses.shape} and type {losses.dtype}")
+        raise W2VError(f"{path}: damaged: its losses have shape {losses.shape} and type {losses.dtype}")
     return [None if math.isnan(loss) else loss for loss in losses.tolist()]
 
 

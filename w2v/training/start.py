@@ -64,7 +64,7 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: IdSt
     if not finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
-        loss = loss_for(settings, model.vocabulary, model.loss.tensors)
+        loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
         return Start(model.vocabulary, loss, parameters)
     if model.loss.fixed_vocabulary:
         raise SettingsError(

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.files import Errors, PathLike
+from w2v.files import PathLike
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
@@ -229,7 +229,7 @@ def _train(
         checkpoints or nullcontext(),
         read_corpus(
             text,
-            ReadingOptions(cache=origin.cache, errors=cast(Errors, origin.errors), max_types=origin.max_types),
+            ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types),
             workers=settings.threads,
             progress=progress,
         ) as store,

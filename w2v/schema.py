@@ -1,0 +1,42 @@
+"""What files say in JSON, checked against a type before anything uses it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from w2v.errors import W2VError, one_line
+
+T = TypeVar("T")
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udfff]+\Z")]  # what file names can hold
+
+
+def decode(kind: type[T], text: str | bytes, where: object) -> T:
+    """JSON text as an object of this type: a dataclass or one of Python's types.
+
+    Raises W2VError, beginning with `where`, for anything else.
+    """
+    try:
+        value = json.loads(text)  # not by msgspec, which refuses the lone surrogates that file names may hold
+    except (ValueError, RecursionError) as error:
+        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
+    return checked(kind, value, where)
+
+
+def checked(kind: type[T], value: Any, where: object) -> T:
+    """A value that was decoded from JSON as an object of this type. Raises W2VError as `decode` does."""
+    try:
+        return msgspec.convert(value, kind)
+    except (ValueError, RecursionError) as error:
+        raise W2VError(f"{where}: damaged: {one_line(error)}") from error
+
+
+def encode(value: Any, where: object) -> str:
+    """A value as JSON text that `decode` reads. Raises W2VError, beginning with `where`, for what JSON cannot hold."""
+    try:
+        return json.dumps(value, default=msgspec.to_builtins)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise W2VError(f"{where}: not written: {one_line(error)}") from error
