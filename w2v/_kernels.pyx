@@ -19,8 +19,8 @@ them:
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
 
-The step is all the arithmetic of training. It is in simd/step_body.h and knows nothing about words. This file chooses the
-rows. Its design:
+The step is all the arithmetic of training. It is in simd/step_body.h and knows nothing about words. This file chooses
+the rows. Its design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
             so they all finish at about the same time. Training a chunk takes a fraction of a second. A chunk contains
