@@ -1,5 +1,6 @@
 """The Numba kernel trains what the Cython kernel trains, and losses of a user's own."""
 
+import functools
 import os
 import re
 import subprocess
@@ -7,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -109,16 +109,17 @@ def test_another_processor_is_told(
     here = numba_kernel.target()
     w2v.resume(tmp_path)
     assert caplog.records == []
-    for name in "CPU_NAME", "CPU_FEATURES":
-        with monkeypatch.context() as patch:
-            patch.setattr(numba.core.config, name, "generic")
-            elsewhere = numba_kernel.target()
-        assert elsewhere != here
-        with monkeypatch.context() as patch:
-            patch.setattr(numba_kernel, "target", lambda: elsewhere)  # noqa: B023
-            w2v.resume(tmp_path)
+    code = "from w2v.training.numba_kernel import target; print(target())"
+    for name, value in ("UNRELATED", "1"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_CPU_FEATURES", "+sse2"):
+        environment = os.environ | {name: value}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        elsewhere = done.stdout.strip()
+        assert (elsewhere == here) == (name == "UNRELATED"), done.stderr
+        monkeypatch.setattr(numba_kernel, "target", functools.partial(str, elsewhere))
+        w2v.resume(tmp_path)
         message = f"the run began with {here}, here it is {elsewhere}: last bits will differ"
-        assert caplog.records.pop().getMessage() == message
+        assert [record.getMessage() for record in caplog.records] == ([] if elsewhere == here else [message])
+        caplog.clear()
 
 
 @pytest.mark.parametrize("damage", ["empty", "garbage", "file"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -233,10 +234,14 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
     """An array of zeros in an unnamed file in a folder, memory-mapped. Raises W2VError where the disk has no space."""
     length = max(1, size * np.dtype(dtype).itemsize)
     with _writing_to(folder), tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate"):
+        file.truncate(length)
+        try:
             os.posix_fallocate(file.fileno(), 0, length)  # a disk that is full later would end the process
-        else:
-            file.truncate(length)
+        except AttributeError:  # macOS
+            pass
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems reserve no space
+                raise
         return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
 
 
