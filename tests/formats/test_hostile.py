@@ -311,23 +311,25 @@ COMMANDS = {
 HOSTILE: dict[str, dict[str, object]] = {  # settings that promise more than the file holds
     "mixtures": {"loss": "mos", "mixtures": 1024},
     "large mixtures": {"loss": "mos", "mixtures": 128, "vector_size": 1024},
-    "long mixtures": {"loss": "mos", "mixtures": 1024, "vector_size": 1 << 20},
+    "long mixtures": {"loss": "mos", "mixtures": 1024, "vector_size": 100_000},
     "long vectors": {"vector_size": 1 << 20},
     "classes": {"loss": "class", "classes": 1 << 40},
     "draws": {"loss": "charcnn", "negative": 1 << 14},
     "blocks": {"loss": "dsoftmax", "blocks": "1," * 999 + "25", "vector_size": 1024},
     "a tree": {"loss": "hs"},
     "a softmax": {"loss": "softmax"},
+    "what is not of the loss": {},
 }
 
 
 def hostile_models(sound: Path) -> list[Path]:
-    """A model with each of the settings of HOSTILE, and with vectors of 1024 values where they say so."""
+    """A model with each of the settings of HOSTILE, and with vectors of as many values, up to 100,000."""
     arrays, metadata = read_native(sound)
     found = []
     for number, changed in enumerate(HOSTILE.values()):
-        if changed.get("vector_size") == 1024:
-            arrays["vectors"] = np.ones((3, 1024), np.float32)
+        size = changed.get("vector_size", 4)
+        if isinstance(size, int) and size <= 100_000:
+            arrays["vectors"] = np.ones((3, size), np.float32)
         learnt = {PREFIX + name: np.zeros((3, 3), np.float32) for name in ("projections", "gates", "block_0")}
         settings = json.dumps(json.loads(metadata["settings"]) | {"kernel": ""} | changed)
         found.append(sound.with_name(f"{number}.safetensors"))

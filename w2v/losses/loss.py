@@ -110,8 +110,12 @@ class Loss:
         self.prepare()
 
     def check_stored(self, tensors: Mapping[str, Array]) -> None:
-        """Raise W2VError unless the parameters among a file's `tensors` have the shapes of this loss."""
-        for name, shape in file_names(self.shapes).items():
+        """Raise W2VError unless the parameters among a file's `tensors` are those of this loss, in its shapes."""
+        shapes = file_names(self.shapes)
+        for name in tensors:
+            if name not in shapes and (name == "outputs" or name.startswith(PREFIX)):
+                raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} has not")
+        for name, shape in shapes.items():
             array = tensors.get(name, np.empty(0))
             if not bfloat16.is_kept(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
