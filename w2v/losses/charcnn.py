@@ -31,6 +31,7 @@ class CharacterCNN(Loss):
     alpha = Alpha(0.025, 0.05)
     settings_class = SamplingSettings
     settings: SamplingSettings
+    no_word_outputs = "output vectors are computed from characters, and are no rows"
     length = 16  # values of a character
     filters = 128
     correction = 16  # values that a word has of its own

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.settings import BaseSettings
 from w2v.text.vocabulary import Vocabulary
@@ -57,7 +57,9 @@ class Loss:
         settings_class: its options are the fields of this class.
         storages: how its matrices can be kept.
         fixed_vocabulary: why no words can be added to a trained model; empty where they can.
-        rows_are_words: whether row w of "outputs" belongs to word w.
+        no_word_outputs: why row w of "outputs" is no vector of word w; empty where it is.
+        log_frequencies: whether these rows keep the words' log frequency, since scores are log p(w) and a constant.
+        epochs_by_size: whether fewer words of text are passed over more often by default.
         vocabulary, settings: those of the run.
         max_rows: output rows that `choose` can choose, at most. expected_rows: those that a prediction takes, about.
         data: arrays that the functions read, by name.
@@ -73,7 +75,9 @@ class Loss:
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
     storages: ClassVar[tuple[str, ...]] = ("float32",)
     fixed_vocabulary: ClassVar[str] = "only the loss itself knows what new words need"
-    rows_are_words: ClassVar[bool] = False
+    no_word_outputs: ClassVar[str] = "its output rows do not belong to words"
+    log_frequencies: ClassVar[bool] = False
+    epochs_by_size: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary
@@ -93,6 +97,12 @@ class Loss:
     @classmethod
     def check(cls, settings: Any) -> None:
         """Raise SettingsError for settings that do not go together."""
+
+    @classmethod
+    def check_vectors(cls, settings: BaseSettings) -> None:
+        """Raise SettingsError where the word vectors that are asked for need output rows of words."""
+        if cls.no_word_outputs and settings.vectors not in (None, "input"):
+            raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {cls.no_word_outputs}; choose input")
 
     def prepare(self) -> None:
         """Compute what vocabulary and settings decide, `data` for one.
@@ -213,6 +223,7 @@ class Loss:
         Raises SettingsError where the settings do not fit the vocabulary, W2VError for damaged tensors and for what a
         user's own loss does wrong.
         """
+        self.check_vectors(settings)
         made = copy.copy(self)
         made.vocabulary, made.settings = vocabulary, settings
         call_user(made, *(("prepare",) if tensors is None else ("restore", tensors)))

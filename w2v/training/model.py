@@ -18,9 +18,13 @@ from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names
 from w2v.losses.registry import Settings, loss_for
+from w2v.settings import WordVectors
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
+
+INPUTS = "inputs"  # in a file whose "vectors" are others
 
 
 @dataclass(repr=False)
@@ -29,8 +33,8 @@ class Model:
 
     Attributes:
         settings, vocabulary: what the model was made with.
-        inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
-            training with storage "bf16".
+        inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
+            training with storage "bf16". Training moves these, and continues from them.
         loss: which of them predict a word.
         parameters: float32 matrices by name, what the loss has learnt beside these.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
@@ -51,9 +55,19 @@ class Model:
         return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
 
     @cached_property
+    def vectors(self) -> NDArray[Any]:
+        """The word vectors, in the dtype of `inputs`: (V, D), or (V, 2D) where settings.vectors is "concatenated"."""
+        kind = self.settings.word_vectors
+        if kind == "input":
+            return self.inputs
+        make = combined if kind == "combined" else concatenated
+        counts = self.vocabulary.counts if self.loss.log_frequencies else None
+        return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
+
+    @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
-        return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts)
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
@@ -103,13 +117,15 @@ class Model:
                 f"{path}: it has no output layer, only vectors: name a .safetensors file that training has written"
             )
         try:
-            settings = Settings(**json.loads(stored.metadata["settings"]))
+            before = {"vectors": "input"}  # what versions wrote that did not have this setting
+            settings = Settings(**before | json.loads(stored.metadata["settings"]))
             metrics = dict(json.loads(stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")))
         except (SettingsError, TypeError, ValueError, RecursionError) as error:
             raise W2VError(f"{path}: damaged: its settings: {one_line(error)}") from error
         vocabulary = Vocabulary(stored.words, stored.counts)
-        if stored.vectors.shape[1] != settings.vector_size:
-            raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
+        inputs = stored.tensors.pop(INPUTS, stored.vectors)
+        if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
+            raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         try:
             loss = loss_for(settings, vocabulary, stored.tensors)
         except W2VError as error:
@@ -119,7 +135,10 @@ class Model:
             if not bfloat16.is_kept(array) or array.shape != shape:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"{path}: damaged: its {what} has shape {array.shape} and type {array.dtype}")
-        return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": inputs} | learnt))
+        if inputs is not stored.vectors:
+            model.vectors = stored.vectors  # to the same bits, whatever the machine
+        return model
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format that the extension names; only .safetensors keeps all of it.
@@ -127,17 +146,24 @@ class Model:
         Raises W2VError where the file cannot be written, or is there already and not to `replace`; SettingsError
         for an unknown extension.
         """
-        table.write(
-            path,
-            VectorFile(
-                Words.of(self.vocabulary.words),
-                self.inputs,
-                self.vocabulary.counts,
-                self.learnt | self.loss.tensors,
-                {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(self.metrics)},
-            ),
-            replace,
+        table.write(path, self.content, replace)
+
+    @property
+    def content(self) -> VectorFile:
+        """What a file of the model holds: its input rows stand beside the word vectors where these are others."""
+        inputs = {} if self.vectors is self.inputs else {INPUTS: self.inputs}
+        return VectorFile(
+            Words.of(self.vocabulary.words),
+            self.vectors,
+            self.vocabulary.counts,
+            inputs | self.learnt | self.loss.tensors,
+            {"settings": json.dumps(self.settings.as_dict()), "metrics": json.dumps(self.metrics)},
         )
+
+    def with_vectors(self, kind: WordVectors) -> Self:
+        """The same model with other word vectors; see settings.vectors. Raises SettingsError where it has no such."""
+        self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
+        return replace(self, settings=settings)
 
 
 def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
