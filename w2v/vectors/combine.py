@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from w2v.settings import WordVectors
 from w2v.vectors.cosines import Vector, unit
 
-VALUES_AT_ONCE = 1 << 20  # of a block of rows: 4 MB
+VALUES_AT_ONCE = 1 << 18  # of a block of rows: 1 MB
 
 
 def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
