@@ -3,11 +3,11 @@
     python bench/losses.py TEXT --questions FILE --json FILE [--only hs nce-5 …] [--samples 0 1e-5] [--seeds 1 2 3]
                            [--share 0.02] [--max-vocab 3000]
 
-Skip-gram, 300 dimensions, window 5, min_count 5, 3 epochs, two threads, the default alpha of each loss. The last
-hundredth of the text is held out for perplexity, per context word. Time is the processor time of the training
-process, which other processes affect little. The paper trained on a thousand million words of news. Runs are added
-to the JSON file; one that is in it already is not repeated. --share takes the first part of the text and --max-vocab
-its most frequent words, so few that the full softmax can be trained.
+Skip-gram, 300 dimensions, window 5, 3 epochs, two threads, input rows, each loss with its default alpha. The last
+hundredth of the text is held out for perplexity, per context word. Time is what the processors gave to the process that
+trained, so that neighbours count little. The paper trained on a thousand million words of news. Runs are added to the
+JSON file; one that is there already is not made again. --share takes the first part of the text and --max-vocab its
+most frequent words, few enough for the full softmax.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from common import W2V, Runs, commands_markdown, grouped, mean_and_half, process
 
 from w2v.losses.registry import Settings
 
-BASE = Settings(vector_size=300, epochs=3, workers=2)
+BASE = Settings(vector_size=300, epochs=3, workers=2, vectors="input")
 LOSSES: dict[str, dict[str, Any]] = {
     "ns-5": {"loss": "ns"},
     "ns-15": {"loss": "ns", "negative": 15},

@@ -24,7 +24,7 @@ from w2v.memory import peak
 from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
-BASE = Settings(vector_size=300, window=5, negative=5, sample=1e-4, min_count=5, epochs=1, workers=2)
+BASE = Settings(vector_size=300, window=5, negative=5, sample=1e-4, min_count=5, epochs=1, workers=2, vectors="input")
 CONFIGURATIONS = {
     "sg-ns-300": BASE,
     "sg-ns-100": replace(BASE, vector_size=100),

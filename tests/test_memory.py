@@ -51,7 +51,7 @@ NEEDED = """
 import sys
 import w2v
 from w2v import memory
-lists = [[f"w{i % 3000}" for i in range(start, start + 20)] for start in range(0, 60_000, 20)]
+lists = [[f"w{i % 12_000}" for i in range(start, start + 20)] for start in range(0, 240_000, 20)]
 estimates = []
 def report(progress):
     if progress.phase == "train" and not estimates:
@@ -59,7 +59,8 @@ def report(progress):
 options = {"storage": sys.argv[1]}
 if len(sys.argv) > 2:
     options |= {"checkpoint": sys.argv[2], "checkpoint_every": "0.05s"}
-w2v.train(lists, vector_size=2000, negative=2, min_count=1, epochs=2, progress=report, **options)
+model = w2v.train(lists, vector_size=500, negative=2, min_count=1, epochs=2, progress=report, **options)
+model.wv
 print(*estimates, memory.peak())
 """
 

@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from w2v.errors import SettingsError
 
@@ -57,7 +57,7 @@ def options_of(kind: Any) -> dict[str, Option]:
 def type_of(kind: Any, name: str) -> Any:
     """The type of an option, without None: int, float, bool, str, or a Literal."""
     hint = _hints(kind)[name]
-    if isinstance(hint, UnionType) or type(None) in get_args(hint):
+    if get_origin(hint) in (Union, UnionType):
         return next(part for part in get_args(hint) if part is not type(None))
     return hint
 
@@ -65,6 +65,11 @@ def type_of(kind: Any, name: str) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+def words_of(kind: Any, name: str) -> tuple[str, ...]:
+    """The words that an option of numbers takes in place of one."""
+    return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
 
 
 def choices_of(kind: type, name: str) -> tuple[str, ...]:
@@ -98,13 +103,14 @@ def _checked(values: Any, each: Field[Any]) -> Any:
             raise SettingsError(f"{name} {value!r}: it must be True or False")
         return value
     if kind in (int, float):
-        return _checked_number(name, value, kind, each.metadata["option"])
+        words = words_of(type(values), name)
+        return value if value in words else _checked_number(name, value, kind, each.metadata["option"], words)
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in os.fspath(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)
 
 
-def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: Option) -> Any:
+def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: Option, words: tuple[str, ...]) -> Any:
     fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
     if limits.minimum is not None and fits and not isinstance(value, bool):
         fits = value >= limits.minimum and (limits.maximum is None or value <= limits.maximum)
@@ -112,7 +118,8 @@ def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: O
         wanted = "a whole number" if kind is int else "a number"
         low = f"{limits.minimum:,}"
         span = f"{low} or more" if limits.maximum is None else f"from {low} to {limits.maximum:,}"
-        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}")
+        other = "".join(f", or {word}" for word in words)
+        raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{other}")
     return kind(value)
 
 

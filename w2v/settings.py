@@ -11,6 +11,7 @@ ModelName = Literal["skipgram", "cbow"]
 Storage = Literal["float32", "bf16"]
 Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
+WordVectors = Literal["combined", "concatenated", "input"]
 
 MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together (bench/NOTES.md)
 MAX_ADAPTIVE_BLOCKS = 16  # times `negative` samples that adaptive_samples draws for a prediction
@@ -43,6 +44,13 @@ class BaseSettings:
     max_vocab: int | None = option(
         None, "Keep only this many words, the most frequent.", TEXT, minimum=1, default_text="all"
     )
+    vectors: WordVectors | None = option(
+        None,
+        "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
+        "or the input rows alone.",
+        MODEL,
+        default_text="combined, where output rows belong to words",
+    )
     sample: float = option(1e-3, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
     sample_formula: Formula = option(
         "word2vec",
@@ -69,8 +77,13 @@ class BaseSettings:
         flags=("--per-pair/--shared",),
         only_with=("model", ("skipgram",)),
     )
-    epochs: int = option(
-        5, "Passes over the corpus.", TRAINING, minimum=1, maximum=1_000_000, flags=("--epochs", "--iter")
+    epochs: int | Literal["auto"] = option(
+        "auto",
+        "Passes over the corpus; auto: from 50 for little text to 10, and 5 above 100 million words.",
+        TRAINING,
+        minimum=1,
+        maximum=1_000_000,
+        flags=("--epochs", "--iter"),
     )
     alpha: float | None = option(
         None,

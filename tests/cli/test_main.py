@@ -32,9 +32,10 @@ def test_train_with_nothing_else_writes_model_bin_here(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("train", sample)
-    assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
-    assert len(w2v.load("model.bin")) > 3000
+    Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # done before progress is shown
+    result = run("train", "text.txt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
+    assert len(w2v.load("model.bin")) > 300
     assert result.stderr == ""
     for shown in ("model.bin", "loss by epoch", "peak memory", "vector_size 100", "alpha 0.05"):
         assert shown in result.stdout
@@ -341,7 +342,8 @@ def test_info(model: Path, tmp_path: Path) -> None:
     assert native["settings"]["vector_size"] == native["vector_size"] == 50
     assert native["most_frequent"][:2] == ["the", "and"]
     assert native["norms"]["min"] < native["norms"]["mean"] < native["norms"]["max"]
-    assert native["tensors"] == {"outputs": [native["vocabulary_size"], 50], "loss_by_epoch": [5]}
+    rows = [native["vocabulary_size"], 50]
+    assert native["tensors"] == {"inputs": rows, "outputs": rows, "loss_by_epoch": [5]}
     assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
     assert "word2vec binary" not in run("info", model).stdout
     for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
@@ -374,13 +376,13 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     for name in names:
         result = run_json("convert", source, tmp_path / name)
         assert (result["vocabulary_size"], result["vector_size"]) == native.vectors.shape
-        lost = {"counts", "outputs", "loss_by_epoch", "settings", "metrics"} if name == "2.bin" else set()
+        lost = {"counts", "inputs", "outputs", "loss_by_epoch", "settings", "metrics"} if name == "2.bin" else set()
         assert set(result["lost"]) == lost
         source = tmp_path / name
         np.testing.assert_array_equal(w2v.load(source).vectors, native.vectors)
     assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
     assert w2v.load(source).index_to_key == native.index_to_key
-    assert "counts loss_by_epoch outputs" in run("convert", model, tmp_path / "7.bin").stdout
+    assert "counts inputs loss_by_epoch outputs" in run("convert", model, tmp_path / "7.bin").stdout
 
 
 def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
@@ -403,7 +405,8 @@ def test_help_shows_the_defaults_of_settings() -> None:
     shown = " ".join(run("train", "--help").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
-    assert f"Passes over the corpus. [default: {w2v.Settings.epochs}]" in shown
+    assert f"Maximum number of context words on either side. [default: {w2v.Settings.window}]" in shown
+    assert "100 million words. [default: auto]" in shown
     assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown
 
 

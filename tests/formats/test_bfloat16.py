@@ -35,7 +35,7 @@ from w2v.training.start import Start
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 LOSSES = [loss for loss in CYTHON_LOSSES if loss != "softmax"]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
-SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300}
+SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300, "vectors": "input"}
 BF16: dict[str, Any] = SMALL | {"storage": "bf16"}
 LINES = ["the king of france and the queen", "a man and a woman"]
 
@@ -334,7 +334,7 @@ def test_a_model_goes_on_as_the_other(sample: Path, tmp_path: Path, vocab: str, 
 
 
 def test_command(sample: Path, tmp_path: Path) -> None:
-    options = [*QUICK, "--storage", "bf16"]
+    options = [*QUICK, "--storage", "bf16", "--vectors", "input"]
     told = run_json("train", sample, "-o", tmp_path / "half.safetensors", *options)
     assert told["settings"]["storage"] == "bf16"
     model = w2v.Model.load(tmp_path / "half.safetensors")

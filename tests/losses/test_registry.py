@@ -38,7 +38,6 @@ class Contrast(Loss):
     alpha = Alpha(0.1, 0.1)
     max_rows = 2
     fixed_vocabulary = ""
-    rows_are_words = True
     link = staticmethod(logistic)
 
     @staticmethod

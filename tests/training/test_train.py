@@ -20,6 +20,7 @@ from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text.corpus import Corpus
 from w2v.training.run import Run, threads_memory, thresholds
 from w2v.training.start import Start
+from w2v.vectors.combine import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
@@ -104,6 +105,7 @@ def test_memory_is_estimated_before_training(sample: Path, monkeypatch: pytest.M
     needed = 2 * 4 * 1008 * len(model.vocabulary) + threads_memory(
         plan_for(model.loss, model.settings, MAX_CHUNK_IDS), "cython"
     )
+    needed += memory_of("combined", len(model.vocabulary), 1000)
     assert needed <= estimated - held < needed + 50e6
     assert estimated < limit
     monkeypatch.setattr(memory, "available", lambda: needed)

@@ -45,6 +45,7 @@ from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
+from w2v.settings import WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
@@ -146,7 +147,7 @@ def train(
     metrics = {
         "output": str(job.output),
         "vocabulary_size": len(model.vocabulary),
-        "vector_size": model.settings.vector_size,
+        "vector_size": model.vectors.shape[1],
         **model.metrics,
         "seconds": model.metrics["seconds"] | {"save": now - trained, "total": now - started},
         "peak_memory_bytes": memory.peak(),
@@ -357,20 +358,37 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 @click.command()
 @MODEL
 @click.argument("output", metavar="OUT", type=FILE)
+@click.option(
+    "--vectors",
+    type=click.Choice(get_args(WordVectors)),
+    help="The word vectors to make of a file written by w2v train; see there.  [default: those of MODEL]",
+)
+@OBJECTIVE
 @FORCE
 @JSON
-def convert(model: Path, errors: Errors, output: Path, force: bool, as_json: bool) -> None:
+def convert(
+    model: Path,
+    errors: Errors,
+    output: Path,
+    vectors: WordVectors | None,
+    objective: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Convert MODEL to another format.
 
-    The extension of OUT decides which: .bin, .txt or .vec (.gz may follow), or .safetensors.
+    The extension of OUT decides which: .bin, .txt or .vec (.gz may follow), or .safetensors. With --vectors, MODEL is
+    a .safetensors file written by w2v train.
 
     \b
     w2v convert model.bin model.txt.gz
     w2v convert glove.txt model.safetensors
+    w2v convert model.safetensors input-rows.bin --vectors input
     """
+    find_objective(objective)
     outputs.check(output, force)
     kind = table.format_of(output)
-    stored = table.read(model, errors=errors)
+    stored = Model.load(model).with_vectors(vectors).content(output) if vectors else table.read(model, errors=errors)
     table.write(output, stored, replace=force)
     lost = [] if kind == "native" else facts.beside_vectors(stored)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from w2v import settings
 from w2v.files import Errors
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
-from w2v.options import choices_of, options_of, type_of
+from w2v.options import choices_of, options_of, type_of, words_of
 from w2v.text.idstore import ReadingOptions
 from w2v.training.model import Model
 from w2v.training.start import continued_settings
@@ -103,13 +103,20 @@ TREES = ("huffman", "balanced", "clustered")
 COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 
+def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
+    """The type of an option that takes a whole number, or one of some words."""
+    return lambda text: text if text in words else click.INT(text)
+
+
 def option_for(kind: type, name: str) -> Callable[[Command], Command]:
     """The command-line option of a field of a dataclass of options."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
     flags = option_names(kind, name)
-    choices, value_type = choices_of(kind, name), type_of(kind, name)
+    choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
         value_type = click.Choice([choice for choice in choices if choice != OWN])
+    elif words := words_of(kind, name):
+        value_type, metavar = number_or(words), "|".join(["INTEGER", *words])
     elif name == "cache":
         value_type = FILE
     shown = option.default_text or default
@@ -123,6 +130,7 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
         cls=GroupedOption,
         group=option.group,
         type=value_type,
+        metavar=metavar,
         default=None,
         help=f"{option.help}{with_losses}  [default: {shown}]",
         shell_complete=COMPLETIONS.get(name),

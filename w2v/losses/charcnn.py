@@ -31,6 +31,7 @@ class CharacterCNN(Loss):
     alpha = Alpha(0.025, 0.05)
     settings_class = SamplingSettings
     settings: SamplingSettings
+    no_word_outputs = "output vectors are computed from characters, and are no rows"
     length = 16  # of a character's vector
     filters = 128
     correction = 16  # size of a word's own vector

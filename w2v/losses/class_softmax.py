@@ -41,6 +41,7 @@ class ClassSoftmax(Loss):
     settings_class = ClassSettings
     settings: ClassSettings
     storages = ("float32", "bf16")
+    no_word_outputs = ""
     fixed_vocabulary = "its output rows belong to classes, which new words would change"
 
     def prepare(self) -> None:

@@ -45,6 +45,7 @@ class DifferentiatedSoftmax(Loss):
     alpha = Alpha(0.05, 0.2)
     settings_class = BlockSettings
     settings: BlockSettings
+    no_word_outputs = "output rows have fewer values than input rows"
 
     @classmethod
     def check(cls, settings: Any) -> None:

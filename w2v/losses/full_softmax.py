@@ -31,7 +31,8 @@ class FullSoftmax(Loss):
     settings_class = SoftmaxSettings
     settings: SoftmaxSettings
     fixed_vocabulary = ""
-    rows_are_words = True
+    no_word_outputs = ""
+    log_frequencies = True
     link = staticmethod(softmax)
 
     def prepare(self) -> None:

@@ -51,6 +51,7 @@ class HierarchicalSoftmax(Loss):
     settings: TreeSettings
     storages = ("float32", "bf16")
     fixed_vocabulary = "its output rows belong to nodes of a tree, in which new words have no leaf"
+    no_word_outputs = "output rows belong to nodes of the tree, not to words"
     sequential = True
     link = staticmethod(logistic)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.settings import BaseSettings
 from w2v.text.vocabulary import Vocabulary
@@ -57,7 +57,9 @@ class Loss:
         settings_class: the dataclass with its options.
         storages: the settings of `storage` that it supports.
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
-        rows_are_words: whether row w of "outputs" belongs to word w.
+        no_word_outputs: why row w of "outputs" is not a vector of word w; empty where it is.
+        log_frequencies: whether these rows contain the words' log frequency, since scores are log p(w) and a constant.
+        epochs_by_size: whether a smaller text gets more epochs by default.
         vocabulary, settings: those of the run.
         max_rows: maximum number of output rows of a prediction. expected_rows: their approximate mean.
         data: arrays that the functions read, by name.
@@ -74,7 +76,9 @@ class Loss:
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
     storages: ClassVar[tuple[str, ...]] = ("float32",)
     fixed_vocabulary: ClassVar[str] = "it does not say how to add words (fixed_vocabulary)"
-    rows_are_words: ClassVar[bool] = False
+    no_word_outputs: ClassVar[str] = "its output rows do not belong to words"
+    log_frequencies: ClassVar[bool] = False
+    epochs_by_size: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
     vocabulary: Vocabulary
@@ -94,6 +98,12 @@ class Loss:
     @classmethod
     def check(cls, settings: Any) -> None:
         """Raise SettingsError for settings that contradict each other."""
+
+    @classmethod
+    def check_vectors(cls, settings: BaseSettings) -> None:
+        """Raise SettingsError where the word vectors that are asked for need output rows of words."""
+        if cls.no_word_outputs and settings.vectors not in (None, "input"):
+            raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {cls.no_word_outputs}; choose input")
 
     def prepare(self) -> None:
         """Compute what depends on vocabulary and settings, such as `data`.
@@ -235,6 +245,7 @@ class Loss:
         Raises SettingsError for settings that do not fit the vocabulary, W2VError for damaged tensors and for mistakes
         in a user's own loss.
         """
+        self.check_vectors(settings)
         made = copy.copy(self)
         made.vocabulary, made.settings = vocabulary, settings
         if tensors is None:

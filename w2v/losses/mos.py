@@ -41,6 +41,7 @@ class MixtureOfSoftmaxes(Loss):
     help = "mixture of softmaxes"
     settings_class = MixtureSettings
     settings: MixtureSettings
+    no_word_outputs = "output rows are compared with projections of the input rows, not with these"
 
     def prepare(self) -> None:
         settings, counts = self.settings, self.vocabulary.counts

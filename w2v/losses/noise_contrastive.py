@@ -18,6 +18,7 @@ class NoiseContrastive(SamplingLoss):
     name = branch = "nce"
     help = "noise-contrastive estimation"
     alpha = Alpha(0.05, 0.1)
+    log_frequencies = True
     link = staticmethod(logistic)
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -23,7 +23,7 @@ from w2v.losses.noise_contrastive import NoiseContrastive
 from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
 from w2v.schema import decode
-from w2v.settings import LOSS, TRAINING, BaseSettings
+from w2v.settings import LOSS, TRAINING, BaseSettings, WordVectors
 from w2v.text.vocabulary import Vocabulary
 
 LOSSES: dict[str, type[Loss]] = {
@@ -92,6 +92,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             what = "kernel numba" if self.storage in kind.storages else where
             raise SettingsError(f"storage {self.storage}: {what} keeps float32 only; choose storage float32")
         kind.check(self)
+        if not self.objective:  # otherwise Loss.prepared does
+            kind.check_vectors(self)
         if self.alpha == 0:
             raise SettingsError("alpha 0: with a learning rate of 0, nothing is learnt")
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
@@ -125,12 +127,17 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return self.start_alpha * 1e-4 if self.min_alpha is None else self.min_alpha
 
     @property
+    def word_vectors(self) -> WordVectors:
+        return self.vectors or ("input" if self.loss_class.no_word_outputs else "combined")
+
+    @property
     def threads(self) -> int:
         return self.workers or processors()
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting with the value that training uses."""
-        used = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
+        used: dict[str, Any] = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
+        used |= {"vectors": self.word_vectors}
         return asdict(self) | used
 
     def relevant(self) -> dict[str, Any]:
@@ -148,9 +155,12 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return [field.name for field in fields(cls)]
 
 
-def settings_from(text: str, where: object) -> Settings:
-    """The settings that a file keeps as JSON. Raises W2VError, beginning with `where`, where they are damaged."""
-    found = decode(dict[str, Any], text, where)
+def settings_from(text: str, where: object, **missing: Any) -> Settings:
+    """The settings that a file keeps as JSON; `missing` are values for those that older versions did not have.
+
+    Raises W2VError, beginning with `where`, where they are damaged.
+    """
+    found = missing | decode(dict[str, Any], text, where)
     try:
         return Settings(**found)
     except (SettingsError, TypeError) as error:  # TypeError: an unknown name

@@ -41,6 +41,7 @@ class SampledSoftmax(SamplingLoss):
     alpha = Alpha(0.05, 0.1)
     settings_class = SampledSettings
     settings: SampledSettings
+    log_frequencies = True
 
     @classmethod
     def check(cls, settings: Any) -> None:

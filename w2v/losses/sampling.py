@@ -38,7 +38,8 @@ class SamplingLoss(Loss):
     storages = ("float32", "bf16")
     fixed_vocabulary = ""
     settings_class = SamplingSettings
-    rows_are_words = True
+    no_word_outputs = ""
+    epochs_by_size = True
     weighted: ClassVar[bool] = True
     settings: SamplingSettings
     negative: int

@@ -249,7 +249,7 @@ class Checkpoints:
 
     def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
         self._last = time.monotonic()
-        self._last_epoch = state.position * state.settings.epochs // state.end
+        self._last_epoch = state.position * len(state.losses) // state.end
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         try:
             self._writer.start()

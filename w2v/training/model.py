@@ -19,11 +19,14 @@ from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import decode, encode
+from w2v.settings import WordVectors
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
 LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
+INPUTS = "inputs"  # in a file whose "vectors" are others
 
 
 @dataclass(repr=False)
@@ -32,8 +35,8 @@ class Model:
 
     Attributes:
         settings, vocabulary: what the model was made with.
-        inputs: (V, D), the word vectors. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
-            training with storage "bf16".
+        inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
+            training with storage "bf16". Training updates these and continues from them.
         loss: the loss it was trained with.
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
@@ -54,9 +57,19 @@ class Model:
         return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
 
     @cached_property
+    def vectors(self) -> NDArray[Any]:
+        """The word vectors, in the dtype of `inputs`: (V, D), or (V, 2D) where settings.vectors is "concatenated"."""
+        kind = self.settings.word_vectors
+        if kind == "input":
+            return self.inputs
+        make = combined if kind == "combined" else concatenated
+        counts = self.vocabulary.counts if self.loss.log_frequencies else None
+        return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
+
+    @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
-        return KeyedVectors(self.vocabulary.words, self.inputs, self.vocabulary.counts)
+        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts)
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
@@ -101,19 +114,23 @@ class Model:
             raise W2VError(
                 f"{path}: it has only vectors, no output layer: give a .safetensors file written by training"
             )
-        settings = settings_from(stored.metadata["settings"], f"{path}: its settings")
+        settings = settings_from(stored.metadata["settings"], f"{path}: its settings", vectors="input")
         measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
         metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
         vocabulary = Vocabulary(stored.words, stored.counts)
-        if stored.vectors.shape[1] != settings.vector_size:
-            raise W2VError(f"{path}: damaged: vectors of {stored.vectors.shape[1]} values, not {settings.vector_size}")
+        inputs = stored.tensors.pop(INPUTS, stored.vectors)
+        if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
+            raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         try:
             loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        return cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": stored.vectors} | learnt))
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": inputs} | learnt))
+        if inputs is not stored.vectors:
+            model.vectors = stored.vectors  # to the same bits, whatever the machine
+        return model
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write the model, atomically, in the format of the extension; only .safetensors stores all of it.
@@ -121,21 +138,26 @@ class Model:
         Raises W2VError if the file cannot be written, or exists and `replace` is false; SettingsError for an unknown
         extension.
         """
-        tensors = self.learnt | self.loss.tensors
+        table.write(path, self.content(path), replace)
+
+    def content(self, path: PathLike) -> VectorFile:
+        """What a file of the model holds, with the input rows if the word vectors are others.
+
+        Raises W2VError, beginning with `path`, for metrics that JSON cannot hold.
+        """
+        tensors = ({} if self.vectors is self.inputs else {INPUTS: self.inputs}) | self.learnt | self.loss.tensors
         metrics = dict(self.metrics)
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         about = {"settings": self.settings.as_dict(), "metrics": metrics}
         metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
         words = Words.of(self.vocabulary.words)
-        table.write(path, VectorFile(words, self.inputs, self.vocabulary.counts, tensors, metadata), replace)
+        return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
 
-
-def _without_nan(losses: NDArray[Any], path: PathLike) -> list[float | None]:
-    """Mean losses as in the metrics. Raises W2VError for an array that cannot hold them."""
-    if losses.ndim != 1 or losses.dtype != np.float64:
-        raise W2VError(f"{path}: damaged: its losses have shape {losses.shape} and type {losses.dtype}")
-    return [None if math.isnan(loss) else loss for loss in losses.tolist()]
+    def with_vectors(self, kind: WordVectors) -> Self:
+        """The same model with other word vectors; see settings.vectors. Raises SettingsError where it has no such."""
+        self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
+        return replace(self, settings=settings)
 
 
 def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -144,3 +166,10 @@ def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     outputs = learnt.get("outputs", np.empty((0, inputs.shape[1]), np.float32))
     others = {name.removeprefix(PREFIX): array for name, array in learnt.items() if name.startswith(PREFIX)}
     return {"inputs": inputs, "outputs": outputs, "parameters": others}
+
+
+def _without_nan(losses: NDArray[Any], path: PathLike) -> list[float | None]:
+    """Mean losses as in the metrics. Raises W2VError for an array that cannot hold them."""
+    if losses.ndim != 1 or losses.dtype != np.float64:
+        raise W2VError(f"{path}: damaged: its losses have shape {losses.shape} and type {losses.dtype}")
+    return [None if math.isnan(loss) else loss for loss in losses.tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from w2v.progress import Meter, Report
 from w2v.text.idstore import IdStore
 from w2v.threads import Thread
 from w2v.training.checkpoint import Checkpoints, State, finite
+from w2v.training.epochs import epochs_for
 from w2v.training.start import Start
+from w2v.vectors.combine import memory_of
 
 log = logging.getLogger("w2v")
 
@@ -41,10 +44,13 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
     loss = start.loss or loss_for(settings, vocabulary)
     chunk = chunk_ids(loss.expected_rows, settings.vector_size, settings.window)
     words = store.remap(vocabulary.words)
-    plan = Plan(
+    tokens_before = store.known_before(words, chunk)
+    if not (tokens := int(tokens_before[-1])):
+        raise W2VError("no word of the corpus is in the vocabulary that was given")
+    return Plan(
         ids=store.ids,
         words=words,
-        tokens_before=store.known_before(words, chunk),
+        tokens_before=tokens_before,
         keep=thresholds(vocabulary.keep_probabilities(settings.sample, settings.sample_formula)),
         loss=loss,
         cbow=settings.model == "cbow",
@@ -54,7 +60,7 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
         per_pair=settings.per_pair,
         alpha=settings.start_alpha,
         min_alpha=settings.end_alpha,
-        epochs=settings.epochs,
+        epochs=epochs_for(settings, loss, tokens),
         seed=settings.seed,
         vector_size=settings.vector_size,
         storage=settings.storage,
@@ -62,9 +68,6 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
         workers=settings.threads,
         instruction_set=instructions or instruction_set_of(settings.kernel),
     )
-    if not plan.tokens:
-        raise W2VError("no word of the corpus is in the vocabulary that was given")
-    return plan
 
 
 def instruction_set_of(kernel: str) -> str:
@@ -77,10 +80,11 @@ def instruction_set_of(kernel: str) -> str:
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: bool = False) -> int:
-    """The bytes of a run's matrices, twice with `copies`, and of its threads."""
-    row = plan.width * bfloat16.dtype_of(plan.storage).itemsize
-    matrices = row * (len(plan.keep) + plan.loss.memory_rows) * (2 if copies else 1)
-    return matrices + threads_memory(plan, settings.kernel)
+    """The bytes of a run's matrices, twice with `copies`, of its threads, and of the word vectors made at its end."""
+    words, row = len(plan.keep), plan.width * bfloat16.dtype_of(plan.storage).itemsize
+    matrices = row * (words + plan.loss.memory_rows) * (2 if copies else 1)
+    vectors = memory_of(settings.word_vectors, words, plan.vector_size)
+    return matrices + vectors + threads_memory(plan, settings.kernel)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:
@@ -108,12 +112,12 @@ class Run:
         copies: bool = False,
         ignore_memory: bool = False,
     ) -> None:
-        self.settings = settings
         self.vocabulary = start.vocabulary
         self.store = store
         self.seconds = 0.0  # of training
         self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
         self.plan = plan_run(settings, start, store, instructions)
+        self.settings = replace(settings, epochs=self.plan.epochs)
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
         self.peak, self.limit = peak_memory(memory_needed(self.plan, settings, copies), ignore_memory)

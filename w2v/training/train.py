@@ -262,7 +262,7 @@ def _train(
         "cache_reused": store.reused,
         "instruction_set": run.plan.instruction_set,
     }
-    return Model(settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:

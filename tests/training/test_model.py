@@ -1,0 +1,98 @@
+"""A model's word vectors: the same from every file and from Python, while training goes on from both matrices."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import QUICK, SMALL, run, run_json
+from w2v.losses.registry import LOSSES, Settings
+from w2v.vectors.combine import combined, concatenated
+
+FORMATS = ["m.safetensors", "m.bin", "m.txt", "m.vec.gz"]
+OPTIONS: dict[str, Any] = SMALL | {"epochs": 1, "max_vocab": 300}
+WITHOUT = ["hs", "dsoftmax", "mos", "charcnn"]
+
+
+@pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "class", "softmax"])
+def test_vectors_are_those_of_both_matrices(sample: Path, loss: str) -> None:
+    model = w2v.train(sample, loss=loss, **OPTIONS)
+    counts = model.vocabulary.counts if loss in ("nce", "sampled", "softmax") else None
+    np.testing.assert_array_equal(model.wv.vectors, combined(model.inputs, model.outputs[:300], counts))
+
+
+@pytest.mark.parametrize("vectors", ["combined", "concatenated", "input"])
+@pytest.mark.parametrize("storage", ["float32", "bf16"])
+def test_every_file_has_the_same(sample: Path, tmp_path: Path, vectors: Any, storage: Any) -> None:
+    model = w2v.train(sample, vectors=vectors, storage=storage, **OPTIONS)
+    assert model.wv.vectors.shape == (300, 32 if vectors == "concatenated" else 16)
+    for name in FORMATS:
+        model.save(tmp_path / name)
+        np.testing.assert_array_equal(w2v.load(tmp_path / name).vectors, model.wv.vectors)
+    for mmap in (False, True):
+        loaded = w2v.Model.load(tmp_path / "m.safetensors", mmap)
+        np.testing.assert_array_equal(loaded.wv.vectors, model.wv.vectors)
+        np.testing.assert_array_equal(loaded.inputs, model.inputs)
+        np.testing.assert_array_equal(loaded.outputs, model.outputs)
+    w2v.load(tmp_path / "m.safetensors").save(tmp_path / "again.safetensors")
+    again = w2v.Model.load(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(again.inputs, model.inputs)
+    np.testing.assert_array_equal(again.wv.vectors, model.wv.vectors)
+
+
+def test_training_is_the_same(sample: Path) -> None:
+    default, inputs = w2v.train(sample, **OPTIONS), w2v.train(sample, vectors="input", **OPTIONS)
+    np.testing.assert_array_equal(default.inputs, inputs.inputs)
+    np.testing.assert_array_equal(default.outputs, inputs.outputs)
+    np.testing.assert_array_equal(inputs.wv.vectors, inputs.inputs)
+    assert not np.array_equal(default.wv.vectors, inputs.wv.vectors)
+
+
+def test_training_continues_from_the_matrices(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, **OPTIONS)
+    model.save(tmp_path / "m.safetensors")
+    more: list[list[str]] = [model.vocabulary.words[:5]] * 50
+    one, other = (w2v.train(more, continue_from=start, sample=0) for start in (model, tmp_path / "m.safetensors"))
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    np.testing.assert_array_equal(one.inputs[50:], model.inputs[50:])
+    assert one.settings.vectors == "combined"
+
+
+def test_resumed_vectors(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, checkpoint=tmp_path, **OPTIONS)
+    np.testing.assert_array_equal(w2v.resume(tmp_path).wv.vectors, model.wv.vectors)
+
+
+@pytest.mark.parametrize("vectors", ["combined", "concatenated"])
+@pytest.mark.parametrize("loss", WITHOUT)
+def test_losses_without_output_rows_of_words(loss: str, vectors: Any) -> None:
+    reason = LOSSES[loss].no_word_outputs
+    with pytest.raises(w2v.SettingsError, match=f"^vectors {vectors}: with loss {loss} {reason}; choose input$"):
+        Settings(loss=loss, vectors=vectors)
+    assert Settings(loss=loss).word_vectors == Settings(loss=loss, vectors="input").word_vectors == "input"
+
+
+def test_command(sample: Path, tmp_path: Path) -> None:
+    model, inputs = tmp_path / "m.safetensors", tmp_path / "inputs.bin"
+    run("train", sample, "-o", model, *QUICK)
+    whole = w2v.Model.load(model)
+    assert run_json("convert", model, inputs, "--vectors", "input")["vector_size"] == 8
+    np.testing.assert_array_equal(w2v.load(inputs).vectors, whole.inputs)
+    both = tmp_path / "both.safetensors"
+    assert run_json("convert", model, both, "--vectors", "concatenated")["vector_size"] == 16
+    np.testing.assert_array_equal(w2v.load(both).vectors, concatenated(whole.inputs, whole.outputs))
+    run("convert", both, model, "--vectors", "combined", "--force")
+    np.testing.assert_array_equal(w2v.load(model).vectors, whole.wv.vectors)
+    assert "no output layer" in run("convert", inputs, tmp_path / "x.bin", "--vectors", "combined", code=1).stderr
+
+
+def test_command_names_the_reason(sample: Path, tmp_path: Path) -> None:
+    model = tmp_path / "tree.safetensors"
+    wrong = run("train", sample, "-o", model, *QUICK, "--hs", "--vectors", "combined", code=2).stderr
+    assert "output rows belong to nodes of the tree" in wrong
+    run("train", sample, "-o", model, *QUICK, "--hs")
+    assert w2v.load(model).vectors.tobytes() == w2v.Model.load(model).inputs.tobytes()
+    wrong = run("convert", model, tmp_path / "x.bin", "--vectors", "concatenated", code=2).stderr
+    assert "output rows belong to nodes of the tree" in wrong

@@ -1,0 +1,93 @@
+"""Word vectors from input and output rows: by the definition, and at the edges."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from w2v.formats.bfloat16 import bfloat16
+from w2v.vectors import combine
+from w2v.vectors.combine import combined, concatenated
+
+SHAPES = {"usual": (300, 8), "fewer words than values": (5, 8), "one value": (40, 1), "two words": (2, 3)}
+
+
+def matrices(words: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Input rows, output rows that share a vector and keep log frequency, and counts."""
+    random = np.random.default_rng(words + size)
+    counts = np.sort(random.zipf(1.5, words))[::-1].astype(np.int64)
+    inputs, outputs = random.normal(size=(2, words, size))
+    if size > 1:  # otherwise all would be the same
+        outputs += 2 + np.log(counts)[:, None]
+    return inputs.astype(np.float32), outputs.astype(np.float32), counts
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+def parts(matrix: np.ndarray, *columns: np.ndarray) -> np.ndarray:
+    """The definition: rows of length 1, less what ones and columns explain of them, at length 1 again."""
+    rows = unit(matrix.astype(np.float64))
+    known = np.stack([np.ones(len(rows)), *columns], axis=1)
+    rest = rows - known @ np.linalg.lstsq(known, rows, rcond=None)[0]
+    return unit(np.where(rows.any(axis=1, keepdims=True), rest, 0))
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
+@pytest.mark.parametrize("regressed", [False, True], ids=["mean", "log counts"])
+def test_definition(shape: tuple[int, int], regressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combine, "VALUES_AT_ONCE", 7 * shape[1])  # several blocks, the last one cut
+    inputs, outputs, counts = matrices(*shape)
+    if regressed and shape[0] == 2:
+        pytest.skip("a line goes through two words, and leaves rounding errors")
+    both = np.hstack([parts(inputs), parts(outputs, *([np.log(counts)] if regressed else []))])
+    given: Any = counts if regressed else None
+    np.testing.assert_allclose(concatenated(inputs, outputs, given), both, atol=1e-5)
+    found = combined(inputs, outputs, given)
+    assert (found.dtype, found.shape) == (np.float32, shape)
+    left, values, _ = np.linalg.svd(both, full_matrices=False)
+    kept = min(shape[1], len(values))
+    best = (left[:, :kept] * values[:kept]) @ (left[:, :kept] * values[:kept]).T  # of all products of this rank
+    np.testing.assert_allclose(found @ found.T, best, atol=1e-4)
+
+
+def test_same_bits_again() -> None:
+    given = matrices(300, 8)
+    np.testing.assert_array_equal(combined(*given), combined(*given))
+
+
+def test_lengths_have_no_effect() -> None:
+    inputs, outputs, counts = matrices(300, 8)
+    lengths = np.random.default_rng(1).uniform(0.1, 10, size=(300, 1)).astype(np.float32)
+    np.testing.assert_allclose(
+        combined(inputs * lengths, outputs, counts), combined(inputs, outputs, counts), atol=1e-4
+    )
+
+
+def test_rows_of_zeros_say_nothing() -> None:
+    inputs, outputs, counts = matrices(300, 8)
+    outputs[[3, 299]] = 0
+    assert not concatenated(inputs, outputs)[[3, 299], 8:].any()
+    inputs[3] = 0
+    for given in (None, counts):
+        found = combined(inputs, outputs, given)
+        assert not found[3].any()
+        assert np.isfinite(found).all()
+        assert found[299].any()
+
+
+def test_equal_counts_leave_the_mean_alone() -> None:
+    inputs, outputs, _ = matrices(300, 8)
+    found = concatenated(inputs, outputs, np.full(300, 7, np.int64))
+    np.testing.assert_allclose(found, concatenated(inputs, outputs), atol=1e-6)
+
+
+def test_bfloat16() -> None:
+    pytest.importorskip("ml_dtypes")
+    inputs, outputs, counts = matrices(300, 8)
+    half = [matrix.astype(bfloat16()) for matrix in (inputs, outputs)]
+    found = combined(half[0], half[1], counts)
+    wide = [matrix.astype(np.float32) for matrix in half]
+    np.testing.assert_array_equal(found, combined(wide[0], wide[1], counts))
