@@ -219,11 +219,12 @@ def perplexity(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
-    comparison, is that of the word frequencies in the training text alone. To model text as it is, train with --sample
-    0: a model trained with subsampling underestimates frequent words. MODEL is a .safetensors file written by w2v
-    train.
+    comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
+    underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
+    the unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
 
-    With the losses hs and class, a prediction takes only the path or the class of the word. The other losses are
+    With the losses hs and class, a prediction takes only the path or the class of the word, and those of the few words
+    that were subsampled. The other losses are
     normalised over the whole vocabulary, exactly, in blocks of some 100 MB: once for each distinct word of the text in
     skip-gram, once for each word in CBOW. With 100,000 words of 300 dimensions each time takes 30 million
     multiply-adds.

@@ -106,9 +106,10 @@ def perplexity(result: Perplexity) -> None:
     """Perplexity of the model and of the unigram model, and how much was predicted."""
     table(
         [
-            ("perplexity", f"{result.perplexity:,.2f}"),
-            ("cross-entropy", f"{result.cross_entropy_bits:.4f} bits"),
+            ("perplexity, subsampling undone", f"{result.corrected_perplexity:,.2f}"),
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
+            ("perplexity, as trained", f"{result.perplexity:,.2f}"),
+            ("cross-entropy, as trained", f"{result.cross_entropy_bits:.4f} bits"),
             ("predicted", f"{result.tokens:,} words in {result.predictions:,} predictions"),
             ("skipped", f"{result.skipped:,} words not in the vocabulary"),
         ]
