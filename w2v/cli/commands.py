@@ -31,6 +31,7 @@ from w2v.cli.options import (
     GroupedOption,
     chosen_settings,
     reading_options,
+    refuse_beside,
     settings_options,
 )
 from w2v.cli.train import OUTPUT, new_job, resume_job
@@ -64,6 +65,13 @@ from w2v.vectors.keyed import load
     help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which keeps all of the model.  "
     f"[default: {OUTPUT}]",
 )
+@click.option(
+    "--config",
+    type=FILE,
+    help="Read settings, and perhaps corpus and output, from this TOML file, or settings from a .safetensors model; "
+    "other options override them.",
+)
+@click.option("--save-config", type=FILE, help="Write the settings of this run to this file, for --config.")
 @settings_options(*Settings.names())
 @READING
 @click.option("--sg", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
@@ -94,6 +102,8 @@ from w2v.vectors.keyed import load
 @JSON
 def train(
     corpus: tuple[str, ...],
+    config: Path | None,
+    save_config: Path | None,
     output: Path | None,
     save_vocab: Path | None,
     read_vocab: Path | None,
@@ -118,6 +128,7 @@ def train(
     zcat corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
+    w2v train --config run.toml --epochs 10
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
@@ -127,7 +138,10 @@ def train(
         job = resume_job(states, corpus, given, **shared)
     else:
         shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
+    if save_config and job.config:
+        job.config.save(save_config, replace=force)
     try:
         with Reporter(quiet) as progress:
             model = job.run(progress=progress)
@@ -185,8 +199,9 @@ def analogy(model: Path, errors: Errors, questions: Path | None, top: int, metho
 @click.command()
 @MODEL
 @click.argument("pairs", type=FILE, required=False)
+@click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
 @JSON
-def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -> None:
+def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, as_json: bool) -> None:
     """Correlate cosine similarities with the scores of word PAIRS.
 
     Without PAIRS, the bundled ones are used. The file has two words and a score per line; # begins a comment.
@@ -194,7 +209,18 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -
     \b
     w2v similarity model.bin
     w2v similarity model.bin wordsim.txt --json
+    w2v similarity model.bin --words king queen
     """
+    if words:
+        refuse_beside("--words", ("pairs",))
+        vectors = load(model, errors=errors)
+        queries.require(words, vectors)
+        cosine = vectors.similarity(*words)
+        if as_json:
+            show.as_json({"words": words, "cosine": cosine})
+        else:
+            click.echo(f"{cosine:.4f}")
+        return
     result = word_pairs(load(model, errors=errors), pairs)
     if as_json:
         show.as_json(asdict(result))
@@ -292,17 +318,32 @@ def find_objective(name: str | None) -> None:
 @MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="Search the N most frequent words only.  [default: all]"
+)
+@click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
 @METHOD
 @JSON
-def query(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method: Method, as_json: bool) -> None:
+def query(
+    model: Path,
+    errors: Errors,
+    words: tuple[str, ...],
+    topn: int,
+    top: int | None,
+    vector: bool,
+    method: Method,
+    as_json: bool,
+) -> None:
     """Show the words nearest to WORDS.
 
-    Several words are averaged; + and - between words add and subtract. Without WORDS, queries are read from standard
-    input, one per line; on a terminal there is a prompt. Write -- before words that look like options.
+    Their counts are shown, too, where the model has counts. Several words are averaged; + and - between words add and
+    subtract. Without WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write
+    -- before words that look like options.
 
     \b
     w2v query model.bin france
     w2v query model.bin king - man + woman --topn 3
+    w2v query model.safetensors france --top 20000 --vector
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
     """
@@ -310,12 +351,18 @@ def query(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method
 
     def answer(words: Sequence[str]) -> None:
         parsed = queries.parse(words, vectors, method)
-        found = parsed.answer(vectors, topn)
+        found: list[dict[str, Any]] = [
+            {"word": word, "score": score} for word, score in parsed.answer(vectors, topn, top)
+        ]
+        if vectors.counts is not None:
+            for one in found:
+                one["count"] = int(vectors.counts[vectors.key_to_index[one["word"]]])
+        asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
         if as_json:
             query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}
-            show.as_json(query | {"found": [{"word": word, "score": score} for word, score in found]})
+            show.as_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
         else:
-            show.neighbours(parsed.formula, found)
+            show.neighbours(parsed.formula, found, asked)
 
     if words:
         answer(words)

@@ -186,13 +186,16 @@ def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
     return ReadingOptions(**chosen)
 
 
-def chosen_settings(given: Mapping[str, Any], model: Model | None = None) -> Settings:
-    """The settings of the options that are given; the others from a model that is continued, if there is one.
+def chosen_settings(
+    given: Mapping[str, Any], model: Model | None = None, config: Mapping[str, Any] | None = None
+) -> Settings:
+    """The settings of the options that are given; the others from a config file and a model that is continued, if any.
 
     Raises click.UsageError where the options contradict each other.
     """
     chosen = given_settings(given)
-    settings = continued_settings(model, chosen) if model else Settings(**chosen)
+    merged = {**(config or {}), **chosen}
+    settings = continued_settings(model, merged) if model else Settings(**merged)
     for name in chosen:
         if needs := settings.without_effect(name):
             found = getattr(settings, needs[0])

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
-    from w2v.vectors.keyed import Neighbours
 
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -152,10 +151,17 @@ def skipped(malformed: int) -> None:
         click.echo(f"skipped {malformed:,} malformed lines")
 
 
-def neighbours(formula: str, found: Neighbours) -> None:
-    """The formula of the scores, then words and scores."""
+def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:
+    """The formula of the scores; words, scores and, where they are known, counts; the vectors that are asked for."""
     click.echo(formula)
-    table([(word, f"{score:.4f}") for word, score in found])
+    table(
+        [
+            (one["word"], f"{one['score']:.4f}", *([f"{one['count']:,} times"] if "count" in one else []))
+            for one in found
+        ]
+    )
+    for word, values in vectors.items():
+        click.echo(f"{word}: {' '.join(f'{value:.6g}' for value in values)}")
 
 
 def facts(values: Mapping[str, Any]) -> None:
