@@ -22,7 +22,10 @@ from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start,
 from w2v.cli import commands, outputs
 from w2v.cli import train as jobs
 
-COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "rank", "tree"]
+COMMANDS = [
+    "train", "analogy", "similarity", "evaluate", "compare", "query", "info", "convert", "vocab", "perplexity", "rank",
+    "tree",
+]  # fmt: skip
 
 
 # -- train ----------------------------------------------------------------------------------

@@ -167,6 +167,9 @@ ERRORS = click.option(
     show_default=True,
     help="What to do with words that are not UTF-8.",
 )
+TOP = click.option(
+    "--top", type=int, default=30_000, show_default=True, metavar="N", help="Restrict to the N most frequent words."
+)
 METHOD = click.option(
     "--method",
     type=click.Choice(get_args(Method)),

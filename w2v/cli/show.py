@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from w2v.evaluation.compare import Comparison
+    from w2v.evaluation.judge import Judgement, Score
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
@@ -99,6 +101,42 @@ def word_pairs(result: PairsResult) -> None:
     if result.unknown:
         click.echo(f"not in the vocabulary: {', '.join(result.unknown)}")
     skipped(result.malformed)
+
+
+def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
+    """A column for each model, and for each measure its value with interval, its difference and what was scored."""
+    rows: list[tuple[str, ...]] = []
+    for one in results:
+        rows.append((one.name, one.measure, *(map(_score, one.scores))))
+        if any(score.p is not None for score in one.scores):
+            rows.append(("", "difference to the first", *map(_difference, one.scores)))
+        rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
+    table(rows, ("set", "measure", *names))
+    click.echo("in brackets 95 % intervals (bootstrap); p: McNemar's test for items right or wrong, else bootstrap")
+
+
+def _score(score: Score) -> str:
+    interval = "" if score.low is None else f" [{score.low:.3f}, {score.high:.3f}]"
+    return "-" if score.value is None else f"{score.value:.3f}{interval}"
+
+
+def _difference(score: Score) -> str:
+    if score.difference is None or score.p is None:
+        return ""
+    return f"{score.difference:+.3f} (p {'< 0.001' if score.p < 0.001 else f'{score.p:.3f}'})"
+
+
+def comparison(names: Sequence[str], result: Comparison) -> None:
+    """The words, the overlap by frequency, the words that differ most, and the scores."""
+    only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
+    click.echo(f"{result.shared:,} words in both models, {only}")
+    rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
+    table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
+    click.echo("words whose neighbourhoods differ most:")
+    for moved in result.moved:
+        click.echo(f"{moved.word} ({moved.distance:.3f})")
+        table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
+    judgements(names, result.judgements)
 
 
 def perplexity(result: Perplexity) -> None:
