@@ -21,6 +21,7 @@ from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
+from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -31,6 +32,7 @@ from w2v.training.start import Start, Vocab, continued_settings, start_from_mode
 from w2v.version import __version__
 
 log = logging.getLogger("w2v")
+advice_log = logging.getLogger("w2v.advice")  # which --quiet turns off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +221,9 @@ def _train(
         run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
         if state:
             run.restore(state)
+        else:
+            for line in advice(store, settings):
+                advice_log.warning(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}
