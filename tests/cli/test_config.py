@@ -42,6 +42,12 @@ def test_what_is_written_is_read(
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
 
+def test_a_name_that_toml_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
+        Config((b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text(

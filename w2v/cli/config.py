@@ -61,7 +61,7 @@ class Config:
         with atomic_write(path, replace) as file:
             for name, value in values.items():
                 if value is not None:
-                    file.write(f"{name} = {_toml(value)}\n".encode())
+                    file.write(_line(path, name, value))
 
 
 def _of_toml(path: Path) -> dict[str, Any]:
@@ -86,6 +86,13 @@ def _of_model(path: Path) -> dict[str, Any]:
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _line(path: PathLike, name: str, value: Any) -> bytes:
+    try:
+        return f"{name} = {_toml(value)}\n".encode()
+    except UnicodeEncodeError:  # a file name
+        raise W2VError(f"cannot write {path}: {name} is not UTF-8, as TOML must be") from None
 
 
 def _toml(value: Any) -> str:
