@@ -28,6 +28,7 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.console": {"rich.console", "rich.progress"},
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
+    "w2v.evaluation.judge": {"scipy"},
     "w2v.evaluation.rank": {"matplotlib.figure"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.text.decompress": {"zstandard"},

@@ -9,7 +9,7 @@ import difflib
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
@@ -85,26 +85,26 @@ def check_options(values: Any) -> None:
 
     Raises SettingsError, naming option and value, for one that is impossible.
     """
-    for each in fields(values):
-        if "option" in each.metadata:
-            object.__setattr__(values, each.name, _checked(values, each))
+    for name in options_of(values):
+        object.__setattr__(values, name, checked_value(type(values), name, getattr(values, name)))
 
 
-def _checked(values: Any, each: Field[Any]) -> Any:
-    name, value, kind = each.name, getattr(values, each.name), type_of(type(values), each.name)
-    if value is None and each.default is None:
+def checked_value(kind: type, name: str, value: Any) -> Any:
+    """A value for an option of a dataclass. Raises SettingsError, naming both, for one that is impossible."""
+    default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
+    if value is None and default is None:
         return None
-    if choices := choices_of(type(values), name):
-        if value not in choices and value != each.default:
+    if choices := choices_of(kind, name):
+        if value not in choices and value != default:
             raise SettingsError(f"{name} {value!r}: choose from {', '.join(choices)}")
         return value
-    if kind is bool:
+    if value_type is bool:
         if not isinstance(value, bool):
             raise SettingsError(f"{name} {value!r}: it must be True or False")
         return value
-    if kind in (int, float):
-        words = words_of(type(values), name)
-        return value if value in words else _checked_number(name, value, kind, each.metadata["option"], words)
+    if value_type in (int, float):
+        words = words_of(kind, name)
+        return value if value in words else _checked_number(name, value, value_type, options_of(kind)[name], words)
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in os.fspath(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)

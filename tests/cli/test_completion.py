@@ -51,7 +51,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("w2v rank mo", ["file,mo"]),
         ("w2v rank m.safetensors -o r", ["file,r"]),
         ("w2v query mo", ["file,mo"]),
-        ("w2v query m.bin --top", ["plain,--topn"]),
+        ("w2v query m.bin --top", ["plain,--topn", "plain,--top"]),
         ("w2v info mo", ["file,mo"]),
         ("w2v convert mo", ["file,mo"]),
         ("w2v convert m.bin ou", ["file,ou"]),
@@ -86,6 +86,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
         "perplexity objective",
         "rank objective",
         "query words",
+        "similarity words",
         "tree words",
     }
 

@@ -22,7 +22,10 @@ from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start,
 from w2v.cli import commands, outputs
 from w2v.cli import train as jobs
 
-COMMANDS = ["train", "analogy", "similarity", "query", "info", "convert", "vocab", "perplexity", "rank", "tree"]
+COMMANDS = [
+    "train", "analogy", "similarity", "evaluate", "compare", "query", "info", "convert", "vocab", "perplexity", "rank",
+    "tree",
+]  # fmt: skip
 
 
 # -- train ----------------------------------------------------------------------------------
@@ -307,6 +310,33 @@ def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> Non
     assert "no word" in run("query", file, "", code=2).stderr
 
 
+def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model: Path, tmp_path: Path) -> None:
+    vectors = w2v.load(model)
+    counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))  # type: ignore[union-attr]
+    result = run_json("query", model, "king", "-", "man", "--vector")
+    assert [one["count"] for one in result["found"]] == [counts[one["word"]] for one in result["found"]]
+    assert result["vectors"] == {word: vectors[word].tolist() for word in ("king", "man")}
+    for method in ("add", "mul"):
+        found = run_json("query", model, "king", "--top", 30, "--method", method)["found"]
+        assert {one["word"] for one in found} <= set(vectors.index_to_key[:30])
+        assert len(found) == 10
+    first = result["found"][0]
+    shown = run("query", model, "king", "-", "man", "--vector").stdout
+    assert f"{first['count']:,} times" in shown
+    assert f"\nking: {vectors['king'][0]:.6g} " in shown
+    run("convert", model, tmp_path / "m.bin")
+    assert "count" not in run_json("query", tmp_path / "m.bin", "king")["found"][0]
+    assert "times" not in run("query", tmp_path / "m.bin", "king").stdout
+
+
+def test_similarity_of_two_words(model: Path) -> None:
+    expected = w2v.load(model).similarity("king", "queen")
+    assert run_json("similarity", model, "--words", "king", "queen") == {"words": ["king", "queen"], "cosine": expected}
+    assert run("similarity", model, "--words", "king", "queen").stdout == f"{expected:.4f}\n"
+    error = run("similarity", model, "--words", "king", "quen", code=1).stderr
+    assert "not in the vocabulary: 'quen' (did you mean queen" in error
+
+
 def test_unknown_words_are_named(model: Path) -> None:
     error = run("query", model, "king", "-", "mann", "+", "womann", code=1).stderr
     assert "'mann'" in error
@@ -480,6 +510,8 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("analogy {model} --top 0", "top"),
         ("analogy {model} --method sum", "'sum'"),
         ("similarity {model} a b", "unexpected"),
+        ("similarity {model} pairs --words a b", "pairs has no effect with --words"),
+        ("query {model} king --top 0", "--top"),
         ("perplexity {model}", "CORPUS"),
         ("perplexity {model} {corpus} --max-types 0", "max_types"),
         ("query {model} king --topn 0", "--topn"),

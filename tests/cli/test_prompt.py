@@ -89,7 +89,7 @@ def test_completer_follows_the_protocol_of_readline() -> None:
     ("arguments", "message"),
     [
         (["king", "--unknown"], "No such option '--unknown'"),
-        (["king", "--top", "3"], "No such option '--top'"),
+        (["king", "--tops", "3"], "No such option '--tops'"),
         (["king", "-man"], "No such option '-m'"),
         (["-x"], "No such option '-x'"),
     ],

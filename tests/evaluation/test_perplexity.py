@@ -140,7 +140,31 @@ def test_perplexity_is_that_of_the_definition(
     assert found.perplexity == pytest.approx(2 ** np.mean(bits), rel=1e-6)
     unigram = [-math.log2(COUNTS[word] / sum(COUNTS)) for _, word in pairs]
     assert found.unigram_perplexity == pytest.approx(2 ** np.mean(unigram))
+    assert found.corrected_perplexity == found.perplexity  # trained without subsampling
     assert (found.predictions, found.skipped, found.tokens) == (len(pairs), 3, 12)
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_subsampling_is_undone(loss: str, kind: str, tmp_path: Path) -> None:
+    """By definition, from the distribution over all words: p(w | c) / keep(w), normalised."""
+    model = random_model(loss, tmp_path, model=kind, sample=0.02)
+    keep = model.vocabulary.keep_probabilities(0.02)
+    assert 0 < np.count_nonzero(keep < 1) < len(keep)
+    bits = []
+    for context, word in predictions(model):
+        weights = np.exp(model.log_probabilities(model.inputs[context].mean(axis=0)[None])[0]) / keep
+        bits.append(-math.log2(weights[word] / weights.sum()))
+    found = w2v.perplexity(model, LINES)
+    assert found.corrected_perplexity == pytest.approx(2 ** np.mean(bits), rel=1e-5)
+    assert found.corrected_perplexity != pytest.approx(found.perplexity, rel=1e-3)
+
+
+def test_a_subsampled_model_predicts_better_than_word_frequencies(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(sample.read_bytes()[:50_000].rpartition(b"\n")[0])
+    model = w2v.train(sample, epochs=2, vector_size=20, alpha=0.1, loss="softmax", max_vocab=300, sample=1e-4)
+    found = w2v.perplexity(model, tmp_path / "text")
+    assert found.corrected_perplexity < found.unigram_perplexity < found.perplexity
 
 
 def test_zero_vectors_are_as_good_as_chance(tmp_path: Path) -> None:
@@ -184,7 +208,8 @@ def test_perplexity_command(model: Path, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_bytes(text)
     found = run_json("perplexity", model, tmp_path / "held.txt")
     assert list(found) == [
-        "perplexity", "cross_entropy_bits", "unigram_perplexity", "tokens", "predictions", "skipped"
+        "perplexity", "cross_entropy_bits", "corrected_perplexity", "unigram_perplexity", "tokens", "predictions",
+        "skipped",
     ]  # fmt: skip
     assert found["perplexity"] == pytest.approx(2 ** found["cross_entropy_bits"])
     assert found == vars(w2v.perplexity(w2v.Model.load(model), [line.split() for line in text.decode().split("\n")]))

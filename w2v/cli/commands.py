@@ -28,16 +28,20 @@ from w2v.cli.options import (
     OBJECTIVE,
     QUIET,
     READING,
+    TOP,
     GroupedCommand,
     GroupedOption,
     chosen_settings,
     reading_options,
+    refuse_together,
     settings_options,
 )
 from w2v.cli.train import OUTPUT, new_job, resume_job
 from w2v.errors import W2VError
+from w2v.evaluation import compare as compared
 from w2v.evaluation import perplexity as evaluated
 from w2v.evaluation import rank as ranks
+from w2v.evaluation.judge import judge
 from w2v.files import Errors
 from w2v.formats import table
 from w2v.losses import registry
@@ -66,6 +70,13 @@ from w2v.vectors.keyed import load
     help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model.  "
     f"[default: {OUTPUT}]",
 )
+@click.option(
+    "--config",
+    type=FILE,
+    help="Read settings, and perhaps corpus and output, from this TOML file, or settings from a .safetensors model; "
+    "other options override them.",
+)
+@click.option("--save-config", type=FILE, help="Write the settings of this run to this file, for --config.")
 @settings_options(*Settings.names())
 @READING
 @click.option("--sg", cls=GroupedOption, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
@@ -96,6 +107,8 @@ from w2v.vectors.keyed import load
 @JSON
 def train(
     corpus: tuple[str, ...],
+    config: Path | None,
+    save_config: Path | None,
     output: Path | None,
     save_vocab: Path | None,
     read_vocab: Path | None,
@@ -120,6 +133,7 @@ def train(
     zcat corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
+    w2v train --config run.toml --epochs 10
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
@@ -129,7 +143,10 @@ def train(
         job = resume_job(states, corpus, given, **shared)
     else:
         shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
+    if save_config and job.config:
+        job.config.save(save_config, replace=force)
     try:
         with Reporter(quiet) as progress:
             model = job.run(progress=progress)
@@ -166,9 +183,7 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
 @click.command()
 @MODEL
 @click.argument("questions", type=FILE, required=False)
-@click.option(
-    "--top", type=int, default=30_000, show_default=True, metavar="N", help="Restrict to the N most frequent words."
-)
+@TOP
 @METHOD
 @JSON
 def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, as_json: bool) -> None:
@@ -191,8 +206,9 @@ def analogy(model: Path, errors: Errors, questions: Path | None, top: int, metho
 @click.command()
 @MODEL
 @click.argument("pairs", type=FILE, required=False)
+@click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
 @JSON
-def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -> None:
+def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, as_json: bool) -> None:
     """Correlate cosine similarities with the scores of word PAIRS.
 
     Without PAIRS, the bundled ones are used. The file has two words and a score per line; # begins a comment.
@@ -200,12 +216,87 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, as_json: bool) -
     \b
     w2v similarity model.bin
     w2v similarity model.bin wordsim.txt --json
+    w2v similarity model.bin --words king queen
     """
+    if words:
+        refuse_together("--words", ("pairs",))
+        vectors = load(model, errors=errors)
+        queries.require(words, vectors)
+        cosine = vectors.similarity(*words)
+        if as_json:
+            show.as_json({"words": words, "cosine": cosine})
+        else:
+            click.echo(f"{cosine:.4f}")
+        return
     result = word_pairs(load(model, errors=errors), pairs)
     if as_json:
         show.as_json(asdict(result))
     else:
         show.word_pairs(result)
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
+@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions; may be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
+@TOP
+@METHOD
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resampling.")
+@ERRORS
+@JSON
+def evaluate(
+    models: tuple[Path, ...],
+    questions: tuple[Path, ...],
+    pairs: tuple[Path, ...],
+    top: int,
+    method: Method,
+    seed: int,
+    errors: Errors,
+    as_json: bool,
+) -> None:
+    """Evaluate one MODEL or several, with intervals and tests of their differences.
+
+    The bundled questions and pairs are used, and those that are named. Two more figures are about neighbours: how many
+    pairs with a score in the upper third are each among the other's 10 nearest words, and the share of rare words
+    (fewer than 20 times) among the 10 nearest of the 500 most frequent words. Intervals hold 95 % of 2,000 bootstrap
+    samples. Differences to the first model are of the items that both models have.
+
+    \b
+    w2v evaluate model.bin
+    w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
+    """
+    found = judge([load(model, errors=errors) for model in models], questions, pairs, top=top, method=method, seed=seed)
+    if as_json:
+        show.as_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
+    else:
+        show.judgements(list(map(str, models)), found)
+
+
+@click.command()
+@click.argument("first", type=FILE)
+@click.argument("second", type=FILE)
+@click.option(
+    "--top", type=int, default=10_000, show_default=True, metavar="N", help="Compare all of the N most frequent words."
+)
+@click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words named.")
+@ERRORS
+@JSON
+def compare(first: Path, second: Path, top: int, words: int, errors: Errors, as_json: bool) -> None:
+    """Show in what two models differ.
+
+    That is how many of the 10 nearest shared words are the same in both models, by frequency; the words whose
+    neighbourhoods differ most, with the neighbours; and the scores of w2v evaluate. Frequency is rank in FIRST. Of the
+    words beyond --top, a thousand are compared.
+
+    \b
+    w2v compare old.safetensors new.safetensors
+    w2v compare old.bin new.bin --top 2000 --words 50 --json
+    """
+    result = compared.compare(load(first, errors=errors), load(second, errors=errors), top=top, words=words)
+    if as_json:
+        show.as_json({"models": [str(first), str(second)]} | asdict(result))
+    else:
+        show.comparison([str(first), str(second)], result)
 
 
 @click.command()
@@ -225,12 +316,12 @@ def perplexity(
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
-    comparison, is that of the word frequencies in the training text alone. Train with --sample 0 for
-    this: a model trained with subsampling underestimates frequent words. MODEL is a .safetensors file written by w2v
-    train.
+    comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
+    underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
+    the unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
 
-    The losses hs and class compute only the path or the class of each word. The others normalise over the whole
-    vocabulary, in blocks of about 100 MB: once per distinct word of the text in skip-gram, once per word in CBOW. With
+    The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
+    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in skip-gram, once per word in CBOW. With
     100,000 words of 300 dimensions, each normalisation takes 30 million multiply-adds.
 
     \b
@@ -298,17 +389,32 @@ def find_objective(name: str | None) -> None:
 @MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="Search the N most frequent words only.  [default: all]"
+)
+@click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
 @METHOD
 @JSON
-def query(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method: Method, as_json: bool) -> None:
+def query(
+    model: Path,
+    errors: Errors,
+    words: tuple[str, ...],
+    topn: int,
+    top: int | None,
+    vector: bool,
+    method: Method,
+    as_json: bool,
+) -> None:
     """Show the words nearest to WORDS.
 
-    Several words are averaged; + and - between words add and subtract. Without WORDS, queries are read from standard
-    input, one per line; on a terminal there is a prompt. Write -- before words that look like options.
+    Their counts are shown, too, where the model has counts. Several words are averaged; + and - between words add and
+    subtract. Without WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write
+    -- before words that look like options.
 
     \b
     w2v query model.bin france
     w2v query model.bin king - man + woman --topn 3
+    w2v query model.safetensors france --top 20000 --vector
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
     """
@@ -316,12 +422,18 @@ def query(model: Path, errors: Errors, words: tuple[str, ...], topn: int, method
 
     def answer(words: Sequence[str]) -> None:
         parsed = queries.parse(words, vectors, method)
-        found = parsed.answer(vectors, topn)
+        found: list[dict[str, Any]] = [
+            {"word": word, "score": score} for word, score in parsed.answer(vectors, topn, top)
+        ]
+        if vectors.counts is not None:
+            for one in found:
+                one["count"] = int(vectors.counts[vectors.key_to_index[one["word"]]])
+        asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
         if as_json:
             query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}
-            show.as_json(query | {"found": [{"word": word, "score": score} for word, score in found]})
+            show.as_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
         else:
-            show.neighbours(parsed.formula, found)
+            show.neighbours(parsed.formula, found, asked)
 
     if words:
         answer(words)

@@ -13,6 +13,8 @@ COMMANDS = {
     "train": "Train word vectors on a CORPUS.",
     "analogy": "Answer analogy QUESTIONS and report the accuracy.",
     "similarity": "Correlate cosine similarities with the scores of word PAIRS.",
+    "evaluate": "Evaluate one MODEL or several, with intervals and tests of their differences.",
+    "compare": "Show in what two models differ.",
     "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
     "rank": "Show the rank and the singular values of what MODEL predicts.",
     "query": "Show the words nearest to WORDS.",

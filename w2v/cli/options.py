@@ -175,6 +175,9 @@ ERRORS = click.option(
     show_default=True,
     help="What to do with words that are not UTF-8.",
 )
+TOP = click.option(
+    "--top", type=int, default=30_000, show_default=True, metavar="N", help="Restrict to the N most frequent words."
+)
 METHOD = click.option(
     "--method",
     type=click.Choice(get_args(Method)),
@@ -194,13 +197,16 @@ def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
     return ReadingOptions(**chosen)
 
 
-def chosen_settings(given: Mapping[str, Any], model: Model | None = None) -> Settings:
-    """The settings given as options; all others are those of the continued model, if there is one.
+def chosen_settings(
+    given: Mapping[str, Any], model: Model | None = None, config: Mapping[str, Any] | None = None
+) -> Settings:
+    """The settings of the options that are given; the others from a config file and a model that is continued, if any.
 
     Raises click.UsageError for options that contradict each other or have no effect.
     """
     chosen = given_settings(given)
-    settings = continued_settings(model, chosen) if model else Settings(**chosen)
+    merged = {**(config or {}), **chosen}
+    settings = continued_settings(model, merged) if model else Settings(**merged)
     for name in chosen:
         if needs := settings.without_effect(name):
             found = getattr(settings, needs[0])

@@ -13,11 +13,12 @@ import click
 from w2v.errors import printable
 
 if TYPE_CHECKING:
+    from w2v.evaluation.compare import Comparison
+    from w2v.evaluation.judge import Judgement, Score
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
-    from w2v.vectors.keyed import Neighbours
 
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -109,13 +110,50 @@ def word_pairs(result: PairsResult) -> None:
     skipped(result.malformed)
 
 
+def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
+    """A column for each model, and for each measure its value with interval, its difference and what was scored."""
+    rows: list[tuple[str, ...]] = []
+    for one in results:
+        rows.append((one.name, one.measure, *(map(_score, one.scores))))
+        if any(score.p is not None for score in one.scores):
+            rows.append(("", "difference to the first", *map(_difference, one.scores)))
+        rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
+    table(rows, ("set", "measure", *names))
+    line("in brackets 95 % intervals (bootstrap); p: McNemar's test for items right or wrong, else bootstrap")
+
+
+def _score(score: Score) -> str:
+    interval = "" if score.low is None else f" [{score.low:.3f}, {score.high:.3f}]"
+    return "-" if score.value is None else f"{score.value:.3f}{interval}"
+
+
+def _difference(score: Score) -> str:
+    if score.difference is None or score.p is None:
+        return ""
+    return f"{score.difference:+.3f} (p {'< 0.001' if score.p < 0.001 else f'{score.p:.3f}'})"
+
+
+def comparison(names: Sequence[str], result: Comparison) -> None:
+    """The words, the overlap by frequency, the words that differ most, and the scores."""
+    only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
+    line(f"{result.shared:,} words in both models, {only}")
+    rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
+    table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
+    line("words whose neighbourhoods differ most:")
+    for moved in result.moved:
+        line(f"{moved.word} ({moved.distance:.3f})")
+        table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
+    judgements(names, result.judgements)
+
+
 def perplexity(result: Perplexity) -> None:
     """Perplexity of the model and of the unigram model, and how much was predicted."""
     table(
         [
-            ("perplexity", f"{result.perplexity:,.2f}"),
-            ("cross-entropy", f"{result.cross_entropy_bits:.4f} bits"),
+            ("perplexity, subsampling undone", f"{result.corrected_perplexity:,.2f}"),
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
+            ("perplexity, as trained", f"{result.perplexity:,.2f}"),
+            ("cross-entropy, as trained", f"{result.cross_entropy_bits:.4f} bits"),
             ("predicted", f"{result.tokens:,} words in {result.predictions:,} predictions"),
             ("skipped", f"{result.skipped:,} words not in the vocabulary"),
         ]
@@ -158,10 +196,17 @@ def skipped(malformed: int) -> None:
         line(f"skipped {malformed:,} malformed lines")
 
 
-def neighbours(formula: str, found: Neighbours) -> None:
-    """The formula of the scores, then words and scores."""
+def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:
+    """The formula of the scores; words, scores and, where they are known, counts; the vectors that are asked for."""
     line(formula)
-    table([(word, f"{score:.4f}") for word, score in found])
+    table(
+        [
+            (one["word"], f"{one['score']:.4f}", *([f"{one['count']:,} times"] if "count" in one else []))
+            for one in found
+        ]
+    )
+    for word, values in vectors.items():
+        line(f"{word}: {' '.join(f'{value:.6g}' for value in values)}")
 
 
 def facts(values: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from w2v.cli import outputs
+from w2v.cli.config import Config
 from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_together
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
@@ -32,6 +33,7 @@ class Job:
     """`run` trains (given `progress`); the model is written to `output`, its words to `save_vocab`, if any.
 
     `states` is the folder of its checkpoints, if any, and `resumable` says whether there is one to resume from.
+    `config` is what --save-config writes.
     """
 
     run: Callable[..., Model]
@@ -40,6 +42,7 @@ class Job:
     force: bool
     states: Path | None
     resumable: Callable[[], bool]
+    config: Config | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,8 @@ def new_job(
     corpus: tuple[str, ...],
     given: dict[str, Any],
     *,
+    config: Path | None,
+    save_config: Path | None,
     output: Path | None,
     save_vocab: Path | None,
     read_vocab: Path | None,
@@ -65,8 +70,10 @@ def new_job(
     ignore_memory: bool,
 ) -> Job:
     """A new run. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
-    if given.get("objective"):
-        registry.find(given["objective"])
+    file = Config.load(config) if config else Config()
+    if objective := given.get("objective") or file.settings.get("objective"):
+        registry.find(objective)
+    corpus = corpus or file.corpus
     if not corpus:
         raise click.UsageError("Missing argument 'CORPUS...'")
     if checkpoint_every and not checkpoint:
@@ -74,22 +81,25 @@ def new_job(
     if vocab and not continue_from:
         raise click.UsageError("--vocab has no effect without --continue")
     model = Model.load(continue_from, mmap=True) if continue_from else None
-    settings = chosen_settings(given, model)
+    settings = chosen_settings(given, model, file.settings)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus)).files
-    output = output or OUTPUT
-    check_outputs(output, save_vocab, force, [*map(Path, files), *filter(None, [read_vocab, continue_from])])
+    output = output or file.output or OUTPUT
+    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from])]
+    check_outputs(output, [save_vocab, save_config], force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
-        what = partial(train, files, continue_from=model, vocab=vocab or "old", **given_settings(given))
+        what = partial(train, files, continue_from=model, vocab=vocab or "old", **file.settings | given_settings(given))
     else:
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
     notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
-    reading = asdict(reading_options(given))
+    given_reading = {name: value for name, value in given.items() if value is not None}
+    reading = asdict(reading_options(file.options | given_reading))
     run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
-    return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest))
+    used = Config(corpus, output, settings.relevant() | reading)
+    return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
 
 
 def resume_job(
@@ -104,7 +114,8 @@ def resume_job(
     ignore_memory: bool,
 ) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    refuse_together("--resume", ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint"))
+    beside = ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint")
+    refuse_together("--resume", (*beside, "config", "save_config"))
     if given.get("objective"):
         registry.find(given["objective"])
     found = latest(folder)
@@ -137,19 +148,20 @@ def resume_job(
     if not save_vocab and kept.save_vocab is not None:
         save_vocab = Path(kept.save_vocab)
     files = Corpus(list(corpus)).files if corpus else origin.sources
-    check_outputs(output, save_vocab, force, map(Path, files))
+    check_outputs(output, [save_vocab], force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
     notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
     run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory)
     return Job(run, output, save_vocab, force, folder, lambda: True)
 
 
-def check_outputs(output: Path, save_vocab: Path | None, force: bool, inputs: Iterable[Path]) -> None:
-    read = list(inputs)
-    outputs.check(output, force, [*read, *filter(None, [save_vocab])])
+def check_outputs(output: Path, others: Iterable[Path | None], force: bool, inputs: Iterable[Path]) -> None:
+    """Check the files to be written, the model and `others`, each against all files that are read or written."""
+    read, written = list(inputs), [other for other in others if other]
+    outputs.check(output, force, [*read, *written])
     table.format_of(output)
-    if save_vocab:
-        outputs.check(save_vocab, force, read)
+    for number, other in enumerate(written):
+        outputs.check(other, force, [*read, *written[:number]])
 
 
 def absolute(path: Path | None) -> str | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from w2v import memory
 from w2v.cpu import processors
 from w2v.errors import W2VError
+from w2v.evaluation import subsampling
 from w2v.files import Errors, PathLike
 from w2v.losses.loss import Array, Integers
 from w2v.progress import Meter, Report
@@ -34,6 +35,8 @@ class Perplexity:
     Attributes:
         perplexity: 2 to the power of `cross_entropy_bits`, the mean of −log2 p of a prediction: in skip-gram of a word
             given each of its context words, in CBOW of a word given their mean.
+        corrected_perplexity: the same with the subsampling of the training undone: p(w | c) / keep(w), normalised. It
+            is the one to compare with `unigram_perplexity`, and equals `perplexity` for a model trained with sample=0.
         unigram_perplexity: the same where each word has its share of the training text, whatever its context.
         tokens: words predicted: those of the vocabulary that have another within the window.
         predictions: pairs of words in skip-gram; `tokens` in CBOW.
@@ -42,6 +45,7 @@ class Perplexity:
 
     perplexity: float
     cross_entropy_bits: float
+    corrected_perplexity: float
     unigram_perplexity: float
     tokens: int
     predictions: int
@@ -95,20 +99,23 @@ def perplexity(
             "nothing to predict: no word of the vocabulary has another within its window; "
             f"{skipped:,} words of the text are not in the vocabulary"
         )
-    total = 0.0
-    most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1]))
+    keep = subsampling.keep_probabilities(model)
+    totals = np.zeros(2)  # of the model, and with subsampling undone
+    most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
     meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
         for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
-            total -= float(model.log_probabilities_of(rows, numbers, words).sum(dtype=np.float64))
+            logs = subsampling.log_probabilities_of(model, rows, numbers, words, keep)
+            totals -= [part.sum(dtype=np.float64) for part in logs]
             text.release()
             meter(done, len(text))
-    if not math.isfinite(total):
+    if not np.isfinite(totals).all():
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
-    bits = total / math.log(2) / count
+    bits, corrected_bits = (totals / math.log(2) / count).tolist()
     return Perplexity(
         perplexity=_power(bits),
         cross_entropy_bits=bits,
+        corrected_perplexity=_power(corrected_bits),
         unigram_perplexity=_power(unigram / count),
         tokens=tokens,
         predictions=count,

@@ -22,6 +22,7 @@ from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
+from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -34,6 +35,7 @@ from w2v.version import __version__
 METRICS_BYTES = 4096  # more than a model's metrics take in the header of its file
 
 log = logging.getLogger("w2v")
+advice_log = logging.getLogger("w2v.advice")  # which --quiet turns off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +250,9 @@ def _train(
         )
         if state:
             run.restore(state)
+        else:
+            for line in advice(store, settings):
+                advice_log.warning(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}

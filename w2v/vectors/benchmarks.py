@@ -95,6 +95,45 @@ class PairsResult:
     unknown: list[str]
 
 
+@dataclass(frozen=True)
+class Answers:
+    """How the Q questions of a file are answered, in its order.
+
+    Attributes:
+        names: of the sections. sections: int64 (Q,), the number of each question's.
+        known: bool (Q,), whether all words are in the vocabulary. correct: bool (Q,), whether the answer is right.
+        malformed, top: as in AnalogyResult.
+    """
+
+    names: list[str]
+    sections: NDArray[np.int64]
+    known: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
+    malformed: int
+    top: int
+
+
+@dataclass(frozen=True)
+class RatedPairs:
+    """The pairs of a file of which both words are in the vocabulary: n of them, in its order.
+
+    Attributes:
+        numbers: int64 (n,), their places among all pairs of the file. rows: int64 (n, 2).
+        all_scores: float64 (P,), of all pairs of the file.
+        malformed, unknown: as in PairsResult.
+    """
+
+    numbers: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    all_scores: NDArray[np.float64]
+    malformed: int
+    unknown: list[str]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        return self.all_scores[self.numbers]
+
+
 def analogies(
     vectors: Vectors,
     questions: PathLike | None = None,
@@ -115,6 +154,33 @@ def analogies(
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
+    found = answers(vectors, questions, top, method, case_insensitive)
+    tallies = [
+        np.bincount(found.sections, flags, len(found.names)).astype(np.int64)
+        for flags in (found.correct, found.known, None)
+    ]
+    right, answered, totals = tallies
+    syntactic = np.array([name.startswith("gram") for name in found.names])
+    return AnalogyResult(
+        accuracy=_share(right, answered),
+        semantic=_share(right[~syntactic], answered[~syntactic]),
+        syntactic=_share(right[syntactic], answered[syntactic]),
+        answered=int(answered.sum()),
+        questions=int(totals.sum()),
+        malformed=found.malformed,
+        top=found.top,
+        method=method,
+        sections=[
+            Section(name, *section)
+            for name, *section in zip(found.names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
+        ],
+    )
+
+
+def answers(
+    vectors: Vectors, questions: PathLike | None, top: int, method: Method, case_insensitive: bool = True
+) -> Answers:
+    """Answer each question; arguments and errors are those of `analogies`."""
     if top < 1:
         raise SettingsError(f"top must be at least 1, not {top}")
     if method not in ("add", "mul"):
@@ -123,33 +189,16 @@ def analogies(
     fold = str.casefold if case_insensitive else str
     first, heads, variants = _index(map(fold, vectors.first_words(top)))
     file = _Questions(questions, lambda word: first.get(fold(word), -1))
-    tallies = np.zeros((3, MAX_SECTIONS), np.int64)  # by section: correct, answered, all
+    parts = []
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
         correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
-        for tally, flags in zip(tallies, (correct, known, None), strict=True):
-            tally += np.bincount(numbers, flags, MAX_SECTIONS).astype(np.int64)
-    if not tallies.any():
+        parts.append((numbers, known, correct))
+    if not parts:
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
-
-    names = file.names
-    right, answered, totals = tallies[:, : len(names)]
-    syntactic = np.array([name.startswith("gram") for name in names])
-    return AnalogyResult(
-        accuracy=_share(right, answered),
-        semantic=_share(right[~syntactic], answered[~syntactic]),
-        syntactic=_share(right[syntactic], answered[syntactic]),
-        answered=int(answered.sum()),
-        questions=int(totals.sum()),
-        malformed=file.malformed,
-        top=top,
-        method=method,
-        sections=[
-            Section(name, *section)
-            for name, *section in zip(names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
-        ],
-    )
+    sections, known, correct = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Answers(file.names, sections, known, correct, file.malformed, top)
 
 
 def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
@@ -159,12 +208,20 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
     a comment line. If `case_insensitive`, the first of several words that differ only in case stands for all of them.
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
+    rated = rated_pairs(vectors, pairs, case_insensitive)
+    pearson, spearman = _correlations(cosines_of(vectors, rated.rows), rated.scores)
+    return PairsResult(pearson, spearman, len(rated.rows), len(rated.all_scores), rated.malformed, rated.unknown)
+
+
+def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool = True) -> RatedPairs:
+    """Read a file of pairs; arguments and errors are those of `word_pairs`."""
     fold = str.casefold if case_insensitive else str
     first = _index(map(fold, vectors))[0]
+    numbers: list[int] = []
     rows: list[tuple[int, int]] = []
     scores: list[float] = []
     unknown: dict[str, None] = {}
-    found = malformed = 0
+    malformed = 0
     for number, line in _lines(pairs, "pairs.txt"):
         if not line.strip() or line.startswith(b"#"):
             continue
@@ -173,25 +230,28 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
         if not math.isfinite(score):
             malformed += 1
             continue
-        found += 1
-        if found > MAX_PAIRS:
+        scores.append(score)
+        if len(scores) > MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
         missing = [word for word in words if fold(word) not in first]
         unknown |= dict.fromkeys(missing)
         if not missing:
+            numbers.append(len(scores) - 1)
             rows.append((first[fold(words[0])], first[fold(words[1])]))
-            scores.append(score)
-    if not found:
+    if not scores:
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
+    pair_rows = np.array(rows, np.int64).reshape(-1, 2)
+    return RatedPairs(np.array(numbers, np.int64), pair_rows, np.array(scores), malformed, list(unknown))
+
+
+def cosines_of(vectors: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The cosine of each pair of rows (n, 2): float32 (n,)."""
     cosines = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), PAIRS_AT_ONCE):
-        left, right = (
-            unit(vectors.vectors[list(side)]) for side in zip(*rows[start : start + PAIRS_AT_ONCE], strict=True)
-        )
+        left, right = (unit(vectors.vectors[side]) for side in rows[start : start + PAIRS_AT_ONCE].T)
         cosines[start : start + PAIRS_AT_ONCE] = np.einsum("ij,ij->i", left, right)
-    pearson, spearman = _correlations(cosines, np.array(scores))
-    return PairsResult(pearson, spearman, len(rows), found, malformed, list(unknown))
+    return cosines
 
 
 def _number(field: bytes) -> float:

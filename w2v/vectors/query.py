@@ -35,15 +35,27 @@ class Query:
             return f"cos(x, mean of {', '.join(self.positive)}), of unit vectors"
         return f"cos(x, {self.positive[0]})"
 
-    def answer(self, vectors: KeyedVectors, topn: int) -> Neighbours:
-        """The `topn` best words and their scores. Raises UnknownWordError, with similar words that are known."""
-        unknown = [word for word in (*self.positive, *self.negative) if word not in vectors]
-        if unknown:
-            raise UnknownWordError(
-                "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
-            )
+    @property
+    def words(self) -> list[str]:
+        return [*self.positive, *self.negative]
+
+    def answer(self, vectors: KeyedVectors, topn: int, restrict_vocab: int | None = None) -> Neighbours:
+        """The `topn` best words and their scores, with `restrict_vocab` among the first words only, that many.
+
+        Raises UnknownWordError, with similar words that are known.
+        """
+        require(self.words, vectors)
         search = vectors.most_similar_cosmul if self.method == "mul" else vectors.most_similar
-        return search(self.positive, self.negative, topn)
+        return search(self.positive, self.negative, topn, restrict_vocab)
+
+
+def require(words: Iterable[str], vectors: KeyedVectors) -> None:
+    """Raise UnknownWordError, with similar words that are known, unless all words are in the vocabulary."""
+    unknown = [word for word in words if word not in vectors]
+    if unknown:
+        raise UnknownWordError(
+            "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
+        )
 
 
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:

@@ -1,0 +1,139 @@
+"""Settings as files: what they hold comes back, and mistakes in them are named."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import w2v
+from tests.helpers import QUICK, run, run_json
+from w2v.cli.config import Config
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
+
+
+def used(file: Path, *options: object) -> dict[str, Any]:
+    """The settings of a run with this config file."""
+    figures = run_json("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options)
+    settings: dict[str, Any] = figures["settings"]
+    return settings
+
+
+@given(
+    corpus=st.lists(TEXT),
+    output=TEXT,
+    vector_size=st.integers(1, 1000),
+    sample=st.floats(0, 1),
+    seed=st.integers(0, (1 << 64) - 1),
+    per_pair=st.booleans(),
+    tree=TEXT,
+)
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, corpus: list[str], output: str, **options: Any
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "config.toml"
+    config = Config(tuple(corpus), Path(output), options)
+    config.save(file)
+    assert Config.load(file) == config
+    assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
+
+
+def test_a_name_that_toml_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
+        Config((b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(
+        f'corpus = "{sample}"\nvector_size = 8\nepochs = 3\nloss = "ns"\nnegative = 3\nmodel = "cbow"\nsample = 0\n'
+        f'cache = "{tmp_path}/cache.ids"\n'
+    )
+    settings = used(file, "--epochs", 1, "--sg")
+    assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
+    assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", w2v.Settings.window)
+    assert (tmp_path / "cache.ids").exists()
+    settings = used(file, "--epochs", 1, "--hs")  # negative, from the file, is of no use then, and no mistake
+    assert settings["loss"] == "hs"
+
+
+def test_the_output_and_a_list_of_files(sample: Path, tmp_path: Path) -> None:
+    file, output = tmp_path / "run.toml", tmp_path / "from-file.vec"
+    file.write_text(f'corpus = ["{sample}", "{sample}"]\noutput = "{output}"\nepochs = 1\nvector_size = 4\n')
+    twice = run_json("train", "--config", file)
+    assert twice["output"] == str(output)
+    assert output.exists()
+    once = run_json("train", sample, "--config", file, "-o", tmp_path / "own.vec", "--min-count", 10)
+    assert (once["output"], once["settings"]["epochs"]) == (str(tmp_path / "own.vec"), 1)
+    assert once["tokens"] < twice["tokens"]
+
+
+def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
+    first, second, file = tmp_path / "1.safetensors", tmp_path / "2.bin", tmp_path / "run.toml"
+    options = ["--cbow", "--alpha", "0.03", "--max-types", 100_000, "--negative", 7]
+    run("train", sample, "-o", first, *QUICK, *options, "--save-config", file)
+    config = Config.load(file)
+    assert (config.corpus, config.output) == ((str(sample),), first)
+    assert config.options["max_types"] == 100_000
+    assert "tree" not in config.options
+    run("train", "--config", file, "-o", second)
+    expected = w2v.load(first)
+    assert w2v.load(second).vectors.tobytes() == expected.vectors.tobytes()
+    third = tmp_path / "3.bin"
+    run("train", sample, "--config", first, "-o", third)  # a model's own settings
+    assert third.read_bytes() == second.read_bytes()
+    assert "exists" in run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", first, code=1).stderr
+    two = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
+    assert "two things" in two
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "code"),
+    [
+        ("vector_sise = 3", "run.toml: unknown setting 'vector_sise': did you mean vector_size?", 2),
+        ("size = 3", "run.toml: unknown setting 'size': write vector_size", 2),
+        ('vector_size = "3"', "run.toml: vector_size '3': it must be a whole number", 2),
+        ("vector_size = 3.0", "run.toml: vector_size 3.0: it must be a whole number", 2),
+        ("epochs = true", "run.toml: epochs True: it must be a whole number", 2),
+        ("alpha = nan", "run.toml: alpha nan: it must be a number", 2),
+        ("alpha = -1", "run.toml: alpha -1", 2),
+        ('per_pair = "yes"', "run.toml: per_pair 'yes': it must be True or False", 2),
+        ('loss = "hinge"', "run.toml: loss 'hinge': choose from ns, ", 2),
+        ("tree = 3", "run.toml: tree 3: it must be a name or a path", 2),
+        ('errors = "pass"', "run.toml: errors 'pass': choose from strict", 2),
+        ("corpus = 3", "run.toml: corpus 3: it must be a path or a list of paths", 2),
+        ("corpus = [3]", "run.toml: corpus [3]: it must be a path", 2),
+        ("output = 3", "run.toml: output 3: it must be a path", 2),
+        ("[settings]\nepochs = 3", "run.toml: unknown setting 'settings'", 2),
+        ("epochs 3", "run.toml is not a TOML file of settings: ", 1),
+        ("epochs = \xff", "run.toml is not a TOML file of settings: ", 1),
+    ],
+)
+def test_mistakes_in_a_file(content: str, expected: str, code: int, sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(content.encode("latin-1"))
+    assert expected in run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
+    def error(file: Path, code: int = 1) -> str:
+        return run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
+
+    assert "cannot read" in error(tmp_path / "missing.toml")
+    vectors = tmp_path / "vectors.safetensors"
+    w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
+    assert "vectors.safetensors: it keeps no settings" in error(vectors)
+    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors)
+    assert "damaged: its settings are not JSON" in error(vectors)
+    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors)
+    assert "model files run no code" in error(vectors, code=2)
+    assert (
+        "--config has no effect with --resume" in run("train", "--resume", tmp_path, "--config", model, code=2).stderr
+    )
+    assert "CORPUS" in run("train", "--config", model, code=2).stderr

@@ -1,0 +1,185 @@
+"""Scores, intervals and tests against SciPy, slow resampling and models whose answers are known."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.evaluation import judge as judging
+from w2v.evaluation.judge import RESAMPLES, Outcomes, Score, judge, mcnemar, spearman
+from w2v.vectors.keyed import KeyedVectors
+
+
+def outcomes(values: np.ndarray, others: np.ndarray) -> Outcomes:
+    return Outcomes(np.arange(len(values)), np.asarray(values, float), others, len(values))
+
+
+def noisy(seed: int, noise: float, size: int = 60) -> KeyedVectors:
+    """Words a0 b0 a1 b1 ...: the nearer the two of a number are, the lower the number, but for noise."""
+    random = np.random.default_rng(seed)
+    first = random.normal(size=(size, 40))
+    second = first + random.normal(size=(size, 40)) * np.linspace(0, 2, size)[:, None]
+    vectors = np.stack([first, second], axis=1).reshape(2 * size, 40) + noise * random.normal(size=(2 * size, 40))
+    counts = np.arange(2 * size, 0, -1)
+    return KeyedVectors([f"{letter}{row}" for row in range(size) for letter in "ab"], vectors, counts)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.txt"
+    path.write_text("".join(f"a{row} b{row} {60 - row}\n" for row in range(60)))
+    return path
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3), st.integers(0, 5)), min_size=2, max_size=30))
+def test_spearman_is_scipys(items: list[tuple[int, int, int]]) -> None:
+    weights, first, second = np.array(items).T
+    found = spearman(np.stack([weights, np.ones_like(weights)]), first, second)
+    for row, times in zip(found, (weights, np.ones_like(weights)), strict=True):
+        one, two = np.repeat(first, times), np.repeat(second, times)
+        if len(one) < 2 or np.ptp(one) == 0 or np.ptp(two) == 0:
+            assert np.isnan(row)
+        else:
+            assert row == pytest.approx(stats.spearmanr(one, two).statistic, abs=1e-12)
+
+
+def test_resampled_means_are_those_of_drawing_items() -> None:
+    random = np.random.default_rng(3)
+    strata = np.repeat([0, 1, 2], [50, 200, 7])
+    values = random.integers(0, 11, len(strata)) / 10 + strata
+    found = judging._mean_resamples([outcomes(values, strata)], seed=1)
+    assert found.shape == (1, RESAMPLES)
+    slow = [
+        np.concatenate([random.choice(values[strata == one], (strata == one).sum()) for one in range(3)]).mean()
+        for _ in range(RESAMPLES)
+    ]
+    assert found.mean() == pytest.approx(values.mean(), abs=0.01)
+    assert found.std() == pytest.approx(np.std(slow), rel=0.1)
+    assert stats.ks_2samp(found[0], slow).pvalue > 0.01
+    constant = judging._mean_resamples([outcomes(strata, strata)], seed=1)  # no chance is left within the strata
+    np.testing.assert_allclose(constant, strata.mean())
+
+
+def test_models_are_resampled_together() -> None:
+    values = np.random.default_rng(3).random(50)
+    one, two = outcomes(values, np.zeros(50)), outcomes(values + 1, np.zeros(50))
+    first, second = judging._mean_resamples([one, two], seed=1)
+    np.testing.assert_allclose(second - first, 1)
+    scores = np.arange(50.0)
+    first, second = judging._spearman_resamples([outcomes(values, scores), outcomes(-values, scores)], seed=1)
+    np.testing.assert_allclose(first, -second)
+
+
+def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    first = random.normal(size=80)
+    second = np.round(first + random.normal(size=80))
+    expected = stats.bootstrap(
+        (first, second), lambda one, two: stats.spearmanr(one, two).statistic, paired=True, vectorized=False,
+        n_resamples=RESAMPLES, method="percentile", rng=random,
+    ).confidence_interval  # fmt: skip
+    found = judging._interval(judging._spearman_resamples([outcomes(first, second)], seed=1)[0])
+    assert found == pytest.approx((expected.low, expected.high), abs=0.03)
+    monkeypatch.setattr(judging, "RESAMPLED_AT_ONCE", 1000)
+    assert judging._spearman_resamples([outcomes(first, second)], seed=1).shape == (1, RESAMPLES)
+
+
+def test_mcnemar() -> None:
+    first = np.array([True] * 20 + [False] * 20)
+    other = first.copy()
+    assert mcnemar(first, other) == 1
+    other[:1], other[20:29] = False, True
+    assert mcnemar(first, other) == mcnemar(other, first) == pytest.approx(2 * (1 + 10) / 2**10)
+
+
+def test_scores_are_those_of_the_other_commands(pairs: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.txt"
+    questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
+    vectors = noisy(1, 0.1)
+    found = {(one.name, one.measure): one.scores[0] for one in judge([vectors], [questions], [pairs])}
+    assert len(found) == 7
+    accuracy = found["questions.txt", "accuracy"]
+    expected = w2v.analogies(vectors, questions)
+    assert (accuracy.value, accuracy.items, accuracy.total) == (expected.accuracy, 50, 50)
+    assert accuracy.low is not None
+    assert accuracy.high is not None
+    assert 0 < accuracy.low < accuracy.value < accuracy.high < 1  # type: ignore[operator]
+    correlation = found["pairs.txt", "spearman"]
+    assert correlation.value == pytest.approx(w2v.word_pairs(vectors, pairs).spearman)
+    assert found["bundled pairs", "spearman"] == Score(None, None, None, 0, 210)
+    nearest = {word: {near for near, _ in vectors.most_similar(word)} for word in vectors}
+    mutual = [f"b{row}" in nearest[f"a{row}"] and f"a{row}" in nearest[f"b{row}"] for row in range(20)]
+    assert any(mutual)
+    related = found["pairs.txt", "related neighbours"]
+    assert (related.value, related.items, related.total) == (pytest.approx(np.mean(mutual)), 20, 20)
+    rare = set(vectors.index_to_key[-19:])  # counts fall to 1
+    shares = [len(nearest[word] & rare) / 10 for word in vectors]
+    neighbours = found["frequent words", "rare neighbours"]
+    assert (neighbours.value, neighbours.items) == (pytest.approx(np.mean(shares)), 120)
+
+
+def test_differences(pairs: Path) -> None:
+    good, bad = noisy(1, 0.0), noisy(1, 3.0)
+    found = {(one.name, one.measure): one.scores for one in judge([good, good, bad], [], [pairs])}
+    for measure in ("spearman", "related neighbours"):
+        first, same, worse = found["pairs.txt", measure]
+        assert (first.difference, first.p) == (None, None)
+        assert (same.difference, same.p) == (0, 1)
+        assert worse.difference == pytest.approx(worse.value - first.value)  # type: ignore[operator]
+        assert worse.difference < -0.2  # type: ignore[operator]
+        assert worse.p < 0.01  # type: ignore[operator]
+    assert judge([good, bad], [], [pairs]) == judge([good, bad], [], [pairs])
+    assert judge([good, bad], [], [pairs]) != judge([good, bad], [], [pairs], seed=2)
+
+
+def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
+    """Two samples of the same kind of model: p is below 0.1 in about a tenth of the cases."""
+    random = np.random.default_rng(5)
+    scores = np.arange(80.0)
+    low = 0
+    for _ in range(100):
+        one, two = (outcomes(scores + 60 * random.normal(size=80), scores) for _ in range(2))
+        _, p = judging._difference(one, two, judging._spearman, judging._spearman_resamples, seed=1)
+        low += p is not None and p < 0.1
+    assert 2 <= low <= 22
+
+
+def test_only_items_of_both_models_count_in_a_difference(pairs: Path) -> None:
+    whole = noisy(1, 0.0)
+    part = KeyedVectors(whole.index_to_key[20:], whole.vectors[20:])
+    scores = {one.name + " " + one.measure: one.scores for one in judge([whole, part], [], [pairs])}
+    first, second = scores["pairs.txt spearman"]
+    assert (first.items, second.items, second.total) == (60, 50, 60)
+    assert second.difference == 0
+    assert first.value != second.value
+    assert scores["frequent words rare neighbours"][1] == Score(None, None, None, 0, 100)  # without counts
+
+
+# -- the command ----------------------------------------------------------------------------
+
+
+def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.bin"
+    run("convert", model, other)
+    result = run_json("evaluate", model, other, "--pairs", pairs)
+    assert result["models"] == [str(model), str(other)]
+    first, second = result["results"][0]["scores"]
+    assert first["value"] == second["value"] == run_json("analogy", model)["accuracy"]
+    assert (second["difference"], second["p"]) == (0, 1)
+    shown = run("evaluate", model, other, "--pairs", pairs).stdout
+    for expected in (
+        "bundled questions",
+        "pairs.txt",
+        "rare neighbours",
+        f"{first['value']:.3f} [{first['low']:.3f}, ",
+    ):
+        assert expected in shown
+    assert "difference to the first" not in run("evaluate", model).stdout
+    assert "missing" in run("evaluate", model, "--questions", tmp_path / "missing", code=1).stderr
+    assert "MODEL" in run("evaluate", code=2).stderr
+    assert "top must be" in run("evaluate", model, "--top", 0, code=2).stderr

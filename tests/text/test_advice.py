@@ -1,0 +1,64 @@
+"""What is said about texts that are small or not prepared, and about others not."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import w2v
+from tests.helpers import QUICK, read_text, run
+from w2v.data import make
+from w2v.text import advice as advising
+from w2v.text.advice import advice
+from w2v.text.corpus import Corpus
+
+PLAIN = "it was the best of times , it was the worst of times . new_york #one @two <s>\n"
+RAW = 'It was the best of times, it was the worst of times. "Was it?" she said.\n'
+CHINESE = "那是最美好的时代那是最糟糕的时代那是智慧的年头那是愚昧的年头。\n"
+
+
+def lines(text: str, path: Path, **settings: int) -> list[str]:
+    path.write_text(text, "utf-8")
+    with read_text(Corpus(path)) as store:
+        return advice(store, w2v.Settings(**settings))
+
+
+def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tmp_path / "text"
+    expected = "the text has 18 words, which are few to learn word vectors from: add more text"
+    helps = "; min_count 2 (now 5) and 20 epochs (now 5) would also help"
+    assert lines(PLAIN, text) == [expected + helps]
+    assert lines(PLAIN, text, min_count=1, epochs=20) == [expected]
+    monkeypatch.setattr(advising, "LITTLE", 18)
+    assert lines(PLAIN, text) == []
+
+
+def test_words_that_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advising, "LITTLE", 0)
+    (line,) = lines(RAW, tmp_path / "text")
+    assert line.startswith("31% of the words begin or end with punctuation, 12% have capital letters: ")
+    assert lines(PLAIN + RAW.lower() + 20 * PLAIN, tmp_path / "text") == []
+    assert len(lines(RAW + 100 * PLAIN, tmp_path / "text")) == 0
+    assert len(lines(3 * PLAIN.title(), tmp_path / "text")) == 1
+
+
+def test_text_without_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advising, "LITTLE", 0)
+    (line,) = lines(CHINESE, tmp_path / "text")
+    assert line.startswith("words have 31 characters on average, so the text has hardly any spaces")
+    assert lines(" ".join(CHINESE.removesuffix("。\n")) + "\n", tmp_path / "text") == []
+
+
+def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:
+    assert lines(sample.read_text("utf-8"), tmp_path / "text") == []
+    assert len(lines("".join(make.corpus(1_000, seed=1)), tmp_path / "text")) == 1
+
+
+def test_the_command_says_it_once_and_not_with_quiet(tmp_path: Path) -> None:
+    text, states = tmp_path / "text", tmp_path / "states"
+    text.write_text(100 * RAW)
+    shown = run("train", text, "-o", tmp_path / "m.bin", *QUICK, "--checkpoint", states)
+    assert [line.split(":")[0] for line in shown.stderr.splitlines()] == 2 * ["w2v"]
+    assert run("train", text, "-o", tmp_path / "n.bin", *QUICK, "--quiet").output == ""
+    assert run("train", "--resume", states, "--force").stderr == ""
+    assert logging.getLogger("w2v.advice").level == logging.NOTSET

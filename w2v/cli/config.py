@@ -1,0 +1,102 @@
+"""Settings as files: TOML, or a model's own settings, read by `w2v train --config` and written by --save-config."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.files import PathLike, atomic_write
+from w2v.formats import table
+from w2v.losses.registry import OWN, Settings
+from w2v.options import checked_value, options_of, refuse_unknown
+from w2v.text.idstore import ReadingOptions
+from w2v.training.train import RENAMED
+
+MODEL_SUFFIX = ".safetensors"
+KINDS = (Settings, ReadingOptions)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name."""
+
+    corpus: tuple[str, ...] = ()
+    output: Path | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {name: value for name, value in self.options.items() if name in Settings.names()}
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """Read a TOML file, or the settings that a .safetensors model was trained with.
+
+        Raises SettingsError, naming the file, for an unknown name and for a value of the wrong type or out of range;
+        W2VError for a file that cannot be read.
+        """
+        values = _of_model(path) if path.suffix == MODEL_SUFFIX else _of_toml(path)
+        options = {name: kind for kind in KINDS for name in options_of(kind)}
+        try:
+            refuse_unknown(values, [*options, "corpus", "output"], RENAMED)
+            corpus, output = values.pop("corpus", []), values.pop("output", None)
+            corpus = [corpus] if isinstance(corpus, str) else corpus
+            if not isinstance(corpus, list) or not all(isinstance(each, str) and each for each in corpus):
+                raise SettingsError(f"corpus {corpus!r}: it must be a path or a list of paths")
+            if output is not None and (not isinstance(output, str) or not output):
+                raise SettingsError(f"output {output!r}: it must be a path")
+            checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
+        except SettingsError as error:
+            raise SettingsError(f"{path}: {one_line(error)}") from error
+        return cls(tuple(corpus), Path(output) if output else None, checked)
+
+    def save(self, path: PathLike, *, replace: bool = True) -> None:
+        """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
+        values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
+        values |= self.options
+        with atomic_write(path, replace) as file:
+            for name, value in values.items():
+                if value is not None:
+                    file.write(_line(path, name, value))
+
+
+def _of_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor TOML
+        raise W2VError(f"{path} is not a TOML file of settings: {one_line(error)}") from error
+
+
+def _of_model(path: Path) -> dict[str, Any]:
+    metadata = table.read(path, mmap=True).metadata
+    try:
+        values = json.loads(metadata["settings"])
+    except KeyError:
+        raise W2VError(f"{path}: it keeps no settings, only vectors: name a file written by w2v train") from None
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise W2VError(f"{path}: damaged: its settings are not JSON")
+    if values.get("loss") == OWN:
+        raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _line(path: PathLike, name: str, value: Any) -> bytes:
+    try:
+        return f"{name} = {_toml(value)}\n".encode()
+    except UnicodeEncodeError:  # a file name
+        raise W2VError(f"cannot write {path}: {name} is not UTF-8, as TOML must be") from None
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it: as JSON does, but for the character DEL and the floats, whose repr is the same."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,127 @@
+"""In what two models differ: the neighbours that their shared words have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.evaluation.judge import NEIGHBOURS, Judgement, judge
+from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.neighbours import nearest_rows
+
+BANDS = (100, 1_000, 10_000)  # last ranks of the frequency bands; one more holds the other words
+SAMPLED = 1_000  # words beyond the `top` that are compared, at even distances
+WORDS_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Band:
+    """Shared words of about equal frequency.
+
+    Attributes:
+        first, last: ranks among the shared words, from 1.
+        words: how many of these were compared. overlap: the mean share of their nearest words that both models have.
+    """
+
+    first: int
+    last: int
+    words: int
+    overlap: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A word whose neighbourhood differs.
+
+    Attributes:
+        distance: the local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
+            Drift?"): 1 less the cosine of the word's cosines, in the two models, with the nearest words of both.
+        first, second: its nearest words in each model.
+    """
+
+    word: str
+    distance: float
+    first: list[str]
+    second: list[str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """In what two models differ.
+
+    Attributes:
+        shared, only_first, only_second: numbers of words.
+        bands: the overlap of neighbours by frequency. moved: the words that differ most, the most different first.
+        judgements: the scores of both models, see judge.
+    """
+
+    shared: int
+    only_first: int
+    only_second: int
+    bands: list[Band]
+    moved: list[Moved]
+    judgements: list[Judgement]
+
+
+def compare(first: KeyedVectors, second: KeyedVectors, *, top: int = 10_000, words: int = 20) -> Comparison:
+    """Compare the 10 nearest shared words of shared words, in the order of the first model: the most frequent first.
+
+    Those of the `top` words are compared, from which the `words` that moved most are named, and a sample of the others.
+    Raises W2VError for models that share fewer than two words, SettingsError for a `top` below 1.
+    """
+    if top < 1:
+        raise SettingsError(f"top must be at least 1, not {top}")
+    shared = [word for word in first if word in second]
+    if len(shared) < 2:
+        raise W2VError(f"the models share {len(shared)} words: at least 2 are needed to compare them")
+    vectors = [unit(model[shared]) for model in (first, second)]
+    head = min(top, len(shared))
+    rest = len(shared) - head
+    others = np.linspace(head, len(shared), min(SAMPLED, rest), endpoint=False, dtype=np.int64)  # all different
+    rows = np.concatenate([np.arange(head), others])
+    nearest = [nearest_rows(each, rows, NEIGHBOURS) for each in vectors]
+    both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
+    overlaps = both.mean(axis=1)
+    distances = _distances(vectors, rows[:head], [each[:head] for each in nearest])
+    moved = np.argsort(-distances, kind="stable")[:words]
+    return Comparison(
+        shared=len(shared),
+        only_first=len(first) - len(shared),
+        only_second=len(second) - len(shared),
+        bands=list(_bands(rows, overlaps, len(shared))),
+        moved=[
+            Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
+            for row in moved.tolist()
+        ],
+        judgements=judge([first, second]),
+    )
+
+
+def _bands(rows: NDArray[np.int64], overlaps: NDArray[np.float64], size: int) -> list[Band]:
+    found = []
+    for start, end in zip((0, *BANDS), (*BANDS, size), strict=True):
+        inside = (rows >= start) & (rows < end)
+        if inside.any():
+            found.append(Band(start + 1, min(end, size), int(inside.sum()), float(overlaps[inside].mean())))
+    return found
+
+
+def _distances(
+    vectors: Sequence[Vector], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """How far the neighbourhood of each row moved: (n,), see Moved. `vectors` are of length 1."""
+    distances = np.empty(len(rows))
+    for start in range(0, len(rows), WORDS_AT_ONCE):
+        block = slice(start, start + WORDS_AT_ONCE)
+        one, two = (each[block] for each in nearest)
+        union = np.concatenate([one, two], axis=1)  # (n, 2k)
+        twice = (two[:, :, None] == one[:, None, :]).any(axis=2)
+        counted = np.concatenate([np.ones(one.shape, bool), ~twice], axis=1)
+        cosines = [np.einsum("nd,nkd->nk", each[rows[block]], each[union]) * counted for each in vectors]
+        distances[block] = 1 - np.einsum("nk,nk->n", *map(unit, cosines))
+    return distances

@@ -1,0 +1,272 @@
+"""Scores of models with their uncertainty, so that a choice between models can rest on them.
+
+Intervals are percentiles of the bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13).
+Differences between two models are tested on the items that both score: by McNemar's exact test where an item is right
+or wrong, elsewhere by the paired bootstrap (Efron & Tibshirani 1993, section 15.4; Koehn 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.files import PathLike
+from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
+from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.neighbours import nearest_rows
+
+RESAMPLES = 2000
+RESAMPLED_AT_ONCE = 1 << 22  # items drawn at a time
+COVERAGE = 0.95  # of the intervals
+NEIGHBOURS = 10
+RELATED = 2 / 3  # quantile of the scores of a file from which its pairs count as related
+FREQUENT, RARE = 500, 20  # so many most frequent words; counts below this
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A model's score on a set.
+
+    Attributes:
+        value: None where nothing can be scored. low, high: its 95 % interval.
+        items, total: questions, pairs or words that are scored, and all of them.
+        difference: the value minus the first model's, both over the items that both models score; None for the first
+            model. p: the probability of a difference as large if there were none.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    items: int
+    total: int
+    difference: float | None = None
+    p: float | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The scores of all models in one measure on one set.
+
+    Attributes:
+        name: of the set. measure: "accuracy" (share of analogy questions answered correctly), "spearman" (correlation
+            of cosines with the scores of pairs), "related neighbours" (share of the pairs in the upper third of the
+            scores whose words are both among the other's 10 nearest) or "rare neighbours" (share of words that occur
+            fewer than 20 times among the 10 nearest of each of the 500 most frequent words).
+    """
+
+    name: str
+    measure: str
+    scores: list[Score]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What one model makes of n of the `total` items of a set.
+
+    items    (n,), numbers or words by which the items of two models are paired
+    values   float64 (n,)
+    others   (n,): the strata of a mean, the scores of a correlation
+    """
+
+    items: Numbers
+    values: Numbers
+    others: Numbers
+    total: int
+
+    def take(self, rows: Numbers) -> Outcomes:
+        return Outcomes(self.items[rows], self.values[rows], self.others[rows], self.total)
+
+
+def judge(
+    models: Sequence[KeyedVectors],
+    questions: Sequence[PathLike] = (),
+    pairs: Sequence[PathLike] = (),
+    *,
+    top: int = 30_000,
+    method: Method = "add",
+    seed: int = 1,
+) -> list[Judgement]:
+    """Score models on the bundled questions and pairs, on files of such, and by the neighbours that words have.
+
+    `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be
+    used.
+    """
+    return list(_judgements(models, questions, pairs, top, method, seed))
+
+
+def _judgements(
+    models: Sequence[KeyedVectors],
+    questions: Sequence[PathLike],
+    pairs: Sequence[PathLike],
+    top: int,
+    method: Method,
+    seed: int,
+) -> Iterator[Judgement]:
+    for questions_file in (None, *questions):
+        name = "bundled questions" if questions_file is None else Path(questions_file).name
+        found = [_accuracy(answers(model, questions_file, top, method)) for model in models]
+        yield Judgement(name, "accuracy", _scores(found, _mean, _mean_resamples, seed))
+    for pairs_file in (None, *pairs):
+        name = "bundled pairs" if pairs_file is None else Path(pairs_file).name
+        rated = [rated_pairs(model, pairs_file) for model in models]
+        found = [_cosines(model, one) for model, one in zip(models, rated, strict=True)]
+        yield Judgement(name, "spearman", _scores(found, _spearman, _spearman_resamples, seed))
+        found = [_related(model, one) for model, one in zip(models, rated, strict=True)]
+        yield Judgement(name, "related neighbours", _scores(found, _mean, _mean_resamples, seed))
+    found = [_rare(model) for model in models]
+    yield Judgement("frequent words", "rare neighbours", _scores(found, _mean, _mean_resamples, seed))
+
+
+# -- what is scored -------------------------------------------------------------------------
+
+
+def _accuracy(found: Answers) -> Outcomes:
+    items = np.flatnonzero(found.known)
+    return Outcomes(items, found.correct[items].astype(float), found.sections[items], len(found.known))
+
+
+def _cosines(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
+    return Outcomes(rated.numbers, cosines_of(model, rated.rows).astype(float), rated.scores, len(rated.all_scores))
+
+
+def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
+    """1 for each related pair whose words are among each other's nearest, otherwise 0."""
+    least = np.quantile(rated.all_scores, RELATED)
+    related = np.flatnonzero(rated.scores >= least)
+    words, places = np.unique(rated.rows[related], return_inverse=True)
+    nearest = nearest_rows(model.vectors, words, NEIGHBOURS)
+    first, second = places.reshape(-1, 2).T
+    both = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
+    return Outcomes(
+        rated.numbers[related], both.astype(float), np.zeros(len(related), int), int((rated.all_scores >= least).sum())
+    )
+
+
+def _rare(model: KeyedVectors) -> Outcomes:
+    """The share of rare words among the nearest of each frequent word."""
+    counts = model.counts if model.counts is not None else np.zeros(0, np.int64)
+    frequent = np.argsort(-counts, kind="stable")[:FREQUENT]
+    shares = (counts[nearest_rows(model.vectors, frequent, NEIGHBOURS)] < RARE).mean(axis=1) if len(counts) > 1 else []
+    words = np.array([model.index_to_key[row] for row in frequent[: len(shares)]], str)
+    return Outcomes(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
+
+
+# -- how sure it is -------------------------------------------------------------------------
+
+Statistic = Callable[[Outcomes], float]
+Resamples = Callable[[Sequence[Outcomes], int], Numbers]  # of the same items: (models, RESAMPLES)
+
+
+def _scores(found: Sequence[Outcomes], statistic: Statistic, resamples: Resamples, seed: int) -> list[Score]:
+    scores = []
+    for number, outcomes in enumerate(found):
+        value = _number(statistic(outcomes))
+        low = high = difference = p = None
+        if value is not None:
+            low, high = _interval(resamples([outcomes], seed)[0])
+            if number:
+                difference, p = _difference(found[0], outcomes, statistic, resamples, seed)
+        scores.append(Score(value, low, high, len(outcomes.items), outcomes.total, difference, p))
+    return scores
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _interval(resampled: Numbers) -> tuple[float | None, float | None]:
+    resampled = resampled[np.isfinite(resampled)]
+    if not len(resampled):
+        return None, None
+    low, high = np.quantile(resampled, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return float(low), float(high)
+
+
+def _difference(
+    first: Outcomes, other: Outcomes, statistic: Statistic, resamples: Resamples, seed: int
+) -> tuple[float | None, float | None]:
+    """Other minus first over the items of both, and p."""
+    _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
+    first, other = first.take(mine), other.take(theirs)
+    difference = _number(statistic(other) - statistic(first))
+    if difference is None:
+        return None, None
+    if np.isin(first.values, (0, 1)).all() and np.isin(other.values, (0, 1)).all():
+        return difference, mcnemar(first.values > 0, other.values > 0)
+    low, high = resamples([first, other], seed)
+    differences = (high - low)[np.isfinite(high - low)]
+    tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
+    return difference, min(1.0, 2 * (tail + 1) / (len(differences) + 1))
+
+
+def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+    """The exact p of McNemar's test (1947): of the items (n,) that one of two is right about, half are either's."""
+    from scipy import stats
+
+    lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
+    return float(stats.binomtest(lost, lost + won).pvalue) if lost + won else 1.0
+
+
+def _mean(outcomes: Outcomes) -> float:
+    return float(outcomes.values.mean()) if len(outcomes.values) else np.nan
+
+
+def _mean_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
+    """The means of items drawn again within each stratum.
+
+    Drawing n items with replacement and counting how often each combination of values comes up is a multinomial draw.
+    """
+    random = np.random.default_rng(seed)
+    sums = np.zeros((len(models), RESAMPLES))
+    values, strata = np.stack([each.values for each in models], axis=1), models[0].others  # (n, models), (n,)
+    for stratum in np.unique(strata):
+        distinct, counts = np.unique(values[strata == stratum], axis=0, return_counts=True)
+        sums += (random.multinomial(counts.sum(), counts / counts.sum(), RESAMPLES) @ distinct).T
+    return sums / len(values)
+
+
+def _spearman(outcomes: Outcomes) -> float:
+    return float(spearman(np.ones((1, len(outcomes.values)), int), outcomes.values, outcomes.others)[0])
+
+
+def _spearman_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
+    """The correlations of pairs drawn again, the same for all models."""
+    random = np.random.default_rng(seed)
+    size = len(models[0].values)
+    step = max(1, RESAMPLED_AT_ONCE // size)
+    parts = []
+    for start in range(0, RESAMPLES, step):
+        drawn = min(step, RESAMPLES - start)
+        places = random.integers(size, size=(drawn, size)) + size * np.arange(drawn)[:, None]
+        weights = np.bincount(places.ravel(), minlength=drawn * size).reshape(drawn, size)
+        parts.append(np.stack([spearman(weights, each.values, each.others) for each in models]))
+    return np.concatenate(parts, axis=1)
+
+
+def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Numbers:
+    """Spearman's correlation of two variables, both (n,), in each of B samples: (B,), NaN where one is constant.
+
+    `weights` (B, n) is how often each item is in a sample. Sorting once, and counting, ranks all samples.
+    """
+    if not len(first):
+        return np.full(len(weights), np.nan)
+    one, two = _ranks(weights, first), _ranks(weights, second)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Numbers = (weights * one * two).sum(1) / np.sqrt((weights * one**2).sum(1) * (weights * two**2).sum(1))
+    return found
+
+
+def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
+    """The ranks of n values in B samples, less their mean; equal values share the mean of their ranks: (B, n)."""
+    group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first is NaN, hence not zero
+    sizes = np.add.reduceat(weights[:, order], starts, axis=1)  # (B, groups)
+    ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
+    return ranks[:, group]

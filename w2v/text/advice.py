@@ -1,0 +1,71 @@
+"""What the user should know about a text before training: that it is little, or not prepared."""
+
+from __future__ import annotations
+
+import importlib.resources
+import unicodedata
+
+import numpy as np
+
+from w2v.settings import BaseSettings
+from w2v.text._text import FIRST_TYPE
+from w2v.text.idstore import IdStore
+
+LITTLE = 1_000_000  # words
+EPOCHS = 20  # that help with little text (bench/README.md)
+TYPES = 20_000  # looked at, the first in the text, which hold most of the frequent ones
+ATTACHED, CAPITALS = 0.05, 0.05  # shares of the words of a text that is not prepared
+LONG = 20  # characters: means of spaced languages are far below
+SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpus
+
+
+def advice(store: IdStore, settings: BaseSettings) -> list[str]:
+    """One line for each thing that would make better vectors; mostly none."""
+    return [line for line in (_on_size(store, settings), _on_words(store)) if line]
+
+
+def _on_size(store: IdStore, settings: BaseSettings) -> str:
+    if store.tokens >= LITTLE or _is_sample(store):
+        return ""
+    few = settings.epochs != "auto" and settings.epochs < EPOCHS
+    also = f"; more than {settings.epochs} epochs would also help" if few else ""
+    return f"the text has {store.tokens:,} words, which are few to learn word vectors from: add more text{also}"
+
+
+def _is_sample(store: IdStore) -> bool:
+    """Whether the text is the bundled sample, which has the words of the bundled questions."""
+    text = (importlib.resources.files("w2v.data") / "questions.txt").read_text("utf-8")
+    words = list({word for line in text.splitlines() if not line.startswith(":") for word in line.split()})
+    return int((store.remap(words)[FIRST_TYPE:] >= 0).sum()) >= SAMPLE_SHARE * len(words)
+
+
+def _on_words(store: IdStore) -> str:
+    """On what the words look like, each counted as often as it occurs."""
+    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
+    words, counts = store.words(ids).tolist(), store.counts[ids]
+    if not counts.sum():
+        return ""
+    attached, capitals, length = (
+        float(np.average([measure(word) for word in words], weights=counts)) for measure in (_attached, _capital, len)
+    )
+    if length > LONG:
+        return (
+            f"words have {length:.0f} characters on average, so the text has hardly any spaces, as Chinese and "
+            "Japanese: cut it into words first, with jieba or MeCab for instance"
+        )
+    if attached > ATTACHED or capitals > CAPITALS:
+        return (
+            f"{attached:.0%} of the words begin or end with punctuation, {capitals:.0%} have capital letters: "
+            'the, The and "the," are three words; lower-case the text and separate its punctuation first'
+        )
+    return ""
+
+
+def _attached(word: str) -> bool:
+    """Whether a word begins or ends with punctuation, but is not punctuation alone; _, # and @ mark words."""
+    ends = [each not in "_#@" and unicodedata.category(each)[0] == "P" for each in (word[0], word[-1])]
+    return any(ends) and any(map(str.isalnum, word))
+
+
+def _capital(word: str) -> bool:
+    return word != word.lower()

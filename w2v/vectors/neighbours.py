@@ -1,0 +1,29 @@
+"""The nearest neighbours of many words, as rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.vectors.cosines import Vector, lengths, unit
+
+SCORES_AT_ONCE = 1 << 26  # computed at a time: 256 MB
+
+
+def nearest_rows(vectors: Vector, rows: NDArray[np.int64], topn: int) -> NDArray[np.int64]:
+    """The rows of the `topn` (or all other) vectors nearest by cosine to each of n rows, nearest first.
+
+    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)).
+    """
+    topn = min(topn, len(vectors) - 1)
+    found = np.empty((len(rows), topn), np.int64)
+    divisors = lengths(vectors)
+    divisors[divisors == 0] = 1
+    step = max(1, SCORES_AT_ONCE // len(vectors))
+    for start in range(0, len(rows) if topn else 0, step):
+        block = rows[start : start + step]
+        cosines = unit(vectors[block]) @ vectors.T
+        cosines /= divisors
+        cosines[np.arange(len(block)), block] = -np.inf
+        for near, scores in zip(found[start : start + step], cosines, strict=True):
+            best = np.argpartition(scores, -topn)[-topn:]
+            near[:] = best[np.argsort(-scores[best])]
+    return found
