@@ -146,7 +146,7 @@ def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 @pytest.mark.parametrize("words", ["a b", "a b c"])
 def test_the_smallest_corpora(loss: str, words: str) -> None:
-    options: dict[str, Any] = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3}
+    options: dict[str, Any] = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
     assert np.isfinite(trained.inputs).all()

@@ -121,7 +121,7 @@ def test_forged_description_of_a_checkpoint(states: Path, data: st.DataObject) -
     shared: dict[str, Any] = {"save_vocab": None, "checkpoint_every": None, "force": False, "ignore_memory": False}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(states.parent)
-        patch.setattr("w2v.cli.train.refuse_beside", lambda *_: None)
+        patch.setattr("w2v.cli.train.refuse_together", lambda *_: None)
         patch.setattr("w2v.cli.train.given_settings", lambda _: {})
         for use in (
             lambda: w2v.resume(folder, progress=stop),

@@ -80,6 +80,8 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
             if takes_value and not number and not parameter.shell_complete(context, ""):
                 free.add(f"{name} {parameter.name}")
     assert free == {
+        "train epochs",
+        "convert objective",
         "train objective",
         "train blocks",
         "train checkpoint_every",

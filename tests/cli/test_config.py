@@ -13,7 +13,7 @@ import w2v
 from tests.helpers import QUICK, run, run_json
 from w2v.cli.config import Config
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
 
 def used(file: Path, *options: object) -> dict[str, Any]:

@@ -21,12 +21,14 @@ PACKAGE = Path(w2v.__file__).parent
 OUTPUTS = {
     ("train", "output"): ["train", "{corpus}", *QUICK, "-o", "{out}.bin"],
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
+    ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
 }
 FOLDERS = {("train", "checkpoint"), ("train", "cache"), ("vocab", "cache"), ("perplexity", "cache"), ("tree", "cache")}
 INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "states", "tree_vectors"}
+INPUTS |= {"config", "models", "first", "second"}
 
 
 def test_every_path_is_known_as_input_or_output() -> None:

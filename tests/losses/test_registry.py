@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import SMALL, loss_of, run_json, stopped
 from w2v import _kernels, reference
 from w2v.evaluation.rank import rank
-from w2v.losses.loss import Alpha, Array, Loss, Worker
+from w2v.losses.loss import Alpha, Array, Loss, Worker, file_names
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of, logistic
 from w2v.settings import BaseSettings
@@ -85,7 +85,8 @@ def test_shapes_are_those_of_what_is_stored(name: str) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_tensors_round_trip(name: str) -> None:
     loss = loss_of(COUNTS, name, vector_size=6)
-    restored = loss_for(loss.settings, loss.vocabulary, loss.tensors)
+    stored = file_names(loss.stored(loss.new_parameters()))
+    restored = loss_for(loss.settings, loss.vocabulary, loss.tensors | stored)
     assert restored.tensors.keys() == loss.tensors.keys()
     for found, expected in ((restored.tensors, loss.tensors), (restored.data, loss.data)):
         for key, array in expected.items():
@@ -139,7 +140,9 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
 def test_memory_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
     with read_corpus(Corpus(sample)) as store:
         vocabulary = Vocabulary.from_store(store)
-        settings = [Settings(loss=name, kernel=kernel, vector_size=size, workers=1) for size in (16, 160)]
+        settings = [
+            Settings(loss=name, kernel=kernel, vector_size=size, workers=1, vectors="input") for size in (16, 160)
+        ]
         small, large = (memory_needed(plan_run(one, Start(vocabulary), store), one) for one in settings)
     matrices = 2 * len(vocabulary) * 144 * 4
     assert matrices <= large - small < 1.2 * matrices

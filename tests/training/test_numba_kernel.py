@@ -117,7 +117,7 @@ def test_another_processor_is_told(
         assert (elsewhere == here) == (name == "UNRELATED"), done.stderr
         monkeypatch.setattr(numba_kernel, "target", functools.partial(str, elsewhere))
         w2v.resume(tmp_path)
-        message = f"the run began with {here}, here it is {elsewhere}: last bits will differ"
+        message = f"the run began with {here}, and this machine uses {elsewhere}: last bits will differ"
         assert [record.getMessage() for record in caplog.records] == ([] if elsewhere == here else [message])
         caplog.clear()
 
@@ -226,7 +226,7 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
 class Raising(Hinge):
     @staticmethod
     def choose(s: Any, centre: int, x: Any) -> int:
-        if s.place[0] > 50:  # not among the first words, which are tried in Python
+        if s.position[0] > 50:  # not among the first words, which are tried in Python
             raise ValueError("out of luck")
         s.rows[0], s.target[0] = centre, 1
         return 1

@@ -321,8 +321,9 @@ def perplexity(
     the unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
 
     The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
-    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in skip-gram, once per word in CBOW. With
-    100,000 words of 300 dimensions, each normalisation takes 30 million multiply-adds.
+    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
+    skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each normalisation takes 30 million
+    multiply-adds.
 
     \b
     w2v perplexity model.safetensors held-out.txt

@@ -43,12 +43,12 @@ class Program(click.Group):
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
-        _set_up_streams()
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
-        end_on_bus_error()
         try:
+            _set_up_streams()
+            end_on_bus_error()
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
                 sys.stdout.flush()

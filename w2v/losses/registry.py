@@ -42,6 +42,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 OWN = Loss.name  # the value of `loss` if an objective is given
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
+MAX_COMBINED = 1024  # values of vectors that are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 
 _known: dict[str, Loss] = {}
@@ -128,7 +129,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
     @property
     def word_vectors(self) -> WordVectors:
-        return self.vectors or ("input" if self.loss_class.no_word_outputs else "combined")
+        """The vectors that words get: combined ones by default, unless their eigenvectors would take minutes."""
+        long = self.vector_size > MAX_COMBINED
+        return self.vectors or ("input" if self.loss_class.no_word_outputs or long else "combined")
 
     @property
     def threads(self) -> int:
