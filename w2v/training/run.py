@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
 from w2v._kernels import Kernel, chunk_ids, worker_bytes
-from w2v.errors import W2VError
+from w2v.errors import NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
@@ -34,7 +34,7 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
     """What the kernel is to do. Raises W2VError for a vocabulary that cannot be trained on."""
     vocabulary = start.vocabulary
     if len(vocabulary) < 2:
-        raise W2VError(
+        raise NothingToTrain(
             f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
             "lower min_count or give more text"
         )
@@ -63,7 +63,7 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
         instruction_set=instructions or instruction_set(),
     )
     if not plan.tokens:
-        raise W2VError("no word of the corpus is in the vocabulary that was given")
+        raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return plan
 
 
@@ -169,7 +169,7 @@ class Run:
             if checkpoints and self.kernel.position > begun:
                 checkpoints.write(self.state)
         if not self.kernel.predictions.any():
-            raise W2VError(
+            raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )

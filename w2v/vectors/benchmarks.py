@@ -121,13 +121,13 @@ def analogies(
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
-    first, heads, variants = _index(map(fold, vectors.first_words(top)))
+    first, heads, variants = index_words(map(fold, vectors.first_words(top)))
     file = _Questions(questions, lambda word: first.get(fold(word), -1))
     tallies = np.zeros((3, MAX_SECTIONS), np.int64)  # by section: correct, answered, all
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
-        correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        correct[known] = heads[answers(vectors.vectors, rows[known, :3], variants, method)] == rows[known, 3]
         for tally, flags in zip(tallies, (correct, known, None), strict=True):
             tally += np.bincount(numbers, flags, MAX_SECTIONS).astype(np.int64)
     if not tallies.any():
@@ -160,7 +160,7 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
     fold = str.casefold if case_insensitive else str
-    first = _index(map(fold, vectors))[0]
+    first = index_words(map(fold, vectors))[0]
     rows: list[tuple[int, int]] = []
     scores: list[float] = []
     unknown: dict[str, None] = {}
@@ -212,18 +212,18 @@ def _correlations(
     return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)
 
 
-def _answers(
-    vectors: Vectors, questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
+def answers(
+    vectors: NDArray[np.float32], questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
 ) -> NDArray[np.int64]:
     """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
     top = len(variants)
     used, indices = np.unique(questions, return_inverse=True)  # (U,)
-    queries = unit(vectors.vectors[used])  # (U, D)
+    queries = unit(vectors[used])  # (U, D)
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
     for start in range(0, top, width):
-        cosines = queries @ unit(vectors.vectors[start : min(start + width, top)]).T  # (U, W)
+        cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
             cosines = (1 + cosines) / 2
         _search.update_best(
@@ -240,7 +240,7 @@ def _answers(
     return rows
 
 
-def _index(
+def index_words(
     words: Iterable[str],
 ) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
     """The rows of V words, some of which are equal.
