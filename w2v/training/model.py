@@ -34,8 +34,8 @@ class Model:
         loss: which of them predict a word.
         parameters: float32 matrices by name, what the loss has learnt beside these.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
-            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types that fell to
-            max_types), cache_reused.
+            seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
+            sentences, pruned (types that fell to max_types), cache_reused.
     """
 
     settings: Settings

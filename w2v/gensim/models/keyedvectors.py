@@ -364,7 +364,7 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> tuple[float, list[dict[str, Any]]]:
         """The share answered correctly, and the questions of each section; the last section is "Total accuracy"."""
         fold = str.upper if case_insensitive else str
-        first, heads, variants = benchmarks.index_words(fold(key) for key in self.index_to_key[:restrict_vocab])
+        first, heads, variants = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
         method: Literal["add", "mul"] = "mul" if similarity_function == "most_similar_cosmul" else "add"
         sections: list[dict[str, Any]] = []
         questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
@@ -400,7 +400,7 @@ class KeyedVectors(keyed.KeyedVectors):
         from scipy import stats  # slow to import
 
         fold = str.upper if case_insensitive else str
-        row_of = benchmarks.index_words(fold(key) for key in self.index_to_key[:restrict_vocab])[0]
+        row_of = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
         wanted, found = [], []
         unknown = 0
         for line in Path(pairs).read_text(encoding).splitlines():
@@ -424,14 +424,14 @@ class KeyedVectors(keyed.KeyedVectors):
     # -- files --------------------------------------------------------------------------------------
 
     def _content(self) -> VectorFile:
+        if not all(isinstance(key, str) for key in self.index_to_key):
+            raise W2VError("not written: a key that is not str; save_word2vec_format writes it as text")
         attributes = {
             ATTRIBUTE + name: array
             for name, array in self.expandos.items()
             if name != "count" and array.dtype != object
         }
-        return VectorFile(
-            Words.of(map(str, self.index_to_key)), self.vectors.astype(REAL, copy=False), self.counts, attributes
-        )
+        return VectorFile(Words.of(self.index_to_key), self.vectors.astype(REAL, copy=False), self.counts, attributes)
 
     def save(self, fname_or_handle: PathLike, **_: Any) -> None:
         """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
