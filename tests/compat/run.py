@@ -11,8 +11,8 @@ import unittest
 import warnings
 from collections.abc import Iterator
 
-MODULES = ["callbacks", "keyedvectors", "word2vec"]
-FILES = ["test_keyedvectors", "test_word2vec"]
+MODULES = ["callbacks", "keyedvectors", "phrases", "word2vec"]
+FILES = ["test_keyedvectors", "test_word2vec", "test_phrases"]
 PICKLE = "opens a pickle of gensim's, which w2v does not read"
 LEFT_OUT = {
     "Gensim320Test.test": PICKLE,
@@ -22,6 +22,13 @@ LEFT_OUT = {
     "TestWord2VecModel.test_load_old_models_2_x": PICKLE,
     "TestWord2VecModel.test_load_old_models_3_x": PICKLE,
     "TestWord2VecModel.test_persistence_backwards_compatible": PICKLE,
+    "TestPhrasesPersistence.test_save_load_string_scoring": PICKLE,
+    "TestPhrasesPersistence.test_save_load_no_scoring": PICKLE,
+    "TestPhrasesPersistence.test_save_load_no_common_terms": PICKLE,
+    "TestFrozenPhrasesPersistence.test_save_load_string_scoring": PICKLE,
+    "TestFrozenPhrasesPersistence.test_save_load_no_scoring": PICKLE,
+    "TestFrozenPhrasesPersistence.test_save_load_no_common_terms": PICKLE,
+    "TestFrozenPhrasesModelCompatibility.test_compatibility": PICKLE,
     "TestWord2VecModel.test_method_in_bulk": "gensim leaves it out itself: a program to tune its tests",
     "TestWord2VecScripts.test_word2vec_stand_alone_script": "runs gensim's own program; ours is `w2v train`",
     "TestWord2VecSentenceIterators.test_cython_line_sentence_works_with_filename": "tests a compiled part of gensim's",
@@ -38,7 +45,10 @@ def put_in_place() -> None:
         module = importlib.import_module(f"w2v.gensim.models.{name}")
         sys.modules[f"gensim.models.{name}"] = module
         setattr(models, name, module)
-    # Three tests of load_word2vec_format go through a function behind it, to choose the size of its buffer.
+    # Private names: of the function behind load_word2vec_format, by which three tests choose the size of its buffer,
+    # and of the base class that four tests of public methods derive from.
+    phrases = vars(sys.modules["gensim.models.phrases"])
+    phrases["_PhrasesTransformation"] = phrases["PhrasesTransformation"]
     vars(sys.modules["gensim.models.keyedvectors"])["_load_word2vec_format"] = (
         lambda cls, binary_chunk_size, **options: cls.load_word2vec_format(**options)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
 
@@ -51,7 +52,7 @@ def keep_vocab_item(word: object, count: int, min_count: int, trim_rule: TrimRul
     return decision == RULE_KEEP or (decision == RULE_DEFAULT and count >= min_count)
 
 
-def prune_vocab(vocab: dict[object, int], min_reduce: int, trim_rule: TrimRule | None = None) -> int:
+def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | None = None) -> int:
     """Drop words that occur at most `min_reduce` times, unless the rule says otherwise; returns the words' counts."""
     dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce + 1, trim_rule)]
     return sum(vocab.pop(word) for word in dropped)
