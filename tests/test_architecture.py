@@ -50,7 +50,7 @@ INSIDE_FUNCTIONS = {
     "w2v.vectors.benchmarks": {"scipy"},
 }
 # Test files about several modules; all others are named after the one that they test.
-ABOUT_SEVERAL = {"architecture", "completion", "faults", "hostile", "learning", "losses", "startup"}
+ABOUT_SEVERAL = {"architecture", "compat", "completion", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"

@@ -253,7 +253,7 @@ class KeyedVectors(keyed.KeyedVectors):
         return super().most_similar_to_given(key1, keys_list)
 
     def relative_cosine_similarity(self, wa: Key, wb: Key, topn: int = 10) -> float:
-        return super().relative_cosine_similarity(wa, wb, topn)
+        return float(super().relative_cosine_similarity(wa, wb, topn))
 
     @staticmethod
     def cosine_similarities(vector_1: Vector, vectors_all: Vector) -> Vector:

@@ -137,8 +137,7 @@ class PhrasesTransformation:
         """Read a file of `save`. Raises W2VError for any other, gensim's own pickles among them."""
         try:
             content = json.loads(Path(fname).read_bytes())
-            fields = {field: content[field] for field in cls.FIELDS}
-            name, connector_words, kind = content["scoring"], content["connector_words"], content["class"]
+            kind, name, connector_words = content["class"], content["scoring"], content["connector_words"]
         except (ValueError, KeyError, TypeError):
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
@@ -150,7 +149,7 @@ class PhrasesTransformation:
             raise W2VError(f"{fname}: its scorer is {name}, which must be known: make Phrases(scoring=...) of it first")
         made = cls.__new__(cls)
         PhrasesTransformation.__init__(made, connector_words)
-        vars(made).update(fields, scoring=_SCORERS[name])
+        vars(made).update({field: content[field] for field in cls.FIELDS}, scoring=_SCORERS[name])
         return made
 
 

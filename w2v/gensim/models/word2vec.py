@@ -326,17 +326,20 @@ class Word2Vec:
         counts = np.array([raw[word] for word in kept], np.int64)
         if not dry_run:
             if update:
-                old = wv.expandos["count"] + np.array([raw.get(word, 0) for word in wv.index_to_key])
+                old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
+                old += wv.expandos.get("count", old[:0])
                 new = [word for word in kept if word not in wv.key_to_index]
             else:
                 self.min_count, self.sample = min_count, sample
                 wv.index_to_key, old, new = [], np.zeros(0, np.int64), kept
             wv.index_to_key = wv.index_to_key + new
-            wv.expandos = {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
+            others = wv.expandos if update else {}
+            wv.expandos = others | {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
             if self.null_word and "\0" not in wv.index_to_key:
                 wv.index_to_key.append("\0")
                 wv.expandos["count"] = np.append(wv.expandos["count"], 1)
             wv.key_to_index = {word: row for row, word in enumerate(wv.index_to_key)}
+            wv.allocate_vecattrs()
             if not update:
                 wv.vectors = wv.vectors[:0]  # init_weights makes new ones
                 if self.sorted_vocab:
@@ -441,6 +444,7 @@ class Word2Vec:
 
         The sentences are read once; with callbacks, with both `hs` and `negative`, or with locked vectors, once an
         epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
+        `total_examples` and `total_words`, of which gensim demands one, have no other effect: w2v counts for itself.
         """
         self.alpha, self.min_alpha = start_alpha or self.alpha, end_alpha or self.min_alpha
         self._check_training(epochs, total_examples, total_words)
