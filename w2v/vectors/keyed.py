@@ -354,8 +354,8 @@ def load(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: i
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
     `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit` only the first
-    words, that many, are read: a native file cannot be mapped then. Raises W2VError for a file
-    that cannot be read, is damaged or has no known format.
+    words, that many, are read, without tensors. Raises W2VError for a file that cannot be read, is damaged or has no
+    known format, SettingsError for a limit below 1.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
