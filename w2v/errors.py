@@ -9,7 +9,7 @@ class SettingsError(W2VError):
     """An option or argument has an impossible value, or contradicts another."""
 
 
-class CutFile(W2VError, EOFError):
+class CutFile(W2VError):
     """A file ends before its content does."""
 
 

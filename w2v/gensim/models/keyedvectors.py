@@ -544,8 +544,8 @@ def _loaded(path: PathLike, **options: Any) -> keyed.KeyedVectors:
         pass
     try:
         return keyed.load(path, **options)
-    except CutFile:
-        raise
+    except CutFile as error:
+        raise EOFError(str(error)) from error
     except W2VError as error:
         if isinstance(error.__cause__, UnicodeDecodeError):
             raise error.__cause__ from None
