@@ -14,6 +14,14 @@ class SettingsError(W2VError):
     """An option or argument has an impossible value, or contradicts another."""
 
 
+class CutFile(W2VError):
+    """A file ends before its content does."""
+
+
+class NothingToTrain(W2VError):
+    """A text has no word of the vocabulary, or subsampling has left no word with another near it."""
+
+
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 

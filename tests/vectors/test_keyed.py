@@ -52,6 +52,20 @@ def test_looking_up(ours: KeyedVectors) -> None:
     assert ours.first_words(3) == ["w0", "w1", "w2"]
 
 
+def test_rows_are_keys(ours: KeyedVectors) -> None:
+    for row in (7, np.int64(7)):
+        assert row in ours
+        np.testing.assert_array_equal(ours[row], ours["w7"])
+        assert ours.most_similar(row) == ours.most_similar("w7") == ours.similar_by_word(row)
+        assert ours.similarity(row, "w7") == 1
+    assert 200 not in ours
+    assert -1 not in ours
+    with pytest.raises(UnknownWordError, match="200"):
+        ours[200]
+    by_number = KeyedVectors(["1", "0"], [[1, 0], [0, 1]])
+    assert by_number["1"].tolist() == by_number[0].tolist() == [1, 0]
+
+
 def test_signatures_name_the_types_of_keys() -> None:
     for method in (KeyedVectors.most_similar, KeyedVectors.most_similar_cosmul):
         parameters = inspect.signature(method).parameters
@@ -153,6 +167,12 @@ def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors) -> 
     np.testing.assert_allclose(ours.distances(ours["w4"]), gensims.distances("w4"), atol=1e-6)
     assert ours.n_similarity(some[:2], some[2:]) == pytest.approx(gensims.n_similarity(some[:2], some[2:]), abs=1e-6)
     assert ours.rank("w1", "w2") == gensims.rank("w1", "w2")
+    assert ours.closer_than("w1", "w2") == gensims.closer_than("w1", "w2") != []
+    assert ours.most_similar_to_given("w1", some) == "w1"
+    assert ours.most_similar_to_given("w1", some[1:]) == gensims.most_similar_to_given("w1", some[1:])
+    relative = gensims.relative_cosine_similarity("w1", "w2", 5)
+    assert ours.relative_cosine_similarity("w1", "w2", 5) == pytest.approx(relative, abs=1e-6)
+    assert ours.distance("w1", "w1") == 0
     assert ours.rank("w1", ours.most_similar("w1")[0][0]) == 1
     assert ours.doesnt_match(some) == gensims.doesnt_match(some)
     assert ours.doesnt_match([*some, "unknown"]) == gensims.doesnt_match(some)
@@ -220,3 +240,24 @@ def test_word2vec_format_by_gensims_names(tmp_path: Path, ours: KeyedVectors, bi
     assert_same(ours.most_similar("w1"), peer.most_similar("w1"))
     back = KeyedVectors.load_word2vec_format(path, binary=binary)
     np.testing.assert_array_equal(back.vectors, ours.vectors)
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.txt.gz", "v.safetensors"])
+def test_the_first_words_of_a_file(tmp_path: Path, ours: KeyedVectors, name: str) -> None:
+    counts = np.arange(200, 0, -1)
+    KeyedVectors(WORDS, ours.vectors, counts, tensors={"outputs": ours.vectors}).save(tmp_path / name)
+    found = load(tmp_path / name, limit=3)
+    assert found.index_to_key == WORDS[:3]
+    np.testing.assert_array_equal(found.vectors, ours.vectors[:3])
+    assert found.tensors == {}
+    if name == "v.safetensors":
+        assert found.counts is not None
+        assert found.counts.tolist() == [200, 199, 198]
+    assert len(load(tmp_path / name, limit=1000)) == 200
+    with pytest.raises(SettingsError, match="limit is 0"):
+        load(tmp_path / name, limit=0)
+
+
+def test_the_first_words_of_a_file_without_header(tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\nc 5 6\n")
+    assert load(tmp_path / "glove.txt", limit=2).vectors.tolist() == [[1, 2], [3, 4]]

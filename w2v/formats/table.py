@@ -55,11 +55,12 @@ def write(path: PathLike, content: VectorFile, replace: bool = True) -> None:
     _by_extension(path).write(path, content, replace)
 
 
-def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
+def read(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
     With `mmap` (only for the native format) the arrays are read-only, and neither read nor checked before they are
-    used. `errors` says how to treat words that are not UTF-8, as in bytes.decode.
+    used. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit` only the first rows,
+    that many, are read.
 
     Raises W2VError for a file that is missing, cut, inconsistent or of no known format, for NaN or infinite values and
     for a word that appears twice.
@@ -69,11 +70,12 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
         if native.is_native(head):
             if is_compressed(file):
                 raise W2VError(f"{path}: a compressed .safetensors file: unpack it first")
-            return native.read(path, mmap, errors)
+            content = native.read(path, mmap, errors)
+            return content if limit is None else content.first(limit)
         refuse_foreign(path, head)
         if mmap:
             raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
-        return word2vec.read(path, file, head, max_size, errors)
+        return word2vec.read(path, file, head, max_size, errors, limit)
 
 
 def _head(path: PathLike, file: BufferedReader) -> bytes:

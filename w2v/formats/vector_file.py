@@ -34,6 +34,12 @@ class VectorFile:
     tensors: dict[str, Array] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
 
+    def first(self, rows: int) -> VectorFile:
+        """Its first words, vectors and counts; the tensors, which belong to all words, are left out."""
+        words = self.words.take(np.arange(min(rows, len(self.words))))
+        counts = None if self.counts is None else self.counts[:rows]
+        return VectorFile(words, self.vectors[:rows], counts, {}, self.metadata)
+
 
 def check_content(path: PathLike, content: VectorFile) -> None:
     """Raise W2VError for content that could not be read back once it is written."""
@@ -66,9 +72,12 @@ def checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
     if not words.is_utf8():
         if errors == "strict":
             word = words.first_not_utf8()
-            raise W2VError(
-                f'{path}: the word {word[:60]!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
-            )
+            try:
+                word.decode()
+            except UnicodeDecodeError as error:
+                raise W2VError(
+                    f'{path}: the word {word[:60]!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
+                ) from error
         words = words.decoded(errors)
     check_no_repeats(path, words)
     return words

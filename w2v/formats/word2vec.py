@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import W2VError
+from w2v.errors import CutFile, W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import _formats
 from w2v.formats.detect import Layout, recognise
@@ -33,23 +34,35 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, *, binary: 
     Text has the fewest digits that read back as the same float32. Raises W2VError if the file cannot be written or a
     word does not fit the format.
     """
-    words, vectors = content.words, content.vectors
+    blocks = encoded(path, content, binary=binary)
+    with atomic_write(path, replace) as plain, packed(path, plain) as file:
+        file.write(b"%d %d\n" % content.vectors.shape)
+        for block in blocks:
+            file.write(block)
+
+
+def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[memoryview]:
+    """The rows of a file, without its header, in blocks. Raises W2VError at once for what the format cannot keep."""
     check_content(path, content)
-    _check_words_fit(path, words)
+    _check_words_fit(path, content.words)
+    return _encoded_blocks(content, binary)
+
+
+def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[memoryview]:
+    words, vectors = content.words, content.vectors
     rows, columns = vectors.shape
     fill = _formats.binary_format if binary else _formats.text_format
     row_size = 4 * columns + 2 if binary else 17 * columns + 1  # bytes at most, without the word
     step = max(1, BLOCK_BYTES // row_size)
-    with atomic_write(path, replace) as plain, _packed(path, plain) as file:
-        file.write(b"%d %d\n" % (rows, columns))
-        for start in range(0, rows, step):
-            block = np.ascontiguousarray(vectors[start : start + step], np.float32)
-            offsets = words.offsets[start : start + len(block) + 1]
-            out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
-            file.write(out[: fill(block, words.blob, offsets, out)].data)
+    for start in range(0, rows, step):
+        block = np.ascontiguousarray(vectors[start : start + step], np.float32)
+        offsets = words.offsets[start : start + len(block) + 1]
+        out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
+        yield out[: fill(block, words.blob, offsets, out)].data
 
 
-def _packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
+    """The file, compressed by gzip if the path ends in .gz."""
     if not Path(path).name.lower().endswith(".gz"):
         return nullcontext(file)
     return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
@@ -76,7 +89,9 @@ _CODECS = {
 }
 
 
-def read(path: PathLike, file: BufferedReader, head: bytes, max_size: int, errors: Errors) -> VectorFile:
+def read(
+    path: PathLike, file: BufferedReader, head: bytes, max_size: int, errors: Errors, limit: int | None = None
+) -> VectorFile:
     """Read the word2vec file at `path`, opened as `file`, of which `head` has been read; see formats.table.read.
 
     The header is believed only if the file, of at most `max_size` bytes, can hold as many rows. Otherwise, and without
@@ -85,14 +100,14 @@ def read(path: PathLike, file: BufferedReader, head: bytes, max_size: int, error
     layout = recognise(path, head)
     rows = layout.rows
     if rows is not None and layout.min_bytes(rows) <= max_size:
-        return _read_rows(path, layout, rows, file, head, errors)
+        return _read_rows(path, layout, rows, file, head, errors, limit)
     whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
     if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
         raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
     if rows is not None or is_cut(file):
         raise _cut(path, whole, rows)
     with opened(path) as (again, _):
-        return _read_rows(path, layout, whole, again, again.read(len(head)), errors)
+        return _read_rows(path, layout, whole, again, again.read(len(head)), errors, limit)
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
@@ -106,15 +121,23 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
     return sum(block.rows for block in blocks)
 
 
-def _cut(path: PathLike, whole: int, rows: int | None) -> W2VError:
+def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
     if rows is None:
-        return W2VError(f"{path}: cut: its first {whole} rows are whole")
-    return W2VError(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
+        return CutFile(f"{path}: cut: its first {whole} rows are whole")
+    return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
 def _read_rows(
-    path: PathLike, layout: Layout, rows: int, file: BufferedReader, head: bytes, errors: Errors
+    path: PathLike,
+    layout: Layout,
+    rows: int,
+    file: BufferedReader,
+    head: bytes,
+    errors: Errors,
+    limit: int | None,
 ) -> VectorFile:
+    limited = limit is not None and limit < rows
+    rows = rows if limit is None else min(rows, limit)
     split, parse = _CODECS[layout.kind]
     blocks = RowBlocks(file, head[layout.start :], split, layout.columns, rows)
     vectors: NDArray[np.float32] = memory.empty((rows, layout.columns))
@@ -145,12 +168,12 @@ def _read_rows(
         raise problems[min(problems)]
     if blocks.rows < rows:
         raise _cut(path, blocks.rows, rows)
-    rest = blocks.rest or file.read(BLOCK_BYTES)
+    rest = b"" if limited else blocks.rest or file.read(BLOCK_BYTES)
     while rest:
         if rest.strip():
             raise W2VError(f"{path}: wrong header: it says {rows} rows, but more follow")
         rest = file.read(BLOCK_BYTES)
-    if is_cut(file):
+    if not limited and is_cut(file):
         raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")
     np.cumsum(offsets, out=offsets)
     blob = np.empty(int(offsets[-1]), np.uint8)

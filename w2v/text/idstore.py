@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import NothingToTrain, SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
@@ -286,7 +286,7 @@ def _write(
         meter(block.bytes_done, corpus.total_bytes)
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any():
-        raise W2VError(f"{corpus} holds no words")
+        raise NothingToTrain(f"{corpus} holds no words")
     size = int(counts.sum())
     encoded = encode(Description(json.dumps(settings), size, len(types), pruned), folder).encode()
     with _writing_to(folder):

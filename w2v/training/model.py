@@ -40,8 +40,8 @@ class Model:
         loss: the loss it was trained with.
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
-            seconds (of each phase), loss (mean of a prediction, by epoch), sentences, pruned (types dropped because of
-            max_types), cache_reused.
+            seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
+            sentences, pruned (types dropped because of max_types), cache_reused.
     """
 
     settings: Settings

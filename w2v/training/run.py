@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
 from w2v._kernels import Kernel, chunk_ids, worker_bytes
-from w2v.errors import W2VError
+from w2v.errors import NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
@@ -37,7 +37,7 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
     """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on."""
     vocabulary = start.vocabulary
     if len(vocabulary) < 2:
-        raise W2VError(
+        raise NothingToTrain(
             f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
             "lower min_count or give more text"
         )
@@ -46,7 +46,7 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := int(tokens_before[-1])):
-        raise W2VError("no word of the corpus is in the vocabulary that was given")
+        raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(
         ids=store.ids,
         words=words,
@@ -183,7 +183,7 @@ class Run:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
         if not self.kernel.predictions.any():
-            raise W2VError(
+            raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )

@@ -262,6 +262,7 @@ def _train(
         "words_per_second": run.kernel.tokens_trained / seconds["train"],
         "seconds": seconds,
         "loss": run.mean_losses,
+        "predictions": run.kernel.predictions.tolist(),
         "sentences": store.sentences,
         "pruned": store.pruned,
         "cache_reused": store.reused,

@@ -187,13 +187,13 @@ def answers(
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
-    first, heads, variants = _index(map(fold, vectors.first_words(top)))
+    first, heads, variants = index_words(map(fold, vectors.first_words(top)))
     file = _Questions(questions, lambda word: first.get(fold(word), -1))
     parts = []
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
-        correct[known] = heads[_answers(vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        correct[known] = heads[best_answers(vectors.vectors, rows[known, :3], variants, method)] == rows[known, 3]
         parts.append((numbers, known, correct))
     if not parts:
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
@@ -216,7 +216,7 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
 def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool = True) -> RatedPairs:
     """Read a file of pairs; arguments and errors are those of `word_pairs`."""
     fold = str.casefold if case_insensitive else str
-    first = _index(map(fold, vectors))[0]
+    first = index_words(map(fold, vectors))[0]
     numbers: list[int] = []
     rows: list[tuple[int, int]] = []
     scores: list[float] = []
@@ -272,18 +272,18 @@ def _correlations(
     return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)
 
 
-def _answers(
-    vectors: Vectors, questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
+def best_answers(
+    vectors: NDArray[np.float32], questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
 ) -> NDArray[np.int64]:
     """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
     top = len(variants)
     used, indices = np.unique(questions, return_inverse=True)  # (U,)
-    queries = unit(vectors.vectors[used])  # (U, D)
+    queries = unit(vectors[used])  # (U, D)
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
     for start in range(0, top, width):
-        cosines = queries @ unit(vectors.vectors[start : min(start + width, top)]).T  # (U, W)
+        cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
             cosines = (1 + cosines) / 2
         _search.update_best(
@@ -300,7 +300,7 @@ def _answers(
     return rows
 
 
-def _index(
+def index_words(
     words: Iterable[str],
 ) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
     """The rows of V words, some of which are equal.

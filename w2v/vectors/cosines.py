@@ -14,6 +14,13 @@ def lengths(vectors: Vector) -> Vector:
     return found
 
 
+def cosine(first: Vector, second: Vector) -> float:
+    """The cosine of two vectors (D,), computed in float64, so that it is 1 for equal ones; 0 with a zero vector."""
+    one, other = first.astype(np.float64), second.astype(np.float64)
+    product = np.sqrt((one @ one) * (other @ other))
+    return float(one @ other / product) if product else 0.0
+
+
 def unit(vectors: Vector) -> Vector:
     """The vectors (D,) or (n, D), each scaled to length 1; zero vectors stay zero."""
     divisors = lengths(vectors)[..., None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,11 +15,13 @@ from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
-from w2v.vectors.cosines import EPSILON, Vector, lengths, unit
+from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
 
 Neighbours = list[tuple[str, float]]
-Key = str | NDArray[Any]  # a word or a vector
+Key = str | int | NDArray[Any]  # a word, its row, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
+
+Word = TypeVar("Word", bound=str | int)
 
 SCORES_AT_ONCE = 1 << 26  # computed at a time (256 MB)
 
@@ -89,15 +91,15 @@ class KeyedVectors:
     def __len__(self) -> int:
         return len(self._words)
 
-    def __contains__(self, word: object) -> bool:
-        return word in self.key_to_index
+    def __contains__(self, key: object) -> bool:
+        return key in self.key_to_index or (isinstance(key, int | np.integer) and 0 <= int(key) < len(self))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
 
-    def __getitem__(self, key: str | Iterable[str]) -> Vector:
-        """The vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
-        if isinstance(key, str):
+    def __getitem__(self, key: str | int | Iterable[str | int]) -> Vector:
+        """The vector of a word or row, (D,), or the vectors of n of them, (n, D). Raises UnknownWordError."""
+        if isinstance(key, str | int | np.integer):
             return self.get_vector(key)
         return self.vectors[self._rows(key)]
 
@@ -111,8 +113,8 @@ class KeyedVectors:
         """The first `stop` words, without decoding the others."""
         return self._words[:stop]
 
-    def get_vector(self, key: str, norm: bool = False) -> Vector:
-        """The vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
+    def get_vector(self, key: str | int, norm: bool = False) -> Vector:
+        """The vector of a word or row, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
         vector: Vector = self.vectors[self._rows([key])[0]]
         return unit(vector) if norm else vector
 
@@ -135,9 +137,11 @@ class KeyedVectors:
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
         if ignore_missing:
-            known = [index for index, key in enumerate(keys) if not isinstance(key, str) or key in self]
+            known = [
+                index for index, key in enumerate(keys) if not isinstance(key, str | int | np.integer) or key in self
+            ]
         else:
-            self._rows(key for key in keys if isinstance(key, str))
+            self._rows(key for key in keys if isinstance(key, str | int | np.integer))
             known = list(range(len(keys)))
         if not known:
             raise W2VError("no word is in the vocabulary")
@@ -146,17 +150,17 @@ class KeyedVectors:
         mean = share @ parts / (np.abs(share).sum() or np.float32(1))
         return unit(mean) if post_normalize else mean
 
-    def _rows(self, words: Iterable[str]) -> list[int]:
-        """The rows of the words. Raises UnknownWordError, naming all unknown words."""
+    def _rows(self, keys: Iterable[str | int]) -> list[int]:
+        """The rows of words; a row stands for itself. Raises UnknownWordError, naming all unknown keys."""
         index = self.key_to_index
-        words = list(words)
-        missing = [word for word in words if word not in index]
+        keys = list(keys)
+        missing = [key for key in keys if key not in self]
         if missing:
             raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, missing))}")
-        return [index[word] for word in words]
+        return [index.get(key, key) for key in keys]  # type: ignore[arg-type]
 
     def _vector(self, key: Key, norm: bool) -> Vector:
-        if isinstance(key, str):
+        if isinstance(key, str | int | np.integer):
             return self.get_vector(key, norm)
         vector = np.asarray(key, np.float32)
         if vector.shape != (self.vector_size,):
@@ -165,35 +169,46 @@ class KeyedVectors:
 
     # -- comparing ----------------------------------------------------------------------------------
 
-    def similarity(self, word1: str, word2: str) -> float:
+    def similarity(self, word1: str | int, word2: str | int) -> float:
         """The cosine of two words. Raises UnknownWordError."""
-        first, second = unit(self[[word1, word2]])
-        return float(first @ second)
+        return cosine(*self[[word1, word2]])
 
-    def n_similarity(self, words1: Iterable[str], words2: Iterable[str]) -> float:
+    def n_similarity(self, words1: Iterable[str | int], words2: Iterable[str | int]) -> float:
         """The cosine of the means of two sets of words. Unknown words are left out."""
-        first, second = (
-            self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (words1, words2)
-        )
-        return float(first @ second)
+        return cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (words1, words2)))
 
-    def distance(self, word1: str, word2: str) -> float:
+    def distance(self, word1: str | int, word2: str | int) -> float:
         """1 minus the cosine of two words. Raises UnknownWordError."""
         return 1.0 - self.similarity(word1, word2)
 
-    def distances(self, key: Key, other_words: Iterable[str] = ()) -> Vector:
+    def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Vector:
         """1 minus the cosine of a word or vector with each of n other words, or with all words: float32 (n,)."""
         vector = unit(self._vector(key, norm=False))
         rows = self._rows(other_words)
         return 1 - (unit(self.vectors[rows]) @ vector if rows else self._cosines(vector, len(self)))
 
-    def rank(self, word1: str, word2: str) -> int:
-        """The rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
+    def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
+        """The words nearer to `word1` than `word2` is, in the order of the vocabulary. Raises UnknownWordError."""
         distances = self.distances(word1)
         first, second = self._rows([word1, word2])
         closer = distances < distances[second]
         closer[first] = False
-        return int(closer.sum()) + 1
+        return [self._words[row] for row in np.flatnonzero(closer).tolist()]
+
+    def rank(self, word1: str | int, word2: str | int) -> int:
+        """The rank of `word2` among the words nearest to `word1`; the nearest has rank 1."""
+        return len(self.closer_than(word1, word2)) + 1
+
+    def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
+        """That of `words` which is nearest to `word`. Raises UnknownWordError."""
+        return words[int(np.argmin(self.distances(word, words)))]
+
+    def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
+        """The cosine of two words over the sum of the cosines of the `topn` words nearest to the first.
+
+        Leeuwenberg et al. 2016: above 1 / topn, the words are more likely synonyms. Raises UnknownWordError.
+        """
+        return self.similarity(word1, word2) / sum(cosine for _, cosine in self.similar_by_word(word1, topn))
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """The word farthest from the mean of the given words. Unknown words are left out."""
@@ -212,12 +227,20 @@ class KeyedVectors:
         length 1 and left out of the result. With `restrict_vocab` only the first words, that many, are searched. For
         king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
         """
+        mean, given = self._query(positive, negative)
+        return self._nearest(mean[None], [given], topn, restrict_vocab)[0]
+
+    def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
+        """The mean of what is sought, (D,), of length 1, and the rows of the words given."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
             [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
         )
-        given = self._rows(key for key, _ in weighted if isinstance(key, str))
-        return self._nearest(unit(mean)[None], [given], topn, restrict_vocab)[0]
+        return unit(mean), self._rows(key for key, _ in weighted if isinstance(key, str | int | np.integer))
+
+    def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
+        """The `topn` words nearest to a word by cosine. Raises UnknownWordError."""
+        return self.most_similar([word], topn=topn, restrict_vocab=restrict_vocab)
 
     def similar_by_vector(self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
         """The `topn` words nearest to a vector (D,) by cosine."""
@@ -234,15 +257,21 @@ class KeyedVectors:
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
         """As most_similar, but by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
-        rows = self._searched(restrict_vocab)
+        return self._best(*self._cosmul_scores(positive, negative, self._searched(restrict_vocab)), topn)
+
+    def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
+        """The score by 3CosMul of each of the first `rows` words, (rows,), and the rows of the words given."""
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
-        given = self._rows(key for side in factors for key, _ in side if isinstance(key, str))
+        given = self._rows(key for side in factors for key, _ in side if isinstance(key, str | int | np.integer))
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
-                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
-        scores = products[0] / (products[1] + np.float32(EPSILON))
-        return self._best(scores, given, topn)
+                product *= (1 + self._cosines(self._direction(key), rows)) / 2
+        return products[0] / (products[1] + np.float32(EPSILON)), given
+
+    def _direction(self, key: Key) -> Vector:
+        """The vector of a key, scaled to length 1, (D,)."""
+        return unit(self._vector(key, norm=False))
 
     def _searched(self, restrict_vocab: int | None) -> int:
         if restrict_vocab is not None and restrict_vocab < 0:
@@ -320,20 +349,23 @@ class KeyedVectors:
         return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
 
 
-def load(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> KeyedVectors:
+def load(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None) -> KeyedVectors:
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
-    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. Raises W2VError for a file
-    that cannot be read, is damaged or has no known format.
+    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit` only the first
+    words, that many, are read, without tensors. Raises W2VError for a file that cannot be read, is damaged or has no
+    known format, SettingsError for a limit below 1.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
-    content = table.read(path, mmap, errors)
+    if limit is not None and limit < 1:
+        raise SettingsError(f"limit is {limit}: it must be at least 1")
+    content = table.read(path, mmap, errors, limit)
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
-    if isinstance(keys, str) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+    if isinstance(keys, str | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         keys = [keys]
     return [key if isinstance(key, tuple) else (key, weight) for key in keys]

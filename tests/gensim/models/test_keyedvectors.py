@@ -1,0 +1,222 @@
+"""KeyedVectors under gensim's path, beside gensim's own where it is installed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.gensim.models.keyedvectors import KeyedVectors
+
+pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")  # gensim's, of itself
+
+WORDS = [f"w{row}" for row in range(40)]
+VECTORS = np.random.default_rng(3).normal(size=(len(WORDS), 8)).astype(np.float32)
+
+
+@pytest.fixture
+def ours() -> KeyedVectors:
+    return filled(KeyedVectors)
+
+
+@pytest.fixture
+def gensims() -> Any:
+    return filled(pytest.importorskip("gensim.models.keyedvectors").KeyedVectors)
+
+
+def filled(kind: Any) -> Any:
+    vectors = kind(8)
+    vectors.add_vectors(WORDS, VECTORS.copy())
+    return vectors
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda wv: wv.most_similar("w1", topn=3),
+        lambda wv: wv.most_similar(positive=["w1", ("w2", 0.5)], negative=["w3"], topn=4),
+        lambda wv: wv.most_similar(positive=[VECTORS[5], 7], topn=4),
+        lambda wv: wv.most_similar("w1", topn=5, clip_start=10, clip_end=30),
+        lambda wv: wv.most_similar("w1", restrict_vocab=7),
+        lambda wv: wv.most_similar("w1", restrict_vocab=0),
+        lambda wv: wv.most_similar("w1", topn=0),
+        lambda wv: wv.most_similar_cosmul(["w1", VECTORS[2]], ["w3"], topn=5),
+        lambda wv: wv.similar_by_key(4, 2),
+        lambda wv: wv.similar_by_vector(VECTORS[4], 2),
+        lambda wv: wv.rank_by_centrality(["w1", "w2", "w3"]),
+    ],
+)
+def test_ranked_answers_are_gensims(ours: KeyedVectors, gensims: Any, query: Any) -> None:
+    found, expected = query(ours), query(gensims)
+    assert type(found) is type(expected)
+    assert [[x for x in pair if isinstance(x, str)] for pair in found] == [
+        [x for x in pair if isinstance(x, str)] for pair in expected
+    ]
+    np.testing.assert_allclose(
+        [float(x) for pair in found for x in pair if not isinstance(x, str)],
+        [float(x) for pair in expected for x in pair if not isinstance(x, str)],
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda wv: wv.most_similar("w1", topn=None),
+        lambda wv: wv.most_similar_cosmul("w1", topn=None),
+        lambda wv: wv.similarity("w1", "w2"),
+        lambda wv: wv.distance(w1="w1", w2="w2"),
+        lambda wv: wv.n_similarity(ws1=["w1", "w2"], ws2=["w3"]),
+        lambda wv: wv.distances(word_or_vector="w1", other_words=["w2", "w3"]),
+        lambda wv: wv.cosine_similarities(VECTORS[0], VECTORS[1:]),
+        lambda wv: wv.rank(key1="w1", key2="w2"),
+        lambda wv: wv.relative_cosine_similarity("w1", "w2"),
+        lambda wv: wv.get_mean_vector(["w1", 2, "unknown"], weights=[1, 2, 3]),
+        lambda wv: wv.get_mean_vector(["unknown"]),
+        lambda wv: wv.get_vector("w1", norm=True),
+        lambda wv: wv.get_normed_vectors(),
+        lambda wv: wv[["w1", "w2"]],
+        lambda wv: wv.vectors_for_all(["w3", "unknown", "w1", "w3"]).vectors,
+    ],
+)
+def test_numbers_are_gensims(ours: KeyedVectors, gensims: Any, query: Any) -> None:
+    found, expected = query(ours), query(gensims)
+    assert type(found) is type(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("error", "query"),
+    [
+        (KeyError, lambda wv: wv["unknown"]),
+        (KeyError, lambda wv: wv[40]),
+        (KeyError, lambda wv: wv.most_similar("unknown")),
+        (KeyError, lambda wv: wv.get_index("unknown")),
+        (KeyError, lambda wv: wv.get_vecattr("w1", "unknown")),
+        (KeyError, lambda wv: wv.get_mean_vector(["unknown"], ignore_missing=False)),
+        (ValueError, lambda wv: wv.get_mean_vector([])),
+        (ValueError, lambda wv: wv.get_mean_vector(["w1"], weights=[1, 2])),
+        (ValueError, lambda wv: wv.doesnt_match(["unknown"])),
+        (ZeroDivisionError, lambda wv: wv.n_similarity([], ["w1"])),
+        (ValueError, lambda wv: wv.get_vector("w1").__setitem__(0, 1)),
+    ],
+)
+def test_exceptions_are_gensims(ours: KeyedVectors, gensims: Any, error: type[Exception], query: Any) -> None:
+    for vectors in (gensims, ours):
+        with pytest.raises(error):
+            query(vectors)
+
+
+def test_growing(ours: KeyedVectors) -> None:
+    ours.set_vecattr("w3", "topic", 7)
+    ours["new"] = np.ones(8)
+    ours.add_vectors(["w1", "newer"], [np.zeros(8), np.ones(8)])
+    assert len(ours) == len(WORDS) + 2
+    assert (ours["w1"] == VECTORS[1]).all()  # known keys are kept
+    ours.add_vectors(["w1"], [np.zeros(8)], replace=True)
+    assert not ours["w1"].any()
+    assert ours.get_vecattr("w3", "topic") == 7
+    assert ours.get_vecattr("newer", "topic") == 0
+    assert ours.get_index("newer") == len(WORDS) + 1
+    with pytest.raises(TypeError, match="topic"):
+        ours.set_vecattr("w3", "topic", "text")
+
+
+def test_reserved_rows_are_filled_first() -> None:
+    vectors = KeyedVectors(2, count=2)
+    assert [vectors.add_vector(word, [row, 1]) for row, word in enumerate("abc")] == [0, 1, 2]
+    assert vectors.index_to_key == ["a", "b", "c"]
+    assert vectors.vectors.tolist() == [[0, 1], [1, 1], [2, 1]]
+
+
+def test_files_keep_attributes_and_open_in_w2v(tmp_path: Path, ours: KeyedVectors) -> None:
+    ours.expandos["count"] = np.arange(40, 0, -1)
+    ours.expandos["topic"] = np.arange(40)
+    ours.save(tmp_path / "any.kv")
+    loaded = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
+    np.testing.assert_array_equal(loaded.vectors, ours.vectors)
+    assert loaded.get_vecattr("w7", "topic") == 7
+    assert w2v.load(tmp_path / "any.kv").counts.tolist() == list(range(40, 0, -1))
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_word2vec_files_go_both_ways(tmp_path: Path, ours: KeyedVectors, gensims: Any, binary: bool) -> None:
+    for vectors in (ours, gensims):
+        vectors.expandos["count"] = np.array([row % 7 + 1 for row in range(40)])
+    ours.save_word2vec_format(tmp_path / "ours", tmp_path / "ours.vocab", binary, prefix="x_")
+    gensims.save_word2vec_format(str(tmp_path / "theirs"), str(tmp_path / "theirs.vocab"), binary, prefix="x_")
+    assert (tmp_path / "ours.vocab").read_text() == (tmp_path / "theirs.vocab").read_text()
+    files = [tmp_path / "ours", tmp_path / "theirs"]
+    loaded = [
+        kind.load_word2vec_format(str(file), f"{file}.vocab", binary=binary, limit=limit)
+        for kind in (KeyedVectors, type(gensims))
+        for file in files
+        for limit in (None, 5)
+    ]
+    for first, second in zip(loaded[:4], loaded[4:], strict=True):
+        assert first.index_to_key == second.index_to_key
+        np.testing.assert_array_equal(first.vectors, second.vectors)
+        assert first.expandos["count"].tolist() == second.expandos["count"].tolist()
+    assert len(loaded[1]) == 5
+
+
+def test_files_in_parts(tmp_path: Path, ours: KeyedVectors) -> None:
+    path = tmp_path / "parts.txt"
+    for start in (0, 20):
+        part = ours.vectors_for_all(WORDS[start : start + 20])
+        part.save_word2vec_format(path, total_vec=40, write_header=start == 0, append=start > 0)
+    np.testing.assert_array_equal(KeyedVectors.load_word2vec_format(path).vectors, VECTORS)
+
+
+def test_damaged_and_foreign_files(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:
+    path = tmp_path / "vectors.txt"
+    ours.save_word2vec_format(path)
+    path.write_bytes(path.read_bytes().replace(b"40 8", b"41 8", 1))
+    with pytest.raises(EOFError):
+        KeyedVectors.load_word2vec_format(path)
+    path.write_bytes(b"1 2\n\xff 1 2\n")
+    with pytest.raises(UnicodeDecodeError):
+        KeyedVectors.load_word2vec_format(path)
+    with pytest.raises(FileNotFoundError):
+        KeyedVectors.load_word2vec_format(tmp_path / "none")
+    gensims.save(str(tmp_path / "theirs.kv"))
+    with pytest.raises(w2v.W2VError, match=r"convert it with gensim: gensim\.models\.KeyedVectors\.load"):
+        KeyedVectors.load(tmp_path / "theirs.kv")
+
+
+def test_evaluation_is_gensims(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:
+    questions, pairs = tmp_path / "questions.txt", tmp_path / "pairs.tsv"
+    random = np.random.default_rng(1)
+    lines = [" ".join(f"W{row}" for row in random.choice(42, 4, replace=False)) for _ in range(60)]
+    answered = [f"w{a} w{b} w{c} {ours.most_similar([f'w{b}', f'w{c}'], [f'w{a}'])[0][0]}" for a, b, c in [(1, 2, 3)]]
+    questions.write_text("\n".join([": one", *lines[:30], ": two", *answered, *lines[30:]]) + "\n")
+    pairs.write_text("# pairs\n" + "".join(f"w{row}\tW{row + 1}\t{row % 5}\n" for row in range(41)))
+    for unknown in (False, True):
+        found, expected = (
+            vectors.evaluate_word_analogies(str(questions), dummy4unknown=unknown) for vectors in (ours, gensims)
+        )
+        assert found == expected
+        assert found[0] > 0
+        found, expected = (
+            vectors.evaluate_word_pairs(str(pairs), dummy4unknown=unknown) for vectors in (ours, gensims)
+        )
+        np.testing.assert_allclose([*found[0], *found[1], found[2]], [*expected[0], *expected[1], expected[2]], 1e-5)
+
+
+def test_intersecting_takes_and_locks_vectors(tmp_path: Path, ours: KeyedVectors) -> None:
+    given = ours.vectors_for_all(["w2", "w5"])
+    given.vectors[:] = 1
+    given["other"] = np.ones(8)
+    given.save_word2vec_format(tmp_path / "given.txt")
+    ours.intersect_word2vec_format(tmp_path / "given.txt", lockf=0.25)
+    assert np.flatnonzero((ours.vectors == 1).all(axis=1)).tolist() == [2, 5]
+    assert np.flatnonzero(ours.vectors_lockf == 0.25).tolist() == [2, 5]
+    assert len(ours) == len(WORDS)
+
+
+def test_word_movers_distance(ours: KeyedVectors) -> None:
+    pytest.importorskip("ot")
+    assert ours.wmdistance(["w1", "w2"], ["w2", "w1"]) == 0
+    assert ours.wmdistance(["w1"], ["w2"], norm=False) == pytest.approx(np.linalg.norm(VECTORS[1] - VECTORS[2]))
+    assert ours.wmdistance(["w1"], ["unknown"]) == np.inf

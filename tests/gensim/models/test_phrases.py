@@ -1,0 +1,63 @@
+"""Phrases under gensim's path, beside gensim's own where it is installed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from w2v import W2VError
+from w2v.gensim.models.phrases import ENGLISH_CONNECTOR_WORDS, FrozenPhrases, Phraser, Phrases
+
+RANDOM = np.random.default_rng(2)
+WORDS = ["new", "york", "of", "the", "times", "a", "state", "city", "and", "x"]
+SENTENCES = [[WORDS[k] for k in RANDOM.zipf(1.3, 9) % len(WORDS)] + ["new", "york"] for _ in range(80)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_count": 1, "threshold": 0.1},
+        {"min_count": 3, "threshold": 0.1, "connector_words": ENGLISH_CONNECTOR_WORDS},
+        {"min_count": 1, "threshold": -0.2, "scoring": "npmi", "delimiter": " "},
+    ],
+)
+def test_phrases_are_gensims(options: dict[str, Any]) -> None:
+    theirs = pytest.importorskip("gensim.models.phrases")
+    assert theirs.ENGLISH_CONNECTOR_WORDS - {""} == ENGLISH_CONNECTOR_WORDS
+    ours, expected = Phrases(SENTENCES, **options), theirs.Phrases(SENTENCES, **options)
+    assert ours.vocab == expected.vocab
+    assert ours.export_phrases() == pytest.approx(expected.export_phrases())
+    assert ours.export_phrases()
+    assert list(ours[SENTENCES]) == list(expected[SENTENCES])
+    assert ours[SENTENCES[0]] == ours.freeze()[SENTENCES[0]] == expected.freeze()[SENTENCES[0]]
+    assert ours.find_phrases(SENTENCES) == pytest.approx(expected.find_phrases(SENTENCES))
+    for model in (ours, expected):
+        model.add_vocab(SENTENCES[:10])
+    assert ours.vocab == expected.vocab
+
+
+def test_joined_sentences_can_be_read_again() -> None:
+    joined = Phrases(SENTENCES, min_count=1, threshold=0.5)[SENTENCES]
+    assert len(joined) == len(SENTENCES)
+    assert list(joined) == list(joined)
+
+
+def one(worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int):
+    return 1.0
+
+
+@pytest.mark.parametrize("scoring", ["default", "npmi", one])
+def test_files(tmp_path: Path, scoring: Any) -> None:
+    model = Phrases(SENTENCES, min_count=1, threshold=0.1, scoring=scoring, connector_words={"of"})
+    for kind, made in ((Phrases, model), (FrozenPhrases, Phraser(model))):
+        made.save(tmp_path / "phrases")
+        loaded = kind.load(tmp_path / "phrases")
+        assert list(loaded[SENTENCES]) == list(made[SENTENCES])
+        assert loaded.scoring is model.scoring
+        assert loaded.connector_words == {"of"}
+    with pytest.raises(AttributeError, match=r"FrozenPhrases\.load"):
+        Phrases.load(tmp_path / "phrases")
+    (tmp_path / "phrases").write_bytes(b"\x80\x04 a pickle")
+    with pytest.raises(W2VError, match="pickles of gensim are not opened"):
+        Phrases.load(tmp_path / "phrases")

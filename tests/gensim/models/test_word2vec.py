@@ -1,0 +1,250 @@
+"""Word2Vec under gensim's path: trained by w2v, used as gensim's."""
+
+import bz2
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.gensim.models.callbacks import CallbackAny2Vec
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.models.word2vec import LineSentence, PathLineSentences, Text8Corpus, Word2Vec
+
+RANDOM = np.random.default_rng(7)
+SENTENCES = [[f"w{k}" for k in RANDOM.zipf(1.4, 12) % 60] for _ in range(400)]
+SMALL: dict[str, Any] = {"vector_size": 12, "min_count": 2, "workers": 1, "epochs": 3, "sample": 0.01}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    return path
+
+
+def same(one: Word2Vec, other: Word2Vec) -> bool:
+    return one.wv.index_to_key == other.wv.index_to_key and bool((one.wv.vectors == other.wv.vectors).all())
+
+
+@pytest.mark.parametrize("options", [{}, {"sg": 1}, {"hs": 1, "negative": 0}, {"sg": 1, "hs": 1, "negative": 0}])
+def test_lists_files_and_steps_train_the_same(file: Path, options: dict[str, Any]) -> None:
+    model = Word2Vec(SENTENCES, **SMALL, **options)
+    assert same(model, Word2Vec(LineSentence(file), **SMALL, **options))
+    assert same(model, Word2Vec(corpus_file=str(file), **SMALL, **options))
+    stepwise = Word2Vec(**SMALL, **options)
+    stepwise.build_vocab(SENTENCES)
+    before = stepwise.wv.vectors.copy()
+    stepwise.train(SENTENCES, total_examples=stepwise.corpus_count, epochs=3)
+    assert same(model, stepwise)
+    assert (before != stepwise.wv.vectors).any(axis=1).all()
+    assert (model.corpus_count, model.corpus_total_words) == (400, 4800)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sorted_vocab": 0},
+        {"max_final_vocab": 20},
+        {"max_vocab_size": 30},
+        {"null_word": 1},
+        {"trim_rule": lambda word, count, least: 1 if word == "w1" else 2 if word == "w59" else 0},
+    ],
+)
+def test_vocabulary_is_gensims(options: dict[str, Any]) -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **SMALL, **options)
+    ours = Word2Vec(SENTENCES, **SMALL, **options)
+    assert ours.wv.index_to_key == theirs.wv.index_to_key
+    assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
+    assert ours.effective_min_count == theirs.effective_min_count
+    np.testing.assert_allclose(ours.cum_table, theirs.cum_table, atol=1)
+    if "null_word" in options:  # gensim adds it again in an update
+        return
+    for model in (ours, theirs):
+        model.build_vocab([["new", "new", "w1", "w1"]], update=True)
+    assert ours.wv.index_to_key == theirs.wv.index_to_key
+    assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
+
+
+def test_any_object_is_a_word() -> None:
+    model = Word2Vec([[1, "new york", (2, 3)]] * 20, vector_size=4, min_count=1, workers=1, sample=0)
+    assert {"new york", (2, 3)} < set(model.wv.key_to_index)
+    assert model.wv.most_similar("new york")
+
+
+def test_training_continues_from_wv_vectors() -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    model.wv.vectors[:] += 100
+    model.train(SENTENCES, total_examples=400, epochs=1, start_alpha=1e-4)
+    assert model.wv.vectors.min() > 90
+
+
+def test_locked_vectors_stay() -> None:
+    model = Word2Vec(**SMALL)
+    model.build_vocab(SENTENCES)
+    model.wv.vectors_lockf = np.ones(len(model.wv), np.float32)
+    model.wv.vectors_lockf[3] = 0
+    before = model.wv.vectors.copy()
+    model.train(SENTENCES, total_examples=400, epochs=2)
+    assert np.flatnonzero((before == model.wv.vectors).all(axis=1)).tolist() == [3]
+
+
+def test_words_are_added_and_the_others_kept() -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    before = model.wv.vectors.copy()
+    model.build_vocab([["new", "w1"]] * 5, update=True)
+    np.testing.assert_array_equal(model.wv.vectors[:-1], before)
+    assert model.wv.index_to_key[-1] == "new"
+    new = model.wv["new"].copy()
+    model.train([["new", "w1"]] * 5, total_examples=5, epochs=5)
+    assert (model.wv["new"] != new).any()
+
+
+class Watcher(CallbackAny2Vec):
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.losses: list[float] = []
+        self.vectors: list[np.ndarray] = []
+
+    def on_train_begin(self, model: Word2Vec) -> None:
+        self.calls.append("train")
+
+    def on_epoch_begin(self, model: Word2Vec) -> None:
+        self.calls.append("epoch")
+
+    def on_epoch_end(self, model: Word2Vec) -> None:
+        self.calls.append("end")
+        self.losses.append(model.get_latest_training_loss())
+        self.vectors.append(model.wv.vectors.copy())
+        assert model.wv.most_similar("w1")
+
+    def on_train_end(self, model: Word2Vec) -> None:
+        self.calls.append("over")
+
+
+def test_callbacks_see_each_epoch() -> None:
+    watcher = Watcher()
+    model = Word2Vec(SENTENCES, **SMALL | {"epochs": 5, "alpha": 0.1}, compute_loss=True, callbacks=[watcher])
+    assert watcher.calls == ["train", *["epoch", "end"] * 5, "over"]
+    assert all((one != other).any() for one, other in zip(watcher.vectors, watcher.vectors[1:], strict=False))
+    shares = np.diff([0, *watcher.losses])
+    assert (shares > 0).all()
+    assert shares[-1] < shares[0]
+    assert model.get_latest_training_loss() == watcher.losses[-1]
+
+
+def test_loss_is_the_sum_over_predictions() -> None:
+    model = Word2Vec(**SMALL, sg=1)
+    model.build_vocab(SENTENCES)
+    model.train(SENTENCES, total_examples=400, epochs=1, compute_loss=True, start_alpha=1e-9, end_alpha=1e-9)
+    found = w2v.train(SENTENCES, model="skipgram", alpha=1e-9, min_alpha=1e-9, **SMALL | {"epochs": 1})
+    predictions = found.metrics["predictions"][0]
+    assert model.get_latest_training_loss() == pytest.approx(6 * np.log(2) * predictions, rel=0.02)
+
+
+def test_both_losses_are_trained() -> None:
+    model = Word2Vec(SENTENCES, **SMALL, hs=1)
+    assert model.syn1.any()
+    assert model.syn1neg.any()
+
+
+def test_a_saved_model_trains_on(tmp_path: Path) -> None:
+    model = Word2Vec(SENTENCES, **SMALL, ns_exponent=-0.5)
+    model.save(tmp_path / "any.model")
+    for mmap in (None, "r"):
+        loaded = Word2Vec.load(str(tmp_path / "any.model"), mmap=mmap)
+        assert same(model, loaded)
+        assert (loaded.ns_exponent, loaded.corpus_count, loaded.epochs) == (-0.5, 400, 3)
+        again = Word2Vec.load(tmp_path / "any.model")
+        for one in (loaded, again):
+            one.train(SENTENCES, total_examples=400, epochs=1)
+        assert same(again, loaded)
+        assert not same(model, loaded)
+    model.wv.save(tmp_path / "vectors.kv")
+    with pytest.raises(AttributeError, match=r"KeyedVectors\.load"):
+        Word2Vec.load(tmp_path / "vectors.kv")
+
+
+def test_predictions_are_gensims() -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **SMALL)
+    ours = Word2Vec(SENTENCES, **SMALL)
+    theirs.wv.vectors, theirs.syn1neg = ours.wv.vectors.copy(), ours.syn1neg.copy()
+    found, expected = (model.predict_output_word(["w1", 3, "unknown"], topn=4) for model in (ours, theirs))
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    np.testing.assert_allclose([p for _, p in found], [p for _, p in expected], rtol=1e-4)
+    assert ours.predict_output_word(["unknown"]) is None
+
+
+@pytest.mark.parametrize("sg", [0, 1])
+def test_scores_add_up_log_probabilities(sg: int) -> None:
+    model = Word2Vec(SENTENCES, **SMALL, hs=1, negative=0, sg=sg, window=2)
+    sentence = SENTENCES[0][:6]
+    inner, rows = model._model("hs")
+    place = {model.wv.index_to_key[row]: place for place, row in enumerate(rows)}
+    words = [place[word] for word in sentence if word in place]
+    expected = 0.0
+    for position, centre in enumerate(words):
+        context = words[max(0, position - 2) : position] + words[position + 1 : position + 3]
+        inputs = inner.inputs[context]
+        logs = inner.log_probabilities(inputs if sg else inputs.mean(axis=0, keepdims=True))
+        expected += float(logs[:, centre].sum())
+    assert model.score([sentence, ["unknown"]]) == pytest.approx([expected, 0], rel=1e-4)
+
+
+def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
+    with pytest.raises(TypeError, match="generator"):
+        Word2Vec(sentence for sentence in SENTENCES)
+    with pytest.raises(TypeError, match="corpus_file"):
+        Word2Vec(corpus_file=str(file) + "x")
+    with pytest.raises(TypeError, match="either"):
+        Word2Vec(SENTENCES, corpus_file=str(file))
+    with pytest.raises(RuntimeError, match="vocabulary"):
+        Word2Vec([])
+    with pytest.raises(ValueError, match="hs=1 or negative"):
+        Word2Vec(SENTENCES, hs=0, negative=0)
+    with pytest.raises(ValueError, match="cbow_mean"):
+        Word2Vec(SENTENCES, cbow_mean=0)
+    with pytest.raises(RuntimeError, match="prior vocabulary"):
+        Word2Vec().build_vocab(SENTENCES, update=True)
+    model = Word2Vec(SENTENCES, **SMALL)
+    with pytest.raises(AttributeError, match="on the class"):
+        model.load(file)
+
+    def broken() -> Iterator[list[str]]:
+        yield SENTENCES[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.train(broken(), total_examples=2, epochs=1)
+
+
+def test_untrainable_text_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    before = model.wv.vectors.copy()
+    assert model.train([["unknown"]], total_examples=1, epochs=1) == (0, 0)
+    assert "holds no words" in caplog.text
+    np.testing.assert_array_equal(model.wv.vectors, before)
+    Word2Vec(["text", "more"], min_count=1, vector_size=4)
+    assert "should be a list of words" in caplog.text
+
+
+def test_readers_are_gensims(file: Path) -> None:
+    theirs = pytest.importorskip("gensim.models.word2vec")
+    packed = file.with_name("packed.bz2")
+    packed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
+    for name, path in [("LineSentence", file), ("LineSentence", packed), ("PathLineSentences", file.parent)]:
+        for options in ({}, {"max_sentence_length": 5}, {"limit": 3}):
+            ours = {"LineSentence": LineSentence, "PathLineSentences": PathLineSentences}[name](path, **options)
+            assert list(ours) == list(getattr(theirs, name)(str(path), **options)), (name, options)
+            assert list(ours) == list(ours)
+    with file.open("rb") as opened:
+        assert list(LineSentence(opened)) == SENTENCES
+    file.write_text(file.read_text().replace("\n", " "))
+    assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
+
+
+def test_vectors_are_of_our_class() -> None:
+    assert isinstance(Word2Vec(SENTENCES, **SMALL).wv, KeyedVectors)

@@ -1,0 +1,33 @@
+"""The small functions under gensim.utils."""
+
+from pathlib import Path
+
+import pytest
+
+from w2v.gensim import utils
+
+TEXTS = [
+    "Hello, World! 42 times",
+    "Größe _x_ a I\u0301 café naïve",
+    "don't  e-mail\tx1y2z",
+    "",
+    "ß" * 16 + " 東京 tower",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("deacc", [False, True])
+def test_words_are_gensims(text: str, deacc: bool) -> None:
+    theirs = pytest.importorskip("gensim.utils")
+    assert utils.simple_preprocess(text, deacc, max_len=9) == theirs.simple_preprocess(text, deacc, max_len=9)
+    assert utils.simple_preprocess(text.encode()) == theirs.simple_preprocess(text.encode())
+    assert list(utils.tokenize(text, deacc=deacc)) == list(theirs.tokenize(text, deacc=deacc))
+
+
+def test_preprocessing() -> None:
+    assert utils.simple_preprocess("The Größe of 3 _cats_, a b", deacc=True) == ["the", "große", "of"]
+
+
+def test_sentences_in_lines(tmp_path: Path) -> None:
+    utils.save_as_line_sentence([["a", "b"], ["é"]], str(tmp_path / "text"))
+    assert (tmp_path / "text").read_text("utf-8") == "a b\né\n"

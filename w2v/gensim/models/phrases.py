@@ -1,0 +1,279 @@
+"""gensim.models.phrases: pairs of words that often occur together become one token (Mikolov et al. 2013b, 4)."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from w2v.errors import W2VError
+from w2v.files import PathLike, atomic_write
+from w2v.gensim import utils
+
+ENGLISH_CONNECTOR_WORDS = frozenset(
+    ("a", "an", "the", "for", "of", "with", "without", "at", "from", "to", "in", "on", "by", "and", "or")
+)
+ARGUMENTS = ("worda_count", "wordb_count", "bigram_count", "len_vocab", "min_count", "corpus_word_count")
+
+Scorer = Callable[..., float]
+Scored = tuple[str, float | None]  # a token, and its score if it is a phrase
+
+
+def original_scorer(
+    worda_count: float,
+    wordb_count: float,
+    bigram_count: float,
+    len_vocab: float,
+    min_count: float,
+    corpus_word_count: float,
+) -> float:
+    """Equation 6 of Mikolov et al. 2013b, times the size of the vocabulary."""
+    product = worda_count * wordb_count
+    return (bigram_count - min_count) / product * len_vocab if product else -math.inf
+
+
+def npmi_scorer(
+    worda_count: float,
+    wordb_count: float,
+    bigram_count: float,
+    len_vocab: float,
+    min_count: float,
+    corpus_word_count: float,
+) -> float:
+    """Normalised pointwise mutual information, -1 to 1 (Bouma 2009); -inf below min_count."""
+    if bigram_count < min_count or not bigram_count or bigram_count >= corpus_word_count:
+        return -math.inf
+    share = bigram_count / corpus_word_count
+    return math.log(share * corpus_word_count**2 / (worda_count * wordb_count)) / -math.log(share)
+
+
+_SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by their names in files
+
+
+class TransformedCorpus:
+    """Sentences with their phrases joined, made anew in each iteration."""
+
+    def __init__(self, phrases: PhrasesTransformation, sentences: Iterable[Iterable[str]]) -> None:
+        self.phrases, self.sentences = phrases, sentences
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (self.phrases.joined(sentence) for sentence in self.sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)  # type: ignore[arg-type]
+
+
+class PhrasesTransformation:
+    """What Phrases and FrozenPhrases share: `score_candidate` says which words are joined."""
+
+    FIELDS: tuple[str, ...] = ()  # what a file keeps, beside the connector words and the scorer
+    scoring: Scorer
+
+    def __init__(self, connector_words: Iterable[str]) -> None:
+        self.connector_words = frozenset(connector_words)
+
+    def score_candidate(self, word_a: str, word_b: str, in_between: list[str]) -> tuple[str | None, float | None]:
+        """The phrase from `word_a` to `word_b` and its score, or (None, None) if they stay apart."""
+        raise NotImplementedError
+
+    def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[Scored]:
+        """The tokens of a sentence, phrases joined. Connector words stand within phrases, not at their ends."""
+        start, between = None, list[str]()
+        for word in sentence:
+            if start is None:
+                if word in self.connector_words:
+                    yield word, None
+                else:
+                    start = word
+            elif word in self.connector_words:
+                between.append(word)
+            else:
+                phrase, score = self.score_candidate(start, word, between)
+                if phrase is not None:
+                    yield phrase, score
+                    start = None
+                else:
+                    yield from ((token, None) for token in (start, *between))
+                    start = word
+                between = []
+        if start is not None:
+            yield from ((token, None) for token in (start, *between))
+
+    def joined(self, sentence: Iterable[str]) -> list[str]:
+        return [token for token, _ in self.analyze_sentence(sentence)]
+
+    def __getitem__(self, sentence: Iterable[Any]) -> list[str] | TransformedCorpus:
+        """A sentence with its phrases joined, or all sentences of a corpus, one by one as they are iterated."""
+        items = iter(sentence)
+        once = items is sentence
+        first = list(itertools.islice(items, 1))
+        whole = itertools.chain(first, items) if once else sentence
+        if not first or isinstance(first[0], str):
+            return self.joined(whole)
+        return TransformedCorpus(self, whole)
+
+    def find_phrases(self, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
+        """The phrases in these sentences, and their scores."""
+        found = (pair for sentence in sentences for pair in self.analyze_sentence(sentence))
+        return {phrase: score for phrase, score in found if score is not None}
+
+    def save(self, fname: PathLike, **_: Any) -> None:
+        """Write a JSON file; keyword arguments of gensim's for pickles have no effect.
+
+        Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
+        """
+        name = next(name for name, scorer in _SCORERS.items() if scorer is self.scoring)
+        content = {field: getattr(self, field) for field in self.FIELDS}
+        content |= {"class": type(self).__name__, "scoring": name, "connector_words": sorted(self.connector_words)}
+        with atomic_write(fname) as file:
+            file.write(json.dumps(content).encode())
+
+    @classmethod
+    def load(cls, fname: PathLike, **_: Any) -> Self:
+        """Read a file of `save`. Raises W2VError for any other, gensim's own pickles among them."""
+        try:
+            content = json.loads(Path(fname).read_bytes())
+            kind, name, connector_words = content["class"], content["scoring"], content["connector_words"]
+        except (ValueError, KeyError, TypeError):
+            raise W2VError(
+                f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
+                "find the phrases again in the text"
+            ) from None
+        if kind != cls.__name__:
+            raise AttributeError(f"{fname} holds {kind}: use {kind}.load")
+        if name not in _SCORERS:
+            raise W2VError(f"{fname}: its scorer is {name}, which must be known: make Phrases(scoring=...) of it first")
+        made = cls.__new__(cls)
+        PhrasesTransformation.__init__(made, connector_words)
+        vars(made).update({field: content[field] for field in cls.FIELDS}, scoring=_SCORERS[name])
+        return made
+
+
+class Phrases(PhrasesTransformation):
+    """Counts words and pairs of them, and joins the pairs whose score exceeds the threshold.
+
+    Attributes:
+        vocab: how often each word occurs, and each pair, joined by the delimiter.
+        corpus_word_count: number of all words.
+    """
+
+    FIELDS = (
+        "min_count", "threshold", "max_vocab_size", "delimiter", "progress_per", "min_reduce", "corpus_word_count",
+        "vocab",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        sentences: Iterable[Iterable[str]] | None = None,
+        min_count: float = 5,
+        threshold: float = 10.0,
+        max_vocab_size: int = 40_000_000,
+        delimiter: str = "_",
+        progress_per: int = 10_000,
+        scoring: str | Scorer = "default",
+        connector_words: Collection[str] = frozenset(),
+    ) -> None:
+        """Raises ValueError for an impossible min_count or threshold, and for a scorer without gensim's arguments."""
+        super().__init__(connector_words)
+        if min_count <= 0:
+            raise ValueError("min_count should be at least 1")
+        if threshold <= 0 and scoring == "default":
+            raise ValueError("threshold should be positive for default scoring")
+        if scoring == "npmi" and not -1 <= threshold <= 1:
+            raise ValueError("threshold should be between -1 and 1 for npmi scoring")
+        if isinstance(scoring, str):
+            if scoring not in _SCORERS:
+                raise ValueError(f"unknown scoring {scoring!r}: choose default or npmi, or give a function")
+            self.scoring = _SCORERS[scoring]
+        else:
+            missing = [name for name in ARGUMENTS if name not in inspect.signature(scoring).parameters]
+            if missing:
+                raise ValueError(f"scoring function missing expected parameters {missing}")
+            self.scoring = scoring
+            if scoring not in _SCORERS.values():
+                _SCORERS[f"{scoring.__module__}:{getattr(scoring, '__qualname__', scoring)}"] = scoring
+        self.min_count, self.threshold, self.max_vocab_size = min_count, threshold, max_vocab_size
+        self.delimiter, self.progress_per = delimiter, progress_per
+        self.min_reduce = 1
+        self.corpus_word_count = 0
+        self.vocab: dict[str, int] = {}
+        if sentences is not None:
+            self.add_vocab(sentences)
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self).__name__}<{len(self.vocab)} vocab, min_count={self.min_count}, threshold={self.threshold}, "
+            f"max_vocab_size={self.max_vocab_size}>"
+        )
+
+    def add_vocab(self, sentences: Iterable[Iterable[str]]) -> None:
+        """Count the words and pairs of more sentences; with more than max_vocab_size, the rarest are dropped."""
+        vocab, connectors = self.vocab, self.connector_words
+        for sentence in sentences:
+            pending: list[str] = []  # the last word that is no connector, and the connectors since
+            for word in sentence:
+                self.corpus_word_count += 1
+                if word not in connectors:
+                    vocab[word] = vocab.get(word, 0) + 1
+                    if pending:
+                        phrase = self.delimiter.join([*pending, word])
+                        vocab[phrase] = vocab.get(phrase, 0) + 1
+                    pending = [word]
+                elif pending:
+                    pending.append(word)
+            if len(vocab) > self.max_vocab_size:
+                utils.prune_vocab(vocab, self.min_reduce)
+                self.min_reduce += 1
+
+    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
+        phrase = self.delimiter.join([word_a, *in_between, word_b])
+        first, second, both = (self.vocab.get(token, 0) for token in (word_a, word_b, phrase))
+        if not (first and second and both):
+            return None, None
+        values = (first, second, both, len(self.vocab), self.min_count, self.corpus_word_count)
+        score = self.scoring(**dict(zip(ARGUMENTS, values, strict=True)))
+        return (phrase, score) if score > self.threshold else (None, None)
+
+    def export_phrases(self) -> dict[str, float]:
+        """All phrases that were counted and exceed the threshold, and their scores."""
+        found: dict[str, float] = {}
+        for token in self.vocab:
+            words = token.split(self.delimiter)
+            if len(words) > 1:
+                phrase, score = self.score_candidate(words[0], words[-1], words[1:-1])
+                if phrase is not None and score is not None:
+                    found[phrase] = score
+        return found
+
+    def freeze(self) -> FrozenPhrases:
+        return FrozenPhrases(self)
+
+
+class FrozenPhrases(PhrasesTransformation):
+    """The phrases of a Phrases object without its counts: smaller and faster, but no more can be learnt."""
+
+    FIELDS = ("threshold", "min_count", "delimiter", "phrasegrams")
+
+    def __init__(self, phrases_model: Phrases) -> None:
+        super().__init__(phrases_model.connector_words)
+        self.threshold, self.min_count = phrases_model.threshold, phrases_model.min_count
+        self.delimiter, self.scoring = phrases_model.delimiter, phrases_model.scoring
+        self.phrasegrams = phrases_model.export_phrases()
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self).__name__}<{len(self.phrasegrams)} phrases, min_count={self.min_count}, "
+            f"threshold={self.threshold}>"
+        )
+
+    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
+        phrase = self.delimiter.join([word_a, *in_between, word_b])
+        score = self.phrasegrams.get(phrase, -math.inf)
+        return (phrase, score) if score > self.threshold else (None, None)
+
+
+Phraser = FrozenPhrases

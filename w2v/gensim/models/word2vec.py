@@ -1,0 +1,675 @@
+"""gensim.models.word2vec: the model class, trained by w2v, and the readers of sentences."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import GeneratorType
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import NothingToTrain, W2VError
+from w2v.files import PathLike
+from w2v.formats import native
+from w2v.gensim import utils
+from w2v.gensim.models.callbacks import CallbackAny2Vec
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
+from w2v.losses.registry import Settings, loss_for
+from w2v.text._text import FIRST_TYPE
+from w2v.text.corpus import Corpus
+from w2v.text.decompress import decompressed
+from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.model import Model
+from w2v.training.train import train
+from w2v.vectors import keyed
+
+log = logging.getLogger("w2v")
+
+MAX_WORDS_IN_BATCH = 10_000
+CUM_TABLE_DOMAIN = 2**31 - 1
+BYTES_AT_ONCE = 1 << 16
+METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
+SAVED = (
+    "vector_size", "alpha", "min_alpha", "window", "min_count", "effective_min_count", "max_vocab_size", "sample",
+    "seed", "workers", "sg", "hs", "negative", "ns_exponent", "cbow_mean", "epochs", "null_word", "sorted_vocab",
+    "batch_words", "compute_loss", "max_final_vocab", "shrink_windows", "comment", "corpus_count",
+    "corpus_total_words", "train_count", "total_train_time", "running_training_loss", "min_alpha_yet_reached",
+)  # fmt: skip
+
+Sentences = Iterable[Iterable[Any]]
+
+
+class LineSentence:
+    """The lines of a file, or of an open one, as lists of words; a longer line is cut into several lists.
+
+    The file may be compressed. Given to Word2Vec by name and without a limit, it is read by w2v's own reader.
+    """
+
+    def __init__(
+        self, source: PathLike | IO[bytes], max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
+    ) -> None:
+        self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
+
+    def __iter__(self) -> Iterator[list[str]]:
+        if isinstance(self.source, str | Path):
+            yield from self._sentences(_lines(self.source))
+        else:
+            self.source.seek(0)  # type: ignore[union-attr]
+            yield from self._sentences(self.source)  # type: ignore[arg-type]
+
+    def _sentences(self, lines: Iterable[str | bytes]) -> Iterator[list[str]]:
+        for line in itertools.islice(lines, self.limit):
+            words = utils.to_unicode(line).split()
+            for start in range(0, len(words), self.max_sentence_length):
+                yield words[start : start + self.max_sentence_length]
+
+
+class PathLineSentences(LineSentence):
+    """As LineSentence, for all files of a folder, sorted by name; `limit` counts the lines of each file."""
+
+    def __init__(
+        self, source: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
+    ) -> None:
+        super().__init__(source, max_sentence_length, limit)
+        path = Path(source)
+        if not path.exists():
+            raise ValueError("input is neither a file nor a path")
+        self.input_files = [str(path)] if path.is_file() else sorted(map(str, path.iterdir()))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for file in self.input_files:
+            yield from self._sentences(_lines(file))
+
+
+class Text8Corpus:
+    """A file of one long line, as lists of `max_sentence_length` words."""
+
+    def __init__(self, fname: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH) -> None:
+        self.fname, self.max_sentence_length = fname, max_sentence_length
+
+    def __iter__(self) -> Iterator[list[str]]:
+        words: list[str] = []
+        rest = b""
+        for chunk in _chunks(self.fname):
+            head, space, rest = (rest + chunk).rpartition(b" ")
+            words += (head + space).decode().split()
+            while len(words) >= self.max_sentence_length:
+                yield words[: self.max_sentence_length]
+                del words[: self.max_sentence_length]
+        words += rest.decode().split()
+        if words:
+            yield words
+
+
+def _chunks(path: PathLike) -> Iterator[bytes]:
+    """The content of a file, unpacked if it is compressed."""
+    with Path(path).open("rb") as file:
+        yield from decompressed(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
+
+
+def _lines(path: PathLike) -> Iterator[bytes]:
+    rest = b""
+    for chunk in _chunks(path):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def _files_of(sentences: Any) -> list[str] | None:
+    """The files that w2v's own reader can read in the place of these sentences."""
+    if isinstance(sentences, Text8Corpus):
+        return [str(sentences.fname)]
+    if isinstance(sentences, LineSentence) and sentences.limit is None:
+        if isinstance(sentences, PathLineSentences):
+            return sentences.input_files
+        if isinstance(sentences.source, str | Path):
+            return [str(sentences.source)]
+    return None
+
+
+class Word2Vec:
+    """A word2vec model in the manner of gensim 4, which w2v trains.
+
+    Attributes:
+        wv: the vectors, as KeyedVectors. Training continues from wv.vectors, so that a change there has effect.
+        syn1: float32 (V, vector_size), the output rows of hierarchical softmax, of which the last is not used.
+        syn1neg: float32 (V, vector_size), the output rows of negative sampling.
+    """
+
+    wv: KeyedVectors
+    syn1: NDArray[np.float32]
+    syn1neg: NDArray[np.float32]
+
+    def __init__(
+        self,
+        sentences: Sentences | None = None,
+        corpus_file: PathLike | None = None,
+        vector_size: int = 100,
+        alpha: float = 0.025,
+        window: int = 5,
+        min_count: int = 5,
+        max_vocab_size: int | None = None,
+        sample: float = 1e-3,
+        seed: int = 1,
+        workers: int = 3,
+        min_alpha: float = 0.0001,
+        sg: int = 0,
+        hs: int = 0,
+        negative: int = 5,
+        ns_exponent: float = 0.75,
+        cbow_mean: int = 1,
+        hashfxn: Callable[[Any], int] = hash,
+        epochs: int = 5,
+        null_word: int = 0,
+        trim_rule: utils.TrimRule | None = None,
+        sorted_vocab: int = 1,
+        batch_words: int = MAX_WORDS_IN_BATCH,
+        compute_loss: bool = False,
+        callbacks: Iterable[CallbackAny2Vec] = (),
+        comment: str | None = None,
+        max_final_vocab: int | None = None,
+        shrink_windows: bool = True,
+    ) -> None:
+        """With sentences or a corpus file, build the vocabulary and train. Arguments have gensim's meanings.
+
+        `hashfxn`, `batch_words` and `comment` have no effect. Raises ValueError for cbow_mean=0.
+        """
+        if not cbow_mean and not sg:
+            raise ValueError("cbow_mean=0: w2v takes the mean of the context vectors, not their sum; leave it at 1")
+        if hashfxn is not hash:
+            log.warning("hashfxn has no effect: initial vectors do not depend on a hash of the words")
+        self.vector_size = self.layer1_size = int(vector_size)
+        self.alpha, self.min_alpha = float(alpha), float(min_alpha)
+        self.window, self.shrink_windows = int(window), bool(shrink_windows)
+        self.min_count, self.effective_min_count = min_count, min_count
+        self.max_vocab_size, self.max_final_vocab = max_vocab_size, max_final_vocab
+        self.sample, self.seed, self.workers, self.epochs = sample, seed, int(workers), epochs
+        self.sg, self.hs, self.negative, self.ns_exponent = int(sg), int(hs), int(negative), ns_exponent
+        self.cbow_mean, self.null_word, self.sorted_vocab = int(cbow_mean), null_word, sorted_vocab
+        self.hashfxn, self.batch_words, self.comment = hashfxn, batch_words, comment
+        self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
+        self.min_alpha_yet_reached = self.alpha
+        self.corpus_count = self.corpus_total_words = self.train_count = 0
+        self.total_train_time = 0.0
+        self.raw_vocab: dict[Any, int] = {}
+        self.wv = KeyedVectors(self.vector_size)
+        self.load = _class_only  # type: ignore[method-assign, assignment]
+        self._cache: str | None = None  # a folder that keeps the ids of files while this constructor runs
+        if sentences is None and corpus_file is None:
+            if trim_rule is not None or callbacks:
+                log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
+            return
+        self._check_corpus(sentences, corpus_file, passes=epochs + 1)
+        with tempfile.TemporaryDirectory() as self._cache:
+            self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
+            self.train(
+                sentences,
+                corpus_file,
+                total_examples=self.corpus_count,
+                total_words=self.corpus_total_words,
+                epochs=epochs,
+                compute_loss=compute_loss,
+                callbacks=callbacks,
+            )
+        self._cache = None
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}<vocab={len(self.wv)}, vector_size={self.wv.vector_size}, alpha={self.alpha}>"
+
+    # -- vocabulary ---------------------------------------------------------------------------------
+
+    def build_vocab(
+        self,
+        corpus_iterable: Sentences | None = None,
+        corpus_file: PathLike | None = None,
+        update: bool = False,
+        progress_per: int = 10_000,
+        keep_raw_vocab: bool = False,
+        trim_rule: utils.TrimRule | None = None,
+        **prepare: Any,
+    ) -> None:
+        """Count words and make the vocabulary and new vectors, or with `update` add words to those there are."""
+        self._check_corpus(corpus_iterable, corpus_file)
+        self.corpus_total_words, self.corpus_count = self.scan_vocab(corpus_iterable, corpus_file, trim_rule=trim_rule)
+        self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
+        self.prepare_weights(update)
+
+    def build_vocab_from_freq(
+        self,
+        word_freq: Mapping[Any, int],
+        keep_raw_vocab: bool = False,
+        corpus_count: int | None = None,
+        trim_rule: utils.TrimRule | None = None,
+        update: bool = False,
+    ) -> None:
+        """As build_vocab, from the counts of the words."""
+        self.raw_vocab = dict(word_freq)
+        self.corpus_count = corpus_count or 0
+        self.prepare_vocab(update, keep_raw_vocab, trim_rule)
+        self.prepare_weights(update)
+
+    def scan_vocab(
+        self,
+        corpus_iterable: Sentences | None = None,
+        corpus_file: PathLike | None = None,
+        progress_per: int = 10_000,
+        workers: int | None = None,
+        trim_rule: utils.TrimRule | None = None,
+    ) -> tuple[int, int]:
+        """Count the words into raw_vocab; returns (words, sentences)."""
+        files = [str(corpus_file)] if corpus_file is not None else _files_of(corpus_iterable)
+        if files is None:
+            return self._scan(corpus_iterable or (), trim_rule)
+        limit: dict[str, Any] = {"max_types": self.max_vocab_size} if self.max_vocab_size else {}
+        reading = ReadingOptions(cache=self._cache, **limit)
+        try:
+            with read_corpus(Corpus(files), reading, workers=workers or self.workers) as store:
+                words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
+                counts = store.counts[FIRST_TYPE:].tolist()
+                self.raw_vocab = {word: count for word, count in zip(words, counts, strict=True) if count}
+                return store.tokens, store.sentences
+        except NothingToTrain:
+            self.raw_vocab = {}
+            return 0, 0
+
+    def _scan(self, sentences: Sentences, trim_rule: utils.TrimRule | None) -> tuple[int, int]:
+        counts: dict[Any, int] = defaultdict(int)
+        tokens = number = 0
+        least = 1
+        for number, sentence in enumerate(sentences, 1):
+            if number == 1 and isinstance(sentence, str):
+                log.warning(
+                    "Each 'sentences' item should be a list of words (usually unicode strings). "
+                    "First item here is instead plain %s.",
+                    type(sentence),
+                )
+            tokens += len(sentence)  # type: ignore[arg-type]
+            for word in sentence:
+                counts[word] += 1
+            if self.max_vocab_size and len(counts) > self.max_vocab_size:
+                utils.prune_vocab(counts, least, trim_rule)
+                least += 1
+        self.raw_vocab = counts
+        return tokens, number
+
+    def prepare_vocab(
+        self,
+        update: bool = False,
+        keep_raw_vocab: bool = False,
+        trim_rule: utils.TrimRule | None = None,
+        min_count: int | None = None,
+        sample: float | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, int]:
+        """Choose words of raw_vocab; returns how many are kept and dropped, and what subsampling will leave."""
+        raw, wv = self.raw_vocab, self.wv
+        min_count, sample = min_count or self.min_count, sample or self.sample
+        self.effective_min_count = min_count
+        if self.max_final_vocab is not None and self.max_final_vocab < len(raw):
+            self.effective_min_count = max(sorted(raw.values(), reverse=True)[self.max_final_vocab] + 1, min_count)
+        kept = [
+            word
+            for word, count in raw.items()
+            if utils.keep_vocab_item(word, count, self.effective_min_count, trim_rule)
+        ]
+        counts = np.array([raw[word] for word in kept], np.int64)
+        if not dry_run:
+            if update:
+                old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
+                old += wv.expandos.get("count", old[:0])
+                new = [word for word in kept if word not in wv.key_to_index]
+            else:
+                self.min_count, self.sample = min_count, sample
+                wv.index_to_key, old, new = [], np.zeros(0, np.int64), kept
+            wv.index_to_key = wv.index_to_key + new
+            others = wv.expandos if update else {}
+            wv.expandos = others | {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
+            if self.null_word and "\0" not in wv.index_to_key:
+                wv.index_to_key.append("\0")
+                wv.expandos["count"] = np.append(wv.expandos["count"], 1)
+            wv.key_to_index = {word: row for row, word in enumerate(wv.index_to_key)}
+            wv.allocate_vecattrs()
+            if not update:
+                wv.vectors = wv.vectors[:0]  # init_weights makes new ones
+                if self.sorted_vocab:
+                    wv.sort_by_descending_frequency()
+            if self.hs:
+                self.create_binary_tree()
+            if not keep_raw_vocab:
+                self.raw_vocab = {}
+        total = int(counts.sum())
+        threshold = self._sample_share(sample, total) * total or total
+        share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts) if len(kept) else np.zeros(0)
+        return {
+            "drop_unique": len(raw) - len(kept),
+            "retain_total": total,
+            "downsample_unique": int((share < 1).sum()),
+            "downsample_total": int((share * counts).sum()),
+            "num_retained_words": len(kept),
+        }
+
+    @staticmethod
+    def _sample_share(sample: float, total: int) -> float:
+        """The threshold of subsampling as a share of all words; gensim takes 1 and more as a count of words."""
+        return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
+
+    def create_binary_tree(self) -> None:
+        """Give each word its path in the Huffman tree: the attributes "point", its nodes, and "code", its bits."""
+        if len(self.wv) < 2:
+            return
+        model, rows = self._model("hs", weights=False)
+        assert isinstance(model.loss, HierarchicalSoftmax)
+        tree = model.loss.tree
+        for name, values in (("code", tree.codes), ("point", tree.nodes)):
+            paths = self.wv.expandos[name] = np.zeros(len(self.wv), object)
+            for row, path in zip(rows.tolist(), np.split(values, tree.starts[1:-1]), strict=True):
+                paths[row] = path
+
+    @property
+    def cum_table(self) -> NDArray[np.uint32]:
+        """The running sums of the words' shares in the draws of negative sampling, times 2^31 - 1: (V,)."""
+        weights = np.cumsum(self.wv.expandos["count"].astype(np.float64) ** self.ns_exponent)
+        table: NDArray[np.uint32] = np.round(weights / weights[-1] * CUM_TABLE_DOMAIN).astype(np.uint32)
+        return table
+
+    def prepare_weights(self, update: bool = False) -> None:
+        if update:
+            self.update_weights()
+        else:
+            self.init_weights()
+
+    def init_weights(self) -> None:
+        """Draw new vectors, and set the output rows to 0."""
+        self.wv.vectors = self.wv.vectors[:0]
+        self.wv.resize_vectors(self.seed)
+        self._resize_outputs(keep=0)
+
+    def update_weights(self) -> None:
+        """Make vectors and output rows for words that have been added."""
+        known = len(self.wv.vectors)
+        if not known:
+            raise RuntimeError(
+                "You cannot do an online vocabulary-update of a model which has no prior vocabulary. First build the "
+                "vocabulary of your model with a corpus before doing an online update."
+            )
+        self.wv.resize_vectors(self.seed)
+        self._resize_outputs(keep=known)
+
+    def _resize_outputs(self, keep: int) -> None:
+        for name, used in (("syn1", self.hs), ("syn1neg", self.negative)):
+            if used:
+                rows = np.zeros((len(self.wv), self.vector_size), np.float32)
+                if keep:
+                    rows[:keep] = getattr(self, name)
+                setattr(self, name, rows)
+
+    def reset_from(self, other_model: Word2Vec) -> None:
+        """Take the vocabulary of another model, with new vectors."""
+        self.wv = KeyedVectors(self.vector_size)
+        self.wv.index_to_key, self.wv.key_to_index = other_model.wv.index_to_key, other_model.wv.key_to_index
+        self.wv.expandos = other_model.wv.expandos
+        self.corpus_count = other_model.corpus_count
+        self.init_weights()
+
+    # -- training -----------------------------------------------------------------------------------
+
+    def train(
+        self,
+        corpus_iterable: Sentences | None = None,
+        corpus_file: PathLike | None = None,
+        total_examples: int | None = None,
+        total_words: int | None = None,
+        epochs: int | None = None,
+        start_alpha: float | None = None,
+        end_alpha: float | None = None,
+        word_count: int = 0,
+        queue_factor: int = 2,
+        report_delay: float = 1.0,
+        compute_loss: bool = False,
+        callbacks: Iterable[CallbackAny2Vec] = (),
+        **_: Any,
+    ) -> tuple[int, int]:
+        """Train from the vectors there are, the learning rate falling linearly; returns (words trained, words read).
+
+        The sentences are read once; with callbacks, with both `hs` and `negative`, or with locked vectors, once an
+        epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
+        `total_examples` and `total_words`, of which gensim demands one, have no other effect: w2v counts for itself.
+        """
+        self.alpha, self.min_alpha = start_alpha or self.alpha, end_alpha or self.min_alpha
+        self._check_training(epochs, total_examples, total_words)
+        assert epochs is not None
+        self.epochs = epochs
+        self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
+        self.compute_loss, self.running_training_loss = compute_loss, 0.0
+        callbacks = list(callbacks)
+        losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
+        by_epoch = bool(callbacks) or len(losses) > 1 or bool((self.wv.vectors_lockf != 1).any())
+        files = [str(corpus_file)] if corpus_file is not None else _files_of(corpus_iterable)
+        spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
+        trained = read = 0
+        started = time.perf_counter()
+        _call(callbacks, "on_train_begin", self)
+        for first, last in spans:
+            _call(callbacks, "on_epoch_begin", self)
+            for loss in losses:
+                words = self._run(loss, files, corpus_iterable or (), first, last)
+                trained, read = trained + words[0], read + words[1]
+            self.wv.norms = None
+            self.min_alpha_yet_reached = self._alpha_at(last)
+            _call(callbacks, "on_epoch_end", self)
+        self.total_train_time += time.perf_counter() - started
+        self.train_count += 1
+        _call(callbacks, "on_train_end", self)
+        return trained, read
+
+    def _alpha_at(self, epoch: int) -> float:
+        """The learning rate after so many epochs."""
+        return self.alpha + (self.min_alpha - self.alpha) * epoch / self.epochs
+
+    def _run(self, loss: str, files: list[str] | None, sentences: Sentences, first: int, last: int) -> tuple[int, int]:
+        """Train from one epoch to another with one loss."""
+        model, rows = self._model(loss, as_rows=files is None, first=first, last=last)
+        try:
+            found = train(files or self._rows_of(sentences), continue_from=model, cache=self._cache)
+        except NothingToTrain as error:
+            log.warning("%s", error)
+            return 0, 0
+        wv = self.wv
+        changed = np.asarray(found.inputs, np.float32)
+        locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
+        if (locks != 1).any():
+            changed = model.inputs + locks * (changed - model.inputs)
+        wv.vectors = _written(wv.vectors, rows, changed)
+        if loss == "hs":
+            self.syn1 = _written(self.syn1, slice(len(wv) - 1), found.outputs)
+        else:
+            self.syn1neg = _written(self.syn1neg, rows, found.outputs)
+        if self.compute_loss:
+            means, counts = found.metrics["loss"], found.metrics["predictions"]
+            self.running_training_loss += sum(mean * n for mean, n in zip(means, counts, strict=True) if n)
+        return int(found.metrics["tokens_trained"]), int(found.metrics["tokens"]) * (last - first)
+
+    def _model(
+        self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
+    ) -> tuple[Model, NDArray[np.int64]]:
+        """w2v's model with one loss, to train from epoch `first` to `last`, and the rows here of its words, (V,).
+
+        Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
+        be a word here.
+        """
+        wv = self.wv
+        counts = np.maximum(1, wv.expandos["count"])
+        rows = np.argsort(-counts, kind="stable")
+        words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
+        vocabulary = Vocabulary(words, counts[rows])
+        noise: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
+        settings = Settings(
+            model="skipgram" if self.sg else "cbow",
+            loss=loss,
+            vector_size=self.vector_size,
+            window=self.window,
+            shrink_windows=self.shrink_windows,
+            min_count=0,
+            sample=self._sample_share(self.sample, vocabulary.tokens),
+            epochs=last - first,
+            alpha=self._alpha_at(first),
+            min_alpha=self._alpha_at(last),
+            seed=self.seed + 1_000_003 * self.train_count + first,
+            workers=self.workers,
+            **noise,
+        )
+        inputs = outputs = np.zeros((0, self.vector_size), np.float32)
+        if weights:
+            inputs = wv.vectors[rows]
+            outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
+        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary)), rows
+
+    def _rows_of(self, sentences: Sentences) -> Iterator[list[str]]:
+        """The sentences with the numbers of their rows in the place of words; unknown words are left out."""
+        names = {word: str(row) for word, row in self.wv.key_to_index.items()}
+        for sentence in sentences:
+            yield [names[word] for word in sentence if word in names]
+
+    def get_latest_training_loss(self) -> float:
+        """The sum of the losses of all predictions in the last call of `train` with compute_loss."""
+        return self.running_training_loss
+
+    def _check_corpus(self, sentences: Any, file: PathLike | None, passes: int = 1) -> None:
+        if (sentences is None) == (file is None):
+            raise TypeError("give either sentences (corpus_iterable) or corpus_file")
+        if file is not None and not Path(file).is_file():
+            raise TypeError(f"corpus_file must be the path of a file, not {file!r}")
+        if sentences is not None and not isinstance(sentences, Iterable):
+            raise TypeError(f"sentences must be an iterable of lists of words, not {sentences!r}")
+        if isinstance(sentences, GeneratorType) and passes > 1:
+            raise TypeError(f"a generator cannot be read {passes} times: give a list, or an object with __iter__")
+
+    def _check_training(self, epochs: int | None, total_examples: int | None, total_words: int | None) -> None:
+        if not self.hs and not self.negative:
+            raise ValueError("set hs=1 or negative above 0: without both, nothing is trained")
+        if self.hs and self.negative:
+            log.warning(
+                "Both hierarchical softmax and negative sampling are activated. This is probably a mistake: "
+                "set hs=0 or negative=0."
+            )
+        if self.alpha > self.min_alpha_yet_reached:
+            log.warning("Effective 'alpha' higher than previous training cycles")
+        if not self.wv.key_to_index:
+            raise RuntimeError("you must first build vocabulary before training the model")
+        if not len(self.wv.vectors):
+            raise RuntimeError("you must initialize vectors before training the model")
+        if total_words is None and total_examples is None:
+            raise ValueError("give total_examples or total_words, such as total_examples=model.corpus_count")
+        if not epochs or epochs < 0:
+            raise ValueError("give the number of epochs, such as epochs=model.epochs")
+
+    # -- predicting ---------------------------------------------------------------------------------
+
+    def score(self, sentences: Sentences, total_sentences: int = 1_000_000, **_: Any) -> NDArray[np.float32]:
+        """The log probability, natural, of each sentence, from whole windows: float32 (n,). For hs=1 only."""
+        if not self.wv.key_to_index:
+            raise RuntimeError("you must first build vocabulary before scoring new data")
+        if not self.hs:
+            raise RuntimeError("score needs hierarchical softmax: train with hs=1 and negative=0")
+        model, rows = self._model("hs")
+        places = np.empty(len(rows), np.int64)  # of our rows in the model
+        places[rows] = np.arange(len(rows))
+        scores = [
+            self._score(
+                model, places[[self.wv.key_to_index[word] for word in sentence if word in self.wv.key_to_index]]
+            )
+            for sentence in itertools.islice(sentences, total_sentences)
+        ]
+        return np.array(scores, np.float32)
+
+    def _score(self, model: Model, words: NDArray[np.int64]) -> float:
+        near = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
+        context = (near > 0) & (near <= self.window)  # (n, n)
+        if self.sg:
+            centres, numbers = np.nonzero(context)
+            inputs = model.inputs[words]
+        else:
+            centres = np.flatnonzero(context.any(axis=1))
+            numbers = centres
+            inputs = (context @ model.inputs[words] / np.maximum(1, context.sum(axis=1))[:, None]).astype(np.float32)
+        return float(model.log_probabilities_of(inputs, numbers, words[centres]).sum()) if len(centres) else 0.0
+
+    def predict_output_word(
+        self, context_words_list: Iterable[Any], topn: int = 10
+    ) -> list[tuple[Any, np.float32]] | None:
+        """The `topn` likeliest centre words of a context, as (word, probability); None if its words are unknown."""
+        if not self.negative:
+            raise RuntimeError("predict_output_word needs negative sampling: train with negative above 0")
+        if not len(self.wv) or not hasattr(self, "syn1neg"):
+            raise RuntimeError("Parameters required for predicting the output words not found.")
+        rows = [self.wv.get_index(word) for word in context_words_list if word in self.wv]
+        if not rows:
+            log.warning("none of the context words is in the vocabulary")
+            return None
+        scores = self.syn1neg @ self.wv.vectors[rows].mean(axis=0)
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        return [(self.wv.index_to_key[row], shares[row]) for row in np.argsort(-shares, kind="stable")[:topn].tolist()]
+
+    # -- files --------------------------------------------------------------------------------------
+
+    def save(self, fname: PathLike, **_: Any) -> None:
+        """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
+        content = self.wv._content()
+        for name in ("syn1", "syn1neg"):
+            if hasattr(self, name):
+                content.tensors[name] = getattr(self, name)
+        content.tensors["vectors_lockf"] = self.wv.vectors_lockf
+        content.metadata[METADATA] = json.dumps({name: getattr(self, name) for name in SAVED})
+        native.write(fname, content)
+
+    @classmethod
+    def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
+        """Read a file of `save`. Raises AttributeError for vectors only, W2VError for gensim's own pickles, which says
+        how to convert them."""
+        with Path(fname).open("rb"):  # raises FileNotFoundError
+            pass
+        found = keyed.load(fname, mmap=mmap is not None)
+        if METADATA not in found.metadata:
+            raise AttributeError(f"{fname} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
+        try:
+            numbers = json.loads(found.metadata[METADATA])
+        except ValueError as error:
+            raise W2VError(f"{fname}: damaged: its settings") from error
+        model = cls()
+        for name in SAVED:
+            setattr(model, name, numbers[name])
+        model.layer1_size = model.vector_size
+        model.wv = KeyedVectors._of(found)
+        model.wv.vectors_lockf = found.tensors["vectors_lockf"]
+        for name in ("syn1", "syn1neg"):
+            if name in found.tensors:
+                setattr(model, name, found.tensors[name])
+        return model
+
+
+def _written(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:
+    """The array with these rows replaced: in place, or in a copy of one that is read-only."""
+    array = array if array.flags.writeable else array.copy()
+    array[rows] = values
+    return array
+
+
+def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
+    for callback in callbacks:
+        getattr(callback, name)(model)
+
+
+def _class_only(*_: Any, **__: Any) -> None:
+    raise AttributeError("load makes a new model: call it on the class, Word2Vec.load(path)")

@@ -1,0 +1,64 @@
+"""gensim.utils: what scripts that train word vectors use of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
+
+TrimRule = Callable[..., int]  # of (word, count, min_count)
+
+_ALPHABETIC = re.compile(r"((?:(?!\d)\w)+)")
+
+
+def to_unicode(text: str | bytes, encoding: str = "utf8", errors: str = "strict") -> str:
+    return text if isinstance(text, str) else text.decode(encoding, errors)
+
+
+def deaccent(text: str | bytes) -> str:
+    """The text without accents."""
+    decomposed = unicodedata.normalize("NFD", to_unicode(text))
+    return unicodedata.normalize("NFC", "".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"))
+
+
+def tokenize(
+    text: str | bytes,
+    lowercase: bool = False,
+    deacc: bool = False,
+    encoding: str = "utf8",
+    errors: str = "strict",
+    to_lower: bool = False,
+    lower: bool = False,
+) -> Iterator[str]:
+    """The runs of letters (and underscores) in a text, without digits."""
+    text = to_unicode(text, encoding, errors)
+    if lowercase or to_lower or lower:
+        text = text.lower()
+    return (found.group() for found in _ALPHABETIC.finditer(deaccent(text) if deacc else text))
+
+
+def simple_preprocess(doc: str | bytes, deacc: bool = False, min_len: int = 2, max_len: int = 15) -> list[str]:
+    """The lower-case words of a text that have from `min_len` to `max_len` letters."""
+    words = tokenize(doc, lower=True, deacc=deacc, errors="ignore")
+    return [word for word in words if min_len <= len(word) <= max_len and not word.startswith("_")]
+
+
+def keep_vocab_item(word: object, count: int, min_count: int, trim_rule: TrimRule | None = None) -> bool:
+    """Whether a word stays in the vocabulary: as the rule says, by default if it occurs `min_count` times."""
+    decision = trim_rule(word, count, min_count) if trim_rule else RULE_DEFAULT
+    return decision == RULE_KEEP or (decision == RULE_DEFAULT and count >= min_count)
+
+
+def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | None = None) -> int:
+    """Drop words that occur at most `min_reduce` times, unless the rule says otherwise; returns the words' counts."""
+    dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce + 1, trim_rule)]
+    return sum(vocab.pop(word) for word in dropped)
+
+
+def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: str) -> None:
+    """Write sentences, one to a line, with spaces between the words."""
+    with open(filename, "w", encoding="utf-8") as file:  # noqa: PTH123 (a path or a descriptor, as in gensim)
+        file.writelines(" ".join(sentence) + "\n" for sentence in corpus)
