@@ -244,7 +244,7 @@ def test_what_is_said_of_long_words_of_lists_is_short() -> None:
         ({"objective": "z" * 50_000 + ":z", "loss": "objective", "kernel": "numba"}, "the model's objective is zzz"),
         ({"objective": "z\n:z"}, "objective"),
         ({"loss": "dsoftmax", "kernel": "numba", "blocks": "z\n" * 50_000}, "blocks"),
-        ({"loss": "hs", "tree": "/dev/zero"}, "tree_parents is missing"),
+        ({"loss": "hs", "tree": "/dev/zero", "vectors": "input"}, "tree_parents is missing"),
         ({"loss": "class"}, "class_starts is missing"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

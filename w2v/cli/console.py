@@ -199,10 +199,9 @@ class Reporter:
         self._exit = ExitStack()
 
     def __enter__(self) -> Reporter:
-        if self._quiet:
-            advice = logging.getLogger("w2v.advice")
-            self._exit.callback(advice.setLevel, advice.level)
-            advice.setLevel(logging.ERROR)
+        advice = logging.getLogger("w2v.advice")
+        self._exit.callback(advice.setLevel, advice.level)
+        advice.setLevel(logging.ERROR if self._quiet else logging.INFO)
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn

@@ -35,7 +35,7 @@ from w2v.version import __version__
 METRICS_BYTES = 4096  # more than a model's metrics take in the header of its file
 
 log = logging.getLogger("w2v")
-advice_log = logging.getLogger("w2v.advice")  # which --quiet turns off
+advice_log = logging.getLogger("w2v.advice")  # which the command line shows, unless --quiet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +252,7 @@ def _train(
             run.restore(state)
         else:
             for line in advice(store, settings):
-                advice_log.warning(line)
+                advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
     seconds = {"read": read - started, "train": run.seconds}
