@@ -27,6 +27,7 @@ from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.training import checkpoint
+from w2v.training import run as running
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
 
@@ -96,7 +97,8 @@ def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> ch
     for _ in range(20):
         for path in checkpoint.files(folder) if folder.exists() else []:
             path.unlink()
-        with contextlib.suppress(Stop):
+        with contextlib.suppress(Stop), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(running, "POLL", 0.002)
             w2v.train(corpus, checkpoint=folder, checkpoint_every="0.01s", progress=stop_at(share), **SMALL | options)
         found = checkpoint.latest(folder)
         if 0 < found.state.position < found.state.end and len(checkpoint.files(folder)) > 1:
