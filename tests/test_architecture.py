@@ -31,6 +31,7 @@ ROOMS = [
     "evaluation",
     "plotting",
     "gensim",
+    "explore",
     "cli",
     "top",
 ]
@@ -40,11 +41,13 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
+    "w2v.cli.commands": {"w2v.explore.server"},
     "w2v.cli.console": {"rich.console", "rich.progress"},
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.judge": {"scipy"},
     "w2v.evaluation.rank": {"matplotlib.figure"},
+    "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"openTSNE", "umap"},

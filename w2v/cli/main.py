@@ -18,6 +18,7 @@ COMMANDS = {
     "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
     "rank": "Show the rank and the singular values of what MODEL predicts.",
     "query": "Show the words nearest to WORDS.",
+    "explore": "Explore MODEL in the browser: neighbours, analogies, a map.",
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",
     "vocab": "Count the words of a CORPUS.",
