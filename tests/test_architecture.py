@@ -54,7 +54,10 @@ INSIDE_FUNCTIONS = {
     "w2v.text.decompress": {"zstandard"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.vectors.benchmarks": {"scipy"},
+    "w2v.vectors.keyed": {"w2v.explore.page"},
 }
+# Methods that belong to a later room, which is imported when they are called.
+METHODS_OF_LATER_ROOMS = {"w2v.vectors.keyed": {"w2v.explore.page"}}
 # Test files about several modules; all others are named after the one that they test.
 ABOUT_SEVERAL = {"architecture", "compat", "completion", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -118,7 +121,8 @@ def targets(one: Import) -> set[str]:
 
 def imported_modules(path: Path) -> set[str]:
     """The package's modules that a file imports anywhere, also inside functions and for type checkers."""
-    return {module for one in imports(path) for module in targets(one) if module.split(".")[0] == "w2v"}
+    found = {module for one in imports(path) for module in targets(one) if module.split(".")[0] == "w2v"}
+    return found - METHODS_OF_LATER_ROOMS.get(module_name(path), set())
 
 
 def room(module: str) -> str:

@@ -472,12 +472,11 @@ def query(
     help="Words in the file, or on the map of a served page: the N most frequent.",
 )
 @click.option(
-    "--map",
-    "projection",
+    "--method",
     type=click.Choice(get_args(Projection)),
     default="pca",
     show_default=True,
-    help="How vectors become places on the map; tsne and umap need w2v[maps].",
+    help="Projection to the map: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
 @click.option(
@@ -498,7 +497,7 @@ def explore(
     errors: Errors,
     output: Path | None,
     top: int,
-    projection: Projection,
+    method: Projection,
     port: int,
     host: str,
     approximate: bool,
@@ -514,15 +513,15 @@ def explore(
     \b
     w2v explore model.bin --open
     w2v explore model.bin -o page.html
-    w2v explore old.bin new.bin --map umap --port 8000
+    w2v explore old.bin new.bin --method umap --port 8000
     """
     files = [file for file in (model, model2) if file]
-    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else map(str, files)
+    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
         outputs.check(output, force, files)
-        models = zip(names, (load(file, errors=errors) for file in files), strict=True)
-        page = pages.explore(*models, top=top, projection=projection)
+        models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
+        page = pages.explore(models, top, method)
         outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
         found = {"output": str(output), "bytes": len(page.html.encode())}
         if as_json:
@@ -540,7 +539,7 @@ def explore(
         vectors = load(file, errors=errors)
         index = ApproximateIndex(vectors) if approximate else None
         facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
-        explorers.append(Explorer(vectors, top, projection, index))
+        explorers.append(Explorer(vectors, top, method, index))
     if as_json:
         show.as_json({"url": server.url})
     else:

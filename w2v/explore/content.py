@@ -19,13 +19,13 @@ TOP = 10_000  # words, by default
 GREATEST = 32767  # coordinate of a map
 
 
-def embedded(name: str, vectors: KeyedVectors, top: int, projection: Projection) -> Content:
+def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection) -> Content:
     """All that a page holds of the first `top` words of a model. Raises as map_of."""
     integers, scales = quantised(vectors.vectors[:top])
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
         **facts(name, vectors, f"search in {searched}, with vectors of 8-bit integers"),
-        **map_of(vectors, top, projection),
+        **map_of(vectors, top, method),
         "vectors": encoded(integers),
         "scales": encoded(scales),
     }
@@ -46,7 +46,7 @@ def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
     return np.rint(vectors / divisors).astype(np.int8), scales
 
 
-def map_of(vectors: KeyedVectors, top: int, projection: Projection) -> Content:
+def map_of(vectors: KeyedVectors, top: int, method: Projection) -> Content:
     """The first `top` words, their counts (or None), and their places on a map: pairs of 16-bit integers, as base64.
 
     The map is of unit vectors: what is near has a high cosine. Raises SettingsError for a `top` below 1, W2VError for
@@ -56,7 +56,7 @@ def map_of(vectors: KeyedVectors, top: int, projection: Projection) -> Content:
         raise SettingsError(f"top is {top}: it must be at least 1")
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
-    points = project(unit(vectors.vectors[:top]), projection)
+    points = project(unit(vectors.vectors[:top]), method)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= GREATEST / (np.abs(points).max() or 1)
     return {

@@ -19,13 +19,13 @@ class Explorer:
     """One model. Its methods answer as those of EmbeddedModel in assets/embedded.js."""
 
     def __init__(
-        self, vectors: KeyedVectors, top: int, projection: Projection, index: ApproximateIndex | None = None
+        self, vectors: KeyedVectors, top: int, method: Projection, index: ApproximateIndex | None = None
     ) -> None:
         """The map has the first `top` words; an index answers in place of exact search. Raises as content.map_of."""
         self._vectors = vectors
         self._index = index
         self._completer = Completer(vectors.index_to_key)
-        self.map: Content = map_of(vectors, top, projection)
+        self.map: Content = map_of(vectors, top, method)
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """At most n words that complete what is typed."""

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -57,13 +57,13 @@ class Page:
         return f"<Page: {len(self.html):,} characters; a notebook displays it, save(path) writes it>"
 
 
-def explore(*models: tuple[str, KeyedVectors], top: int = TOP, projection: Projection = "pca") -> Page:
-    """A page with the first `top` words of one or more named models.
+def explore(models: Mapping[str, KeyedVectors], top: int = TOP, method: Projection = "pca") -> Page:
+    """A page with the first `top` words of one or more models, by name.
 
-    Raises SettingsError for a `top` below 1 or an unknown projection, W2VError for a model without words or with
-    values that are not finite, and where a library for the projection is missing.
+    Raises SettingsError for a `top` below 1 or an unknown method, W2VError for a model without words or with
+    values that are not finite, and where a library of the method is missing.
     """
-    return Page(page([embedded(name, vectors, top, projection) for name, vectors in models]))
+    return Page(page([embedded(name, vectors, top, method) for name, vectors in models.items()]))
 
 
 def page(models: Sequence[Content], connect: str = "'none'") -> str:

@@ -19,6 +19,7 @@ import msgspec
 from w2v.errors import W2VError
 from w2v.explore.explorer import Explorer
 from w2v.vectors.benchmarks import Method
+from w2v.vectors.keyed import UnknownWordError
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 EVERY_ADDRESS = {"", "0.0.0.0", "::"}
@@ -160,8 +161,11 @@ class _Handler(BaseHTTPRequestHandler):
         except (msgspec.DecodeError, IndexError) as error:
             self._refuse(400, f"not a question: {error}")
             return
+        found: dict[str, Any]
         try:
             found = {"answer": question.answer(explorer)}
+        except UnknownWordError:
+            found = {"error": "not in the vocabulary"}  # the page knows the word, and names others
         except W2VError as error:
             found = {"error": str(error)}
         self._send(200, "application/json", msgspec.json.encode(found))

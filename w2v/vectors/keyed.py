@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -16,6 +16,9 @@ from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
+
+if TYPE_CHECKING:
+    from w2v.explore.page import Page
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -308,6 +311,20 @@ class KeyedVectors:
         rows = np.flatnonzero(scores >= lowest)
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
+
+    # -- pictures -----------------------------------------------------------------------------------
+
+    def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
+        """A page of neighbours, analogies and a map, perhaps beside those of another model; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; and method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map. Its save(path) writes one HTML file. Raises SettingsError, or W2VError
+        where a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        models = {"vectors": self} if other is None else {"vectors": self, "other": other}
+        return explore(models, **options)
 
     # -- evaluation and files -----------------------------------------------------------------------
 

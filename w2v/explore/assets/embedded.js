@@ -1,6 +1,6 @@
 /** A model whose words, counts and 8-bit vectors are in the page. */
 
-import { Completer } from "./words.js";
+import { Completer, grouped } from "./words.js";
 
 const EPSILON = 1e-6; // added to the divisor in 3CosMul, to keep the quotient finite
 
@@ -29,8 +29,9 @@ export class EmbeddedModel {
   }
 
   row(word) {
-    if (!this.rows.has(word)) throw new Error("not in the vocabulary");
-    return this.rows.get(word);
+    if (this.rows.has(word)) return this.rows.get(word);
+    const { words, size } = this.data;
+    throw new Error(words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary");
   }
 
   word(row, score) {

@@ -18,6 +18,7 @@ async function render() {
   const own = ++turn;
   const state = parse(location.hash);
   surround(state);
+  main.setAttribute("aria-busy", "true");
   let nodes;
   try {
     nodes = (await views[state.view](state, models, moved)).filter((node) => node !== null);
@@ -28,6 +29,7 @@ async function render() {
   const focused = main.contains(document.activeElement);
   if (nodes.some((node, i) => node !== main.children[i])) main.replaceChildren(...nodes); // the map stays, and its focus
   if (focused && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  main.removeAttribute("aria-busy");
   document.title = [main.querySelector("h2")?.textContent, "w2v explore"].filter(Boolean).join(" – ");
 }
 

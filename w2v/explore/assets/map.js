@@ -6,8 +6,9 @@ import { grouped, shown } from "./words.js";
 const GREATEST = 32767; // coordinate
 const CELL = 6; // pixels: the grain in which labels keep apart
 const LINE = 15; // pixels: the height of a label
+const GAP = 6; // pixels after a label
 const REACH = 14; // pixels from the pointer to the word that it means
-const CLOSE = 6; // zoom that shows a word's surroundings
+const CLOSE = 20; // the highest zoom at which the page itself shows a word and its neighbours
 const ZOOMS = [0.5, 400];
 const LISTED = 100; // words in the table
 const PAUSE = 250; // milliseconds without movement after which the link is renewed
@@ -62,7 +63,7 @@ export class WordMap {
     const [x, y, zoom] = (at ?? "").split(",").map(Number);
     const row = this.rows.get(marks.word);
     if (at && [x, y, zoom].every(Number.isFinite)) this.view = { x, y, zoom: clamp(zoom) };
-    else if (row !== undefined) this.view = { ...this.place(row), zoom: CLOSE };
+    else if (row !== undefined) this.view = this.around(row, marks.near);
     else this.view = { x: 0, y: 0, zoom: 1 };
     this.redraw();
     this.list();
@@ -70,6 +71,17 @@ export class WordMap {
 
   place(row) {
     return { x: this.data.points[2 * row] / GREATEST, y: this.data.points[2 * row + 1] / GREATEST };
+  }
+
+  /** The view of a row in the middle that has its neighbours in it. */
+  around(row, near) {
+    const middle = this.place(row);
+    let distance = 1 / CLOSE;
+    for (const other of near) {
+      const { x, y } = this.rows.has(other) ? this.place(this.rows.get(other)) : middle;
+      distance = Math.max(distance, Math.abs(x - middle.x), Math.abs(y - middle.y));
+    }
+    return { ...middle, zoom: 1 / distance };
   }
 
   get scale() {
@@ -150,7 +162,8 @@ export class WordMap {
   }
 
   radius(row) {
-    return 1.5 + 3 * (1 - Math.log1p(row) / Math.log1p(this.data.words.length));
+    const share = 1 - Math.log1p(row) / Math.log1p(this.data.words.length); // 1 for the most frequent word
+    return (1.5 + 3 * share) * Math.min(1, this.canvas.clientWidth / 700);
   }
 
   dot(context, row, radius) {
@@ -167,7 +180,8 @@ export class WordMap {
     const text = shown(this.data.words[row], 24);
     const key = font + row;
     if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
-    const width = this.widths.get(key);
+    const width = this.widths.get(key) + GAP;
+    if (x + width > this.canvas.clientWidth) x -= width + 2 * this.radius(row) + 4; // to the left, where it has space
     if (!taken.free(x, y, width)) return;
     taken.take(x, y, width);
     context.strokeStyle = halo;

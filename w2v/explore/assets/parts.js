@@ -6,7 +6,7 @@ import { grouped, shown } from "./words.js";
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   setAttributes(made, attributes);
-  made.append(...children.flat().filter((child) => child !== null));
+  made.append(...children.flat(Infinity).filter((child) => child !== null));
   return made;
 }
 
@@ -28,7 +28,7 @@ export function table(caption, headings, rows, kind = "") {
     row.map((cell, i) => (cell instanceof HTMLTableCellElement ? cell : element(i ? "td" : "th", i ? {} : { scope: "row" }, cell)));
   return element(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     element(
       "table",
       { class: kind },
@@ -39,10 +39,10 @@ export function table(caption, headings, rows, kind = "") {
   );
 }
 
-/** A score with a bar as long as its share of the highest. */
+/** A score with a bar: a full one is 1, or the highest score if that is more. */
 export function score(value, highest) {
   const bar = element("span", { class: "bar", "aria-hidden": "true" });
-  bar.style.inlineSize = `${Math.max(0, (100 * value) / (highest || 1))}%`;
+  bar.style.inlineSize = `${Math.max(0, (100 * value) / Math.max(1, highest))}%`;
   return element("span", { class: "score" }, element("span", {}, value.toFixed(3)), element("span", { class: "track" }, bar));
 }
 

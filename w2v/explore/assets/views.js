@@ -53,16 +53,22 @@ export async function neighbours(state, models) {
       return card(
         model,
         element("p", { class: "facts" }, `Rank ${grouped(vector.row + 1)}${times}; length ${length.toPrecision(3)}`),
-        results(`Neighbours of ${shown(word)} in ${model.data.name}`, found, state, shared),
-        element("h4", {}, "Its vector"),
-        bars(word, vector.values),
+        element(
+          "div",
+          { class: "columns" },
+          results(`Neighbours of ${shown(word)} in ${model.data.name}`, found, state, shared),
+          element("div", {}, element("h4", {}, "Its vector"), bars(word, vector.values)),
+        ),
       );
     }),
   );
-  announce(`${n} neighbours of ${shown(word)}`);
+  const head = element("h2", {}, "Neighbours of ", bdi(word));
+  const columns = element("div", { class: "columns" }, sections);
+  if (answers.every(({ error }) => error)) return [head, columns];
+  announce(`Neighbours of ${shown(word)}`);
   const selected = state.list.includes(word);
   return [
-    element("h2", {}, "Neighbours of ", bdi(word)),
+    head,
     element(
       "p",
       { class: "actions" },
@@ -75,7 +81,7 @@ export async function neighbours(state, models) {
       numberOfResults(state),
     ),
     sharedLine(shared, answers),
-    element("div", { class: "columns" }, sections),
+    columns,
   ];
 }
 
@@ -108,7 +114,7 @@ async function failure(error, typed, state, models) {
     "div",
     { class: "error" },
     element("p", {}, bdi(typed), ": ", error),
-    links.length ? element("p", { class: "words" }, "Near spellings: ", links) : null,
+    links.length ? element("p", { class: "words" }, "Words that begin alike: ", links) : null,
   );
 }
 
@@ -294,8 +300,8 @@ export async function compare(state, models) {
       return card(
         model,
         unknown.length ? element("p", { class: "error" }, "Not in the vocabulary: ", unknown.flatMap((word, i) => [i ? ", " : "", bdi(word)])) : null,
-        known.length ? table(`Cosines in ${model.data.name}`, ["", ...known.map(({ word }) => bdi(word))], cells, "matrix") : null,
-        known.map(({ word, values }) => [element("h4", {}, bdi(word)), bars(word, values)]),
+        known.length ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix") : null,
+        element("div", { class: "columns" }, known.map(({ word, values }) => element("div", {}, element("h4", {}, bdi(word)), bars(word, values)))),
       );
     }),
   );
