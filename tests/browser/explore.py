@@ -4,6 +4,7 @@ Screenshots are kept in build/browser/.
 """
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -44,7 +45,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser
@@ -437,7 +438,9 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
 
 def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
     shown = w2v.load(model).explore(top=1000)
-    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>notebook</title>{shown._repr_html_()}", "utf-8")
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><meta charset=utf-8><title>notebook</title>{shown._repr_html_()}", "utf-8"
+    )
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

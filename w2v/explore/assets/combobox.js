@@ -7,7 +7,13 @@ const SHOWN = 8;
 
 /** Make `input` complete words by `complete(text, n)`. `chosen(word)` is called when one is taken from the list. */
 export function combobox(input, complete, chosen) {
-  const list = element("ul", { role: "listbox", id: `${input.id}-list`, "aria-label": "Words", class: "options", hidden: true });
+  const list = element("ul", {
+    role: "listbox",
+    id: `${input.id}-list`,
+    "aria-label": "Words",
+    class: "options",
+    hidden: true,
+  });
   input.after(list);
   for (const [name, value] of Object.entries({
     role: "combobox",

@@ -31,7 +31,9 @@ export class EmbeddedModel {
   row(word) {
     if (this.rows.has(word)) return this.rows.get(word);
     const { words, size } = this.data;
-    throw new Error(words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary");
+    throw new Error(
+      words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary",
+    );
   }
 
   word(row, score) {
@@ -63,7 +65,10 @@ export class EmbeddedModel {
   /** The direction of a sum of unit vectors. */
   sum(near, far) {
     const sum = new Float64Array(this.data.dimensions);
-    for (const [rows, sign] of [[near, 1], [far, -1]]) {
+    for (const [rows, sign] of [
+      [near, 1],
+      [far, -1],
+    ]) {
       for (const row of rows) this.integers(row).forEach((value, i) => (sum[i] += (sign * value) / this.lengths[row]));
     }
     const divisor = length(sum) || 1;

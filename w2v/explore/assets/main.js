@@ -9,7 +9,9 @@ import { analogy, compare, completeIn, map, meant, neighbours, toggled } from ".
 import { grouped, shown } from "./words.js";
 
 const { models: facts } = JSON.parse(document.getElementById("data").textContent);
-const models = facts.map((data, index) => (data.vectors === undefined ? new ServedModel(data, index) : new EmbeddedModel(data)));
+const models = facts.map((data, index) =>
+  data.vectors === undefined ? new ServedModel(data, index) : new EmbeddedModel(data),
+);
 const views = { neighbours, analogy, map, compare };
 const main = document.querySelector("main");
 let turn = 0; // of rendering: what an earlier one finds is dropped
@@ -46,7 +48,11 @@ function surround(state) {
       element("a", { href: link(state, { view: "neighbours", word }) }, bdi(word)),
       element(
         "button",
-        { type: "button", "aria-label": `Unselect ${shown(word)}`, click: () => go(link(parse(location.hash), { list: toggled(state.list, word) })) },
+        {
+          type: "button",
+          "aria-label": `Unselect ${shown(word)}`,
+          click: () => go(link(parse(location.hash), { list: toggled(state.list, word) })),
+        },
         "×",
       ),
     ),
@@ -68,7 +74,11 @@ function moved(state) {
 function search() {
   const form = document.getElementById("search");
   const input = form.querySelector("input");
-  combobox(input, (typed, n) => completeIn(models, typed, n), () => form.requestSubmit());
+  combobox(
+    input,
+    (typed, n) => completeIn(models, typed, n),
+    () => form.requestSubmit(),
+  );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (!input.value) return;

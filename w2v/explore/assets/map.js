@@ -45,7 +45,8 @@ export class WordMap {
       pointerleave: () => this.hover(null),
     });
     this.tip = element("div", { class: "tip", "aria-hidden": "true", hidden: true });
-    const button = (text, label, click) => element("button", { type: "button", "aria-label": label, title: label, click }, text);
+    const button = (text, label, click) =>
+      element("button", { type: "button", "aria-label": label, title: label, click }, text);
     const buttons = element(
       "div",
       { class: "zoom" },
@@ -53,8 +54,17 @@ export class WordMap {
       button("−", "Zoom out", () => this.zoomBy(1 / 1.6)),
       button("⤢", "Show all", () => this.moveTo({ x: 0, y: 0, zoom: 1 })),
     );
-    this.details = element("details", { toggle: () => this.list() }, element("summary", {}, "Words in view as a table"));
-    this.element = element("div", { class: "map" }, element("div", { class: "frame" }, this.canvas, buttons, this.tip), this.details);
+    this.details = element(
+      "details",
+      { toggle: () => this.list() },
+      element("summary", {}, "Words in view as a table"),
+    );
+    this.element = element(
+      "div",
+      { class: "map" },
+      element("div", { class: "frame" }, this.canvas, buttons, this.tip),
+      this.details,
+    );
   }
 
   /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`. */
@@ -126,7 +136,13 @@ export class WordMap {
     context.scale(ratio, ratio);
     context.textBaseline = "middle";
     // A canvas knows no variables of the style sheet: it lends these properties, which mean nothing to a canvas.
-    const { color, caretColor: mark, accentColor: accent, fontFamily, backgroundColor: panel } = getComputedStyle(canvas);
+    const {
+      color,
+      caretColor: mark,
+      accentColor: accent,
+      fontFamily,
+      backgroundColor: panel,
+    } = getComputedStyle(canvas);
     const rows = this.inView();
     const known = (words) => words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
     const chosen = new Set(known([...this.marks.list, ...(this.marks.word === null ? [] : [this.marks.word])]));
@@ -303,14 +319,28 @@ export class WordMap {
       const { x, y } = this.place(row);
       const toggle = element(
         "button",
-        { type: "button", "aria-pressed": String(chosen.has(word)), "aria-label": `Select ${shown(word)}`, click: () => this.toggled(word) },
+        {
+          type: "button",
+          "aria-pressed": String(chosen.has(word)),
+          "aria-label": `Select ${shown(word)}`,
+          click: () => this.toggled(word),
+        },
         chosen.has(word) ? "Selected" : "Select",
       );
       const place = `${x.toFixed(2)}, ${y.toFixed(2)}`;
-      return [element("a", { href: this.linked(word) }, bdi(word)), grouped(row + 1), this.data.counts ? grouped(this.data.counts[row]) : "", place, toggle];
+      return [
+        element("a", { href: this.linked(word) }, bdi(word)),
+        grouped(row + 1),
+        this.data.counts ? grouped(this.data.counts[row]) : "",
+        place,
+        toggle,
+      ];
     });
     const caption = `${grouped(rows.length)} words in view${rows.length > LISTED ? `; the ${LISTED} most frequent` : ""}`;
-    const made = [element("p", {}, caption), table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers")];
+    const made = [
+      element("p", {}, caption),
+      table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers"),
+    ];
     this.details.replaceChildren(this.details.firstChild, ...made);
   }
 }
@@ -325,7 +355,9 @@ class Taken {
   }
 
   *under(x, y, width) {
-    const [left, right] = [x, x + width].map((value) => Math.min(this.columns - 1, Math.max(0, Math.floor(value / CELL))));
+    const [left, right] = [x, x + width].map((value) =>
+      Math.min(this.columns - 1, Math.max(0, Math.floor(value / CELL))),
+    );
     for (let top = Math.floor((y - LINE / 2) / CELL); top <= Math.floor((y + LINE / 2) / CELL); top++) {
       for (let column = left; column <= right; column++) yield top * this.columns + column;
     }

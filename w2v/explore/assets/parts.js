@@ -25,7 +25,9 @@ export const announce = (text) => (document.getElementById("status").textContent
 /** A table with a caption for those who do not see it. Cells are nodes or text; the first column heads its row. */
 export function table(caption, headings, rows, kind = "") {
   const cells = (row) =>
-    row.map((cell, i) => (cell instanceof HTMLTableCellElement ? cell : element(i ? "td" : "th", i ? {} : { scope: "row" }, cell)));
+    row.map((cell, i) =>
+      cell instanceof HTMLTableCellElement ? cell : element(i ? "td" : "th", i ? {} : { scope: "row" }, cell),
+    );
   return element(
     "div",
     { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
@@ -33,8 +35,20 @@ export function table(caption, headings, rows, kind = "") {
       "table",
       { class: kind },
       element("caption", { class: "hidden" }, caption),
-      element("thead", {}, element("tr", {}, headings.map((heading) => element("th", { scope: "col" }, heading)))),
-      element("tbody", {}, rows.map((row) => element("tr", {}, cells(row)))),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          headings.map((heading) => element("th", { scope: "col" }, heading)),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        rows.map((row) => element("tr", {}, cells(row))),
+      ),
     ),
   );
 }
@@ -43,7 +57,12 @@ export function table(caption, headings, rows, kind = "") {
 export function score(value, highest) {
   const bar = element("span", { class: "bar", "aria-hidden": "true" });
   bar.style.inlineSize = `${Math.max(0, (100 * value) / Math.max(1, highest))}%`;
-  return element("span", { class: "score" }, element("span", {}, value.toFixed(3)), element("span", { class: "track" }, bar));
+  return element(
+    "span",
+    { class: "score" },
+    element("span", {}, value.toFixed(3)),
+    element("span", { class: "track" }, bar),
+  );
 }
 
 /** A vector as bars, one a value, with its values as a table. */

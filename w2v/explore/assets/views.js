@@ -32,7 +32,11 @@ export async function neighbours(state, models) {
     return [
       element("h2", {}, "Neighbours"),
       element("p", {}, "Type a word in the field above to see the words nearest to it. The most frequent ones are:"),
-      element("p", { class: "words" }, some.map((one) => wordLink(state, one.word))),
+      element(
+        "p",
+        { class: "words" },
+        some.map((one) => wordLink(state, one.word)),
+      ),
     ];
   }
   const answers = await Promise.all(
@@ -74,7 +78,11 @@ export async function neighbours(state, models) {
       { class: "actions" },
       element(
         "button",
-        { type: "button", "aria-pressed": String(selected), click: () => go(link(parse(location.hash), { list: toggled(state.list, word) })) },
+        {
+          type: "button",
+          "aria-pressed": String(selected),
+          click: () => go(link(parse(location.hash), { list: toggled(state.list, word) })),
+        },
         selected ? "Selected" : "Select",
       ),
       element("a", { class: "button", href: link(state, { view: "map", at: [] }) }, "Show on the map"),
@@ -99,7 +107,12 @@ async function attempt(work) {
 }
 
 function card(model, ...children) {
-  return element("section", { class: "card", "aria-label": shown(model.data.name) }, element("h3", {}, shown(model.data.name)), children);
+  return element(
+    "section",
+    { class: "card", "aria-label": shown(model.data.name) },
+    element("h3", {}, shown(model.data.name)),
+    children,
+  );
 }
 
 /** An error, with known words that begin as the unknown one does. */
@@ -128,10 +141,21 @@ function sharedWords(answers) {
 function sharedLine(shared, answers) {
   if (answers.length < 2 || answers.some(({ found }) => !found)) return null;
   const most = Math.max(...answers.map(({ found }) => found.length));
-  return element("p", { class: "shared-line" }, `${shared.size} of ${most} are neighbours in both models, marked `, sharedMark());
+  return element(
+    "p",
+    { class: "shared-line" },
+    `${shared.size} of ${most} are neighbours in both models, marked `,
+    sharedMark(),
+  );
 }
 
-const sharedMark = () => element("span", { class: "shared", title: "in both models" }, "●", element("span", { class: "hidden" }, " in both models"));
+const sharedMark = () =>
+  element(
+    "span",
+    { class: "shared", title: "in both models" },
+    "●",
+    element("span", { class: "hidden" }, " in both models"),
+  );
 
 function results(caption, found, state, shared = new Set()) {
   const counted = found.some(({ count }) => isNumber(count));
@@ -179,7 +203,11 @@ export async function analogy(state, models) {
 
   const head = [
     element("h2", {}, "Analogy"),
-    element("p", {}, "Which word is to the third as the first is to the second? Paris − France + Italy asks for the capital of Italy."),
+    element(
+      "p",
+      {},
+      "Which word is to the third as the first is to the second? Paris − France + Italy asks for the capital of Italy.",
+    ),
     form,
   ];
   if (plus.length + minus.length === 0) return head;
@@ -188,12 +216,16 @@ export async function analogy(state, models) {
     ["mul", "3CosMul", "product of cosines, shifted to 0…1"],
   ];
   const answers = await Promise.all(
-    formulas.map(([method]) => Promise.all(models.map((model) => attempt(async () => ({ found: await model.nearest(plus, minus, method, n) }))))),
+    formulas.map(([method]) =>
+      Promise.all(models.map((model) => attempt(async () => ({ found: await model.nearest(plus, minus, method, n) })))),
+    ),
   );
   const sections = await Promise.all(
     models.map(async (model, i) => {
       if (answers[0][i].error) {
-        const unknown = (await Promise.all([...plus, ...minus].map(async (word) => [word, await attempt(() => model.vector(word))]))).find(([, { error }]) => error);
+        const unknown = (
+          await Promise.all([...plus, ...minus].map(async (word) => [word, await attempt(() => model.vector(word))]))
+        ).find(([, { error }]) => error);
         return card(model, await failure(answers[0][i].error, unknown?.[0] ?? plus[0] ?? minus[0], state, models));
       }
       const tables = formulas.map(([, name, meaning], j) =>
@@ -201,13 +233,20 @@ export async function analogy(state, models) {
           "div",
           {},
           element("h4", {}, name, " ", element("small", {}, meaning)),
-          results(`${name} in ${model.data.name}`, answers[j][i].found, state, sharedWords(answers[j].map(({ found }) => found))),
+          results(
+            `${name} in ${model.data.name}`,
+            answers[j][i].found,
+            state,
+            sharedWords(answers[j].map(({ found }) => found)),
+          ),
         ),
       );
       return card(model, element("div", { class: "columns" }, tables));
     }),
   );
-  const asked = plus.map((word, i) => [i ? " + " : "", bdi(word), i ? "" : minus.map((other) => [" − ", bdi(other)])]).flat(3);
+  const asked = plus
+    .map((word, i) => [i ? " + " : "", bdi(word), i ? "" : minus.map((other) => [" − ", bdi(other)])])
+    .flat(3);
   const best = answers[0].find(({ found }) => found?.length)?.found[0];
   if (best) announce(`${shown(best.word)} is nearest`);
   return [
@@ -237,7 +276,11 @@ async function makeMaps(models, moved) {
   const maps = await Promise.all(models.map((model, i) => makeMap(model, i, moved)));
   const head = [
     element("h2", {}, "Map"),
-    element("p", {}, "The most frequent words. Scroll or pinch to zoom, drag to move, point at a word to read it, click to select it."),
+    element(
+      "p",
+      {},
+      "The most frequent words. Scroll or pinch to zoom, drag to move, point at a word to read it, click to select it.",
+    ),
   ];
   const cards = models.map((model, i) => card(model, maps[i].element));
   return { maps, nodes: [...head, element("div", { class: "columns" }, cards)] };
@@ -262,7 +305,11 @@ async function makeMap(model, index, moved) {
 
 export async function compare(state, models) {
   const input = element("input", { id: "compare-word", placeholder: "Add a word", required: true });
-  combobox(input, (typed, most) => completeIn(models, typed, most), () => form.requestSubmit());
+  combobox(
+    input,
+    (typed, most) => completeIn(models, typed, most),
+    () => form.requestSubmit(),
+  );
   const form = element(
     "form",
     {
@@ -279,7 +326,11 @@ export async function compare(state, models) {
   );
   const head = [
     element("h2", {}, "Compare"),
-    element("p", {}, "The cosines of the selected words with each other, and their vectors. Words are selected here, on the map and among neighbours."),
+    element(
+      "p",
+      {},
+      "The cosines of the selected words with each other, and their vectors. Words are selected here, on the map and among neighbours.",
+    ),
     form,
   ];
   if (!state.list.length) return head;
@@ -299,9 +350,22 @@ export async function compare(state, models) {
       ]);
       return card(
         model,
-        unknown.length ? element("p", { class: "error" }, "Not in the vocabulary: ", unknown.flatMap((word, i) => [i ? ", " : "", bdi(word)])) : null,
-        known.length ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix") : null,
-        element("div", { class: "columns" }, known.map(({ word, values }) => element("div", {}, element("h4", {}, bdi(word)), bars(word, values)))),
+        unknown.length
+          ? element(
+              "p",
+              { class: "error" },
+              "Not in the vocabulary: ",
+              unknown.flatMap((word, i) => [i ? ", " : "", bdi(word)]),
+            )
+          : null,
+        known.length
+          ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix")
+          : null,
+        element(
+          "div",
+          { class: "columns" },
+          known.map(({ word, values }) => element("div", {}, element("h4", {}, bdi(word)), bars(word, values))),
+        ),
       );
     }),
   );

@@ -1,7 +1,12 @@
 /** Words as people type and read them. */
 
 /** Upper case without accents: "koln" finds "Köln", "strasse" finds "Straße". The server folds in the same way. */
-export const fold = (text) => text.normalize("NFKD").replace(/\p{Mn}/gu, "").toUpperCase().replaceAll("\n", " ");
+export const fold = (text) =>
+  text
+    .normalize("NFKD")
+    .replace(/\p{Mn}/gu, "")
+    .toUpperCase()
+    .replaceAll("\n", " ");
 
 /** Finds words by what is typed: whole words first, then beginnings, then parts, each in the order of the vocabulary. */
 export class Completer {
