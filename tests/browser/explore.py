@@ -461,7 +461,7 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp
         word = other.text_content()
         other.click()
         expect(frame.get_by_role("heading", name=f"Neighbours of {word}")).to_be_visible()
-        frame.get_by_role("link", name="Map").click()
+        frame.get_by_role("link", name="Map", exact=True).click()
         frame.get_by_role("button", name="Zoom in").click()
         page.wait_for_timeout(500)
         frame.get_by_role("button", name="Dark theme").click()

@@ -145,7 +145,7 @@ export class WordMap {
     } = getComputedStyle(canvas);
     const rows = this.inView();
     const known = (words) => words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
-    const chosen = new Set(known([...this.marks.list, ...(this.marks.word === null ? [] : [this.marks.word])]));
+    const chosen = new Set(known([this.marks.word, ...this.marks.list]));
     const near = known(this.marks.near);
 
     context.fillStyle = accent;
