@@ -7,7 +7,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test compat faults fuzz sanitize bench clean
+.PHONY: build demo test compat docs faults fuzz sanitize bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -57,6 +57,14 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@find w2v -type f ! -name '*.so' ! -name '*.pyc' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
 	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
+	@touch $@
+
+# The site, in build/docs: every snippet is run, and a warning or a broken link fails.
+docs: $(VENV)/.docs
+	python -m sphinx -q -W --keep-going -b html docs build/docs
+
+$(VENV)/.docs: $(VENV)/.built
+	@$(PIP) 'w2v[docs]'
 	@touch $@
 
 # Failures of the system, kills and fuzzing, for about half an hour: make faults KILLS=1000 SECONDS=60
