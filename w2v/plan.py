@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,11 @@ class Plan:
     chunk: int
     workers: int
     instruction_set: str
+
+    def first(self, share: float) -> Plan:
+        """The plan of a run over the first `share` of the chunks, 0 to 1, and at least one chunk."""
+        chunks = max(1, int(share * self.chunks))
+        return replace(self, ids=self.ids[: chunks * self.chunk], tokens_before=self.tokens_before[: chunks + 1])
 
     @property
     def width(self) -> int:
