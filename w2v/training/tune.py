@@ -16,6 +16,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -46,15 +47,18 @@ SEEDS = (1, ETA, ETA**2)
 MIN_BRACKETS = 3  # that must fit into the time before more seeds are used
 HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
 KEPT = 0.5  # probability that a candidate keeps a setting of the best
-DRAWS = 100 * CANDIDATES  # after which all candidates count as tried
+DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # with the defaults that must fit into the time
 PROBE = 0.02  # of a training, after which its time is estimated
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 
-Choices = dict[str, str | float | None]
+READING = {each.name for each in fields(ReadingOptions)}
+
+Choice = str | float | None
+Choices = dict[str, Choice]
 
 # What is tried for settings that are not given.
-CHOICES: dict[str, tuple[str | float | None, ...]] = {
+CHOICES: dict[str, tuple[Choice, ...]] = {
     "model": ("skipgram", "cbow"),
     "loss": ("ns", "nce", "sampled", "hs"),
     "window": (2, 3, 5, 7, 10, 15),
@@ -208,9 +212,6 @@ def tune(
     return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
 
 
-READING = {each.name for each in fields(ReadingOptions)}
-
-
 def seconds_of(time: str) -> float:
     """The seconds of a time like 30s, 10m or 2h. Raises SettingsError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([smh])", time)
@@ -257,7 +258,7 @@ class Tuner:
     vocabulary: Vocabulary
     share: float
     fixed: Mapping[str, Any]
-    choices: Mapping[str, tuple[str | float | None, ...]]
+    choices: Mapping[str, tuple[Choice, ...]]
     judge: Callable[[Model], float]
     end: float
     keep: Callable[[Trial, Tuner], None]
@@ -287,23 +288,23 @@ class Tuner:
     def _brackets(self) -> Iterator[list[Choices]]:
         """The candidates of each bracket, all different, as long as there are any."""
         random, seen = np.random.default_rng(self.settings_for({}).seed), {self._identity({})}
-        while True:
-            found: list[Choices] = []
-            for _ in range(DRAWS):
-                drawn = dict(self.best)
-                for name, values in self.choices.items():
-                    if random.random() >= KEPT:
-                        drawn[name] = values[random.integers(len(values))]
-                try:
-                    identity = self._identity(drawn)
-                except SettingsError:  # a min_alpha that is given, and above this alpha
-                    continue
-                if identity not in seen and len(found) < CANDIDATES:
-                    seen.add(identity)
-                    found.append(drawn)
-            if not found:
-                return
+        while found := list(islice(self._drawn(random, seen), CANDIDATES)):
             yield found
+
+    def _drawn(self, random: np.random.Generator, seen: set[str]) -> Iterator[Choices]:
+        """Candidates around the best; whatever is drawn joins those `seen`."""
+        for _ in range(DRAWS):
+            drawn = dict(self.best)
+            for name, values in self.choices.items():
+                if random.random() >= KEPT:
+                    drawn[name] = values[random.integers(len(values))]
+            if (key := json.dumps(drawn, sort_keys=True)) in seen:
+                continue
+            seen.add(key)
+            with suppress(SettingsError):  # for a min_alpha that is given, and above this alpha
+                if (identity := self._identity(drawn)) not in seen:
+                    seen.add(identity)
+                    yield drawn
 
     def settings_for(self, choices: Choices) -> Settings:
         """Raises SettingsError where choices contradict what is fixed."""
