@@ -22,8 +22,8 @@ from quality import measure
 
 from w2v.losses.registry import Settings
 
-GENSIM = Settings(model="cbow", alpha=0.025, min_alpha=0.0001, workers=3, epochs=5)
-WORD2VEC = Settings(model="cbow", alpha=0.05, workers=12, epochs=5)
+GENSIM = Settings(model="cbow", sample=1e-3, alpha=0.025, min_alpha=0.0001, workers=3, epochs=5)
+WORD2VEC = Settings(model="cbow", sample=1e-3, alpha=0.05, workers=12, epochs=5)
 
 
 def plain_markdown(document: dict[str, Any]) -> str:

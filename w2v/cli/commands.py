@@ -284,6 +284,7 @@ def tune(
         "default_score": result.default_score,
         "changed_settings": result.changed,
         "seconds": result.seconds,
+        "peak_memory_bytes": memory.peak(),
     }
     if as_json:
         show.as_json(metrics)
