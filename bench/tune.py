@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, Runs, commands_markdown, split_lines, table, w2v_command
+from common import W2V, Runs, beginnings, commands_markdown, table, w2v_command
 from quality import measure
 
 from w2v.losses.registry import Settings
@@ -78,14 +78,9 @@ def main() -> None:
         model = folder / "model.safetensors"
         questions, other_questions = halves(options.questions, folder)
         pairs, other_pairs = zip(*(halves(path, folder) for path in options.pairs), strict=True)
-        texts = {corpus.stem: corpus for corpus in options.corpora}
-        if options.megabytes:
-            first = options.corpora[0]
-            texts = {}
-            for megabytes in options.megabytes:
-                texts[f"{first.stem}, {megabytes:g} MB"] = folder / f"{megabytes:g}.txt"
-                split_lines(first, folder / f"{megabytes:g}.txt", megabytes * 1e6 / first.stat().st_size)
-            texts |= {corpus.stem: corpus for corpus in options.corpora[1:]}
+        first, *others = options.corpora
+        texts = beginnings(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
+        texts |= {corpus.stem: corpus for corpus in others}
         for corpus, text in texts.items():
             tune = [*W2V, "tune", str(text), "-o", str(model), "--force", "--json", "--time", options.time]
             judges = ["--questions", str(questions), *(word for path in pairs for word in ("--pairs", str(path)))]
