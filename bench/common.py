@@ -105,6 +105,15 @@ def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
                     file.write(b" ".join(words[start : start + LINE_WORDS]) + b"\n")
 
 
+def beginnings(text: Path, megabytes: Iterable[float], folder: Path) -> dict[str, Path]:
+    """The first megabytes of a text, as files in a folder, by name."""
+    found = {}
+    for size in megabytes:
+        found[f"{text.stem}, {size:g} MB"] = part = folder / f"{size:g}.txt"
+        split_lines(text, part, size * 1e6 / text.stat().st_size)
+    return found
+
+
 @dataclass(frozen=True)
 class Text:
     """A prepared corpus: lines of at most 1000 words, `whole` and its first part.

@@ -16,6 +16,7 @@ import click
 from w2v import memory
 from w2v.cli import info as facts
 from w2v.cli import outputs, prompt, show
+from w2v.cli.config import Config
 from w2v.cli.console import Reporter, Stopped, say
 from w2v.cli.options import (
     CORPUS,
@@ -32,11 +33,12 @@ from w2v.cli.options import (
     GroupedCommand,
     GroupedOption,
     chosen_settings,
+    given_settings,
     reading_options,
     refuse_together,
     settings_options,
 )
-from w2v.cli.train import OUTPUT, new_job, resume_job
+from w2v.cli.train import OUTPUT, check_outputs, new_job, resume_job
 from w2v.errors import W2VError
 from w2v.evaluation import compare as compared
 from w2v.evaluation import perplexity as evaluated
@@ -53,6 +55,7 @@ from w2v.settings import WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
+from w2v.training import tune as tuning
 from w2v.training.checkpoint import DEFAULT_INTERVAL
 from w2v.training.model import Model
 from w2v.training.start import Vocab
@@ -178,6 +181,115 @@ def train(
 
 def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) -> None:
     vocabulary.save(path, sentences, replace=force)
+
+
+@click.command(cls=GroupedCommand)
+@CORPUS
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    default=OUTPUT,
+    show_default=True,
+    help="File to write the best model to, as w2v train does; its settings go to a file of this name with .toml, and "
+    "the trials to one with .tune.json.",
+)
+@click.option("--time", default="10m", show_default=True, help="How long all of it may take: 30s, 10m or 2h.")
+@click.option("--questions", multiple=True, type=FILE, help="Judge by these analogy questions; may be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Judge by these scored word pairs; may be repeated.")
+@click.option(
+    "--max-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
+)
+@settings_options(*Settings.names())
+@click.option("--resume", is_flag=True, help="Go on from the trials of a run of the same command that was stopped.")
+@click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
+@FORCE
+@QUIET
+@JSON
+def tune(
+    corpus: tuple[str, ...],
+    output: Path,
+    time: str,
+    questions: tuple[Path, ...],
+    pairs: tuple[Path, ...],
+    max_size: int | None,
+    resume: bool,
+    ignore_memory: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Try settings on a CORPUS for a given time, and train with the best.
+
+    Settings that are given stay as they are. Model, loss, window, negative, sample, vectors, alpha, min_alpha and
+    epochs, where they are not given, are tried by successive halving, with the defaults as the first trial. They are
+    judged by the mean of the accuracies on --questions and the correlations with --pairs or, without either, by the
+    end of the text: how often the vector of a word is nearer to that of a word beside it than to that of a random one.
+    The best settings are then trained on the whole text.
+
+    \b
+    w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
+    w2v tune corpus.txt -o best.safetensors --time 1h --max-size 300 --model cbow
+    w2v tune corpus.txt -o best.safetensors --resume
+    w2v train --config best.toml -o again.safetensors
+    """
+    chosen_settings(given)  # raises for options that contradict each other
+    reading = asdict(reading_options(given))
+    config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
+    inputs = [*map(Path, Corpus(list(corpus)).files), *questions, *pairs]
+    check_outputs(output, [config], force, inputs)
+    if resume:
+        outputs.check(state, True, inputs)
+    else:
+        outputs.check(state, force, inputs)
+        state.unlink(missing_ok=True)
+    try:
+        with Reporter(quiet) as progress:
+            result = tuning.tune(
+                list(corpus),
+                time=time,
+                questions=questions,
+                pairs=pairs,
+                max_size=max_size,
+                state=state,
+                ignore_memory=ignore_memory,
+                finished=None if quiet else show.trial,
+                progress=progress,
+                **reading,
+                **given_settings(given),
+            )
+    except Stopped as stopped:
+        if state.exists():
+            stopped.add_note("go on with the same command and --resume")
+        raise
+    model = result.model
+    used = Config(corpus, output, model.settings.relevant() | reading)
+    outputs.save(
+        [
+            (output, lambda path, force: model.save(path, replace=force)),
+            (config, lambda path, force: used.save(path, replace=force)),
+        ],
+        force,
+    )
+    metrics = {
+        "output": str(output),
+        "config": str(config),
+        "state": str(state),
+        "trials": result.trials,
+        "score": result.score,
+        "default_score": result.default_score,
+        "changed_settings": result.changed,
+        "seconds": result.seconds,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()

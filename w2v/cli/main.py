@@ -11,6 +11,7 @@ from w2v.cli.console import Program
 
 COMMANDS = {
     "train": "Train word vectors on a CORPUS.",
+    "tune": "Try settings on a CORPUS for a given time, and train with the best.",
     "analogy": "Answer analogy QUESTIONS and report the accuracy.",
     "similarity": "Correlate cosine similarities with the scores of word PAIRS.",
     "evaluate": "Evaluate one MODEL or several, with intervals and tests of their differences.",
