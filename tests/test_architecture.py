@@ -40,14 +40,21 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
+    "w2v.cli.commands": {
+        "w2v.plotting.analogies",
+        "w2v.plotting.history",
+        "w2v.plotting.spectrum",
+        "w2v.plotting.word_map",
+    },  # fmt: skip
     "w2v.cli.console": {"rich.console", "rich.progress"},
+    "w2v.cli.outputs": {"w2v.plotting.figure"},
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.judge": {"scipy"},
-    "w2v.evaluation.rank": {"matplotlib.figure"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"openTSNE", "umap"},
+    "w2v.plotting.word_map": {"scipy.cluster.vq"},
     "w2v.text.decompress": {"zstandard"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.vectors.benchmarks": {"scipy"},

@@ -1,11 +1,24 @@
-"""How long work reports its progress: reading a text, training on it, predicting one."""
+"""How long work reports its progress."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
+
+# What is done, and the unit in which it is counted.
+PHASES = {
+    "read": "bytes",  # a text
+    "train": "words",  # on it
+    "predict": "words",  # of a text, as perplexity does, or of the vocabulary, as rank does
+    "load": "rows",  # of a vector file
+    "save": "rows",
+    "answer": "questions",  # of analogies
+    "evaluate": "scores",  # of models
+    "compare": "words",  # of two models
+    "project": "iterations",  # of t-SNE
+}
 
 
 @dataclass(frozen=True)
@@ -13,9 +26,9 @@ class Progress:
     """How far a phase of the work has come. Values that are not known (yet) are None.
 
     Attributes:
-        phase: "read" a text, "train" on it, or "predict" one, which perplexity does.
+        phase: see PHASES.
         done, total: units worked through, and in all. A resumed run counts from the beginning of the whole run.
-        unit: "bytes" in phase "read", "words" in the others.
+        unit: that of the phase.
         rate: units per second since this process began the phase.
         seconds_left: what the rest takes at that rate.
         epoch, epochs: the epoch being trained, from 1, and their number.
@@ -24,10 +37,10 @@ class Progress:
         memory, memory_limit: bytes that training needs at its peak, estimated, and that this process may take.
     """
 
-    phase: Literal["read", "train", "predict"]
+    phase: str
     done: int
     total: int | None
-    unit: Literal["bytes", "words"]
+    unit: str
     rate: float | None = None
     seconds_left: float | None = None
     epoch: int | None = None
@@ -47,7 +60,7 @@ class Meter:
     def __init__(self, report: Report | None, phase: str, start: int = 0, **known: Any) -> None:
         self._report = report
         self._start = start
-        self._known = {"phase": phase, "unit": "bytes" if phase == "read" else "words", **known}
+        self._known = {"phase": phase, "unit": PHASES[phase], **known}
         self._started = time.monotonic()
 
     def __call__(self, done: int, total: int | None, **more: Any) -> None:

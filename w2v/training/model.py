@@ -42,6 +42,8 @@ class Model:
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
             sentences, pruned (types dropped because of max_types), cache_reused.
+        history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
+            summed loss and number of predictions, each since the beginning of the run.
     """
 
     settings: Settings
@@ -51,6 +53,7 @@ class Model:
     loss: Loss
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+    history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape

@@ -201,6 +201,30 @@ def answers(
     return Answers(file.names, sections, known, correct, file.malformed, top)
 
 
+def section_pairs(
+    vectors: Vectors, questions: PathLike | None = None, section: str | None = None, case_insensitive: bool = True
+) -> tuple[str, NDArray[np.int64]]:
+    """The name of a section of a questions file, and the rows of its pairs of words, (n, 2), each pair once.
+
+    The default is the first section that has a pair with both words in the vocabulary. `questions` and
+    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a section that it
+    lacks, and if no pair is known.
+    """
+    fold = str.casefold if case_insensitive else str
+    first = index_words(map(fold, vectors))[0]
+    file = _Questions(questions, lambda word: first.get(fold(word), -1))
+    pairs: dict[int, dict[tuple[int, int], None]] = {}  # by section, in the order of the file
+    for numbers, rows in file:
+        for number, (a, b, c, d) in zip(numbers.tolist(), rows.tolist(), strict=True):
+            pairs.setdefault(number, {}).update({pair: None for pair in ((a, b), (c, d)) if min(pair) >= 0})
+    if section is not None and section not in file.names:
+        raise W2VError(f"{section[:60]!r} is no section of the questions; they have {', '.join(file.names)[:1000]}")
+    for number, name in enumerate(file.names):
+        if section in (None, name) and pairs.get(number):
+            return name, np.array([*pairs[number]], np.int64)
+    raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
+
+
 def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
     """Correlate the cosines of word pairs with their scores.
 
