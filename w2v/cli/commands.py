@@ -719,7 +719,7 @@ def plot(
             unknown = [word for part in (chosen or {}).values() for word in part if word not in vectors]
             if words:
                 queries.require(words, vectors)
-            elif unknown:
+            elif chosen and unknown:
                 say(f"{len(unknown):,} words of {file} are not in the vocabulary, such as {', '.join(unknown[:5])}")
                 chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
             picture = word_map(

@@ -45,7 +45,7 @@ def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
 
 
 def check_picture(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
-    """As `check`, for a picture. Raises SettingsError for an unknown extension, W2VError where matplotlib is missing."""
+    """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
     check(path, force, others)
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 

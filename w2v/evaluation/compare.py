@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.judge import NEIGHBOURS, Judgement, judge
+from w2v.shown import Result
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -51,7 +52,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """In what two models differ.
 
     Attributes:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.files import PathLike
+from w2v.shown import Result
 from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -51,7 +52,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Result):
     """The scores of all models in one measure on one set.
 
     Attributes:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
+from w2v.shown import Result
 from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
 
 
 @dataclass(frozen=True)
-class Rank:
+class Rank(Result):
     """The singular values of the matrix log p(word | context).
 
     Attributes:

@@ -49,7 +49,7 @@ def analogy_map(
     axes.spines[:].set_color("#cccccc")
     set_title(axes, title or name)
     colours = np.where(np.isin(np.arange(len(rows)), places[:, 0]), COLOURS[0], COLOURS[3])
-    markers = axes.scatter(*points.T, s=14, c=colours, zorder=2)
+    markers = axes.scatter(points[:, 0], points[:, 1], s=14, c=colours, zorder=2)
     for start, end in points[places]:
         arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 2}
         axes.annotate("", end, start, arrowprops=arrow, zorder=1)

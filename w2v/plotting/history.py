@@ -13,17 +13,14 @@ def run_picture(model: Model, title: str = "") -> Picture:
 
     Each value of loss and speed is the mean since the one before; a resumed run goes on where it was stopped.
     """
-    words, seconds, losses, predictions = np.vstack([np.zeros(4), model.history]).T
-    steps = np.diff([words, seconds, losses, predictions])
-    with np.errstate(invalid="ignore", divide="ignore"):  # NaN leaves a gap
-        loss, speed = steps[2] / steps[3], steps[0] / steps[1]
-    settings = model.settings
-    total = model.metrics["tokens"] * settings.epochs
-    alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / total
+    settings, tokens = model.settings, model.metrics["tokens"]
+    words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
+    epochs = np.arange(1, model.metrics["tokens_trained"] // tokens)
+    alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / words[-1]
     curves = [
-        ("loss per prediction", words[1:], loss),
+        ("loss per prediction", *np.reshape(model.loss_curve, (-1, 2)).T),
         ("learning rate", words, alphas),
-        ("million words/s", words[1:], speed / 1e6),
+        ("million words/s", words[1:], np.diff(words) / np.diff(seconds) / 1e6),
     ]
     picture = Picture(7, 6.5)
     panels = picture.subplots(len(curves), sharex=True)
@@ -32,10 +29,11 @@ def run_picture(model: Model, title: str = "") -> Picture:
         axes.set_ylabel(label)
         axes.grid(axis="y", color="#eeeeee")
         axes.spines[["top", "right"]].set_visible(False)
-        for epoch in range(1, settings.epochs):
-            axes.axvline(epoch * model.metrics["tokens"] / 1e6, color="#cccccc", linewidth=0.6, zorder=0)
+        for epoch in epochs:
+            axes.axvline(epoch * tokens / 1e6, color="#cccccc", linewidth=0.6, zorder=0)
     for axes in (panels[1], panels[2]):
         axes.set_ylim(bottom=0)
     panels[-1].set_xlabel("million words trained; vertical lines end the epochs")
+    picture.align_ylabels()
     set_title(panels[0], title)
     return picture

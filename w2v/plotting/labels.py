@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
@@ -44,7 +44,7 @@ def place_labels(
     figure: Any = axes.get_figure()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    others = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
+    others: dict[str, Any] = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
     with contextlib.redirect_stdout(io.StringIO()):  # where it says that there is no place at all
         _, _, texts, _ = textalloc.allocate(
             axes,
@@ -53,7 +53,7 @@ def place_labels(
             [lettering(word) for word in words],
             scatter_plot=markers,
             textsize=FONT_SIZE,
-            textcolor=[tuple(DARKER * part for part in to_rgb(colour)) for colour in colours],
+            textcolor=[to_hex([DARKER * part for part in to_rgb(colour)]) for colour in colours],
             margin=MARGIN,
             min_distance=MIN_DISTANCE,
             max_distance=MAX_DISTANCE,

@@ -77,6 +77,7 @@ def word_map(
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
     if top < 1 or clusters < 1:
         raise SettingsError(f"{'top' if top < 1 else 'clusters'} must be at least 1")
+    words = [words] if isinstance(words, str) else words
     sections = words if isinstance(words, Mapping) else {"": vectors.first_words(top) if words is None else [*words]}
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
@@ -96,7 +97,7 @@ def word_map(
     set_title(axes, title or NAMES[method])
     style: dict[str, Any] = {"s": _areas(occurrences), "linewidths": 0.3, "edgecolors": "white"}
     if groups == "frequency":
-        markers = axes.scatter(*points.T, c=occurrences, norm=LogNorm(), cmap="viridis_r", **style)
+        markers = axes.scatter(points[:, 0], points[:, 1], c=occurrences, norm=LogNorm(), cmap="viridis_r", **style)
         label = "1 / rank by frequency" if vectors.counts is None else "occurrences"
         picture.colorbar(markers, label=label, shrink=0.5, aspect=30, pad=0.01)
         colours = ["#222222"] * len(names)
@@ -107,7 +108,7 @@ def word_map(
             numbers = k_means(matrix, clusters, seed)
             legend = [_cluster_name(names, numbers == number) for number in range(numbers.max() + 1)]
         colours = [colour_of(number) for number in numbers.tolist()]
-        markers = axes.scatter(*points.T, c=colours, **style)
+        markers = axes.scatter(points[:, 0], points[:, 1], c=colours, **style)
         if len(legend) > 1:
             _add_legend(picture, legend, lettering)
     place_labels(axes, points, names, lettering, markers=markers, colours=colours)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike, lines
+from w2v.shown import Result
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
 
@@ -49,7 +50,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class AnalogyResult:
+class AnalogyResult(Result):
     """The result of `analogies`.
 
     Attributes:
@@ -75,7 +76,7 @@ class AnalogyResult:
 
 
 @dataclass(frozen=True)
-class PairsResult:
+class PairsResult(Result):
     """The result of `word_pairs`.
 
     Attributes:
