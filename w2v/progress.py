@@ -17,8 +17,8 @@ PHASES = {
     "predict": "words",  # of a text, as perplexity does, or of the vocabulary, as rank does
     "load": "rows",  # of a vector file
     "save": "rows",
-    "answer": "questions",  # of analogies
-    "evaluate": "scores",  # of models
+    "answer": "words",  # searched for the answers to analogy questions
+    "evaluate": "measures",  # of models
     "compare": "words",  # of two models
     "project": "iterations",  # of t-SNE
 }
@@ -96,9 +96,7 @@ class NotebookBar:
             return
         self._last = now
         share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
-        line: Any = display.HTML(
-            f"<div>{progress.phase} <progress{share}></progress> {', '.join(figures(progress))}</div>"
-        )
+        line = display.HTML(f"<div>{progress.phase} <progress{share}></progress> {', '.join(figures(progress))}</div>")
         if self._display:
             self._display.update(line)
         else:

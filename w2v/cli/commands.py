@@ -204,8 +204,11 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
 @click.argument("questions", type=FILE, required=False)
 @TOP
 @METHOD
+@QUIET
 @JSON
-def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, as_json: bool) -> None:
+def analogy(
+    model: Path, errors: Errors, questions: Path | None, top: int, method: Method, quiet: bool, as_json: bool
+) -> None:
     """Answer analogy QUESTIONS and report the accuracy.
 
     Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
@@ -215,10 +218,12 @@ def analogy(model: Path, errors: Errors, questions: Path | None, top: int, metho
     w2v analogy model.bin
     w2v analogy model.bin questions-words.txt --top 300000 --method mul
     """
-    result = analogies(load(model, errors=errors), questions, top, method)
+    with Reporter(quiet) as progress:
+        vectors = load(model, errors=errors, progress=progress)
+        result = analogies(vectors, questions, top, method, progress=progress)
     if as_json:
         show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
-    else:
+    elif not quiet:
         show.analogies(result)
 
 
@@ -262,6 +267,7 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
 @METHOD
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resampling.")
 @ERRORS
+@QUIET
 @JSON
 def evaluate(
     models: tuple[Path, ...],
@@ -271,6 +277,7 @@ def evaluate(
     method: Method,
     seed: int,
     errors: Errors,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
@@ -284,10 +291,12 @@ def evaluate(
     w2v evaluate model.bin
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
-    found = judge([load(model, errors=errors) for model in models], questions, pairs, top=top, method=method, seed=seed)
+    with Reporter(quiet) as progress:
+        loaded = [load(model, errors=errors, progress=progress) for model in models]
+        found = judge(loaded, questions, pairs, top=top, method=method, seed=seed, progress=progress)
     if as_json:
         show.as_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
-    else:
+    elif not quiet:
         show.judgements(list(map(str, models)), found)
 
 
@@ -299,8 +308,9 @@ def evaluate(
 )
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words named.")
 @ERRORS
+@QUIET
 @JSON
-def compare(first: Path, second: Path, top: int, words: int, errors: Errors, as_json: bool) -> None:
+def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
     """Show in what two models differ.
 
     That is how many of the 10 nearest shared words are the same in both models, by frequency; the words whose
@@ -311,10 +321,12 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, as_
     w2v compare old.safetensors new.safetensors
     w2v compare old.bin new.bin --top 2000 --words 50 --json
     """
-    result = compared.compare(load(first, errors=errors), load(second, errors=errors), top=top, words=words)
+    with Reporter(quiet) as progress:
+        models = [load(path, errors=errors, progress=progress) for path in (first, second)]
+        result = compared.compare(*models, top=top, words=words, progress=progress)
     if as_json:
         show.as_json({"models": [str(first), str(second)]} | asdict(result))
-    else:
+    elif not quiet:
         show.comparison([str(first), str(second)], result)
 
 
@@ -365,6 +377,7 @@ def perplexity(
 @click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
 @OBJECTIVE
 @FORCE
+@QUIET
 @JSON
 def rank(
     model: Path,
@@ -373,6 +386,7 @@ def rank(
     output: Path | None,
     objective: str | None,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Show the rank and the singular values of what MODEL predicts.
@@ -388,14 +402,15 @@ def rank(
     if output:
         outputs.check_picture(output, force, [model])
     find_objective(objective)
-    result = ranks.rank(Model.load(model), contexts, words)
+    with Reporter(quiet) as progress:
+        result = ranks.rank(Model.load(model), contexts, words, progress)
     if output:
         from w2v.plotting.spectrum import spectrum
 
         save_picture(spectrum(result, model.name), output, force)
     if as_json:
         show.as_json(asdict(result))
-    else:
+    elif not quiet:
         show.rank(result)
 
 
@@ -501,6 +516,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @OBJECTIVE
 @FORCE
+@QUIET
 @JSON
 def convert(
     model: Path,
@@ -509,6 +525,7 @@ def convert(
     vectors: WordVectors | None,
     objective: str | None,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Convert MODEL to another format.
@@ -524,14 +541,18 @@ def convert(
     find_objective(objective)
     outputs.check(output, force)
     kind = table.format_of(output)
-    stored = Model.load(model).with_vectors(vectors).content(output) if vectors else table.read(model, errors=errors)
-    table.write(output, stored, replace=force)
+    with Reporter(quiet) as progress:
+        if vectors:
+            stored = Model.load(model).with_vectors(vectors).content(output)
+        else:
+            stored = table.read(model, errors=errors, progress=progress)
+        table.write(output, stored, force, progress)
     lost = [] if kind == "native" else facts.beside_vectors(stored)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
     found |= {"vector_size": stored.vectors.shape[1], "lost": lost}
     if as_json:
         show.as_json(found)
-    else:
+    elif not quiet:
         show.facts(found)
 
 
@@ -712,7 +733,7 @@ def plot(
 
     chosen = read_sections(file) if file else {"": list(words)} if words else None
     with Reporter(quiet) as progress:
-        vectors = load(model, errors=errors)
+        vectors = load(model, errors=errors, progress=progress)
         if analogies is not None:
             picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
         else:
@@ -720,7 +741,7 @@ def plot(
             if words:
                 queries.require(words, vectors)
             elif chosen and unknown:
-                say(f"{len(unknown):,} words of {file} are not in the vocabulary, such as {', '.join(unknown[:5])}")
+                say(f"not in the vocabulary, {len(unknown):,} of the words of {file}: {', '.join(unknown[:5])}")
                 chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
             picture = word_map(
                 vectors,

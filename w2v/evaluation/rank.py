@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
+from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.training.model import Model
 
@@ -38,7 +39,7 @@ class Rank(Result):
     singular_values: list[float]
 
 
-def rank(model: Model, contexts: int | None = None, words: int | None = None) -> Rank:
+def rank(model: Model, contexts: int | None = None, words: int | None = None, progress: Report | None = None) -> Rank:
     """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
 
     In CBOW too a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
@@ -51,7 +52,12 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None) ->
             raise SettingsError(f"{name} {number}: from 2 to {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
     blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
-    logs: NDArray[Any] = np.concatenate([model.log_probabilities(rows)[:, :m] for rows in blocks])
+    logs: NDArray[Any] = np.empty((n, m))
+    meter, done = Meter(progress, "predict"), 0
+    for rows in blocks:
+        logs[done : done + len(rows)] = model.log_probabilities(rows)[:, :m]
+        done += len(rows)
+        meter(done, n)
     if not np.isfinite(logs).all():
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     values = np.linalg.svd(logs, compute_uv=False)

@@ -53,7 +53,7 @@ def place_labels(
             [lettering(word) for word in words],
             scatter_plot=markers,
             textsize=FONT_SIZE,
-            textcolor=[to_hex([DARKER * part for part in to_rgb(colour)]) for colour in colours],
+            textcolor=[_darker(colour) for colour in colours],
             margin=MARGIN,
             min_distance=MIN_DISTANCE,
             max_distance=MAX_DISTANCE,
@@ -66,3 +66,8 @@ def place_labels(
             **lettering.style,
         )
     figure.words, figure.labels = len(words), sum(text is not None for text in texts)
+
+
+def _darker(colour: Any) -> str:
+    red, green, blue = to_rgb(colour)
+    return to_hex((DARKER * red, DARKER * green, DARKER * blue))

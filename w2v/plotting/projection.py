@@ -40,7 +40,8 @@ def project(
     if not np.isfinite(rows).all():
         raise W2VError("the vectors to project have values that are not numbers: the model has diverged")
     points = principal_components(rows)
-    if len(np.unique(points, axis=0)) >= MIN_POINTS:
+    if method != "pca" and len(np.unique(points, axis=0)) >= MIN_POINTS:
+        rows = rows / np.abs(rows).max()  # squares neither overflow nor vanish
         if method == "tsne":
             points = _tsne(library, rows, points, seed, progress)
         elif method == "umap":

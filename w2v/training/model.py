@@ -77,7 +77,7 @@ class Model:
 
     @cached_property
     def _analogies(self) -> AnalogyResult:
-        return analogies(self.wv)
+        return analogies(self.wv, progress=lambda _: None)
 
     @property
     def loss_curve(self) -> list[tuple[float, float]]:

@@ -13,6 +13,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.files import Errors, PathLike
 from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
+from w2v.progress import Report
 from w2v.shown import html_table
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
@@ -377,19 +378,27 @@ class KeyedVectors:
         return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
 
 
-def load(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None) -> KeyedVectors:
+def load(
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Report | None = None,
+) -> KeyedVectors:
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
     `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit` only the first
-    words, that many, are read, without tensors. Raises W2VError for a file that cannot be read, is damaged or has no
-    known format, SettingsError for a limit below 1.
+    words, that many, are read, without tensors. `progress` is called in phase "load".
+
+    Raises W2VError for a file that cannot be read, is damaged or has no known format, SettingsError for a limit below
+    1.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None and limit < 1:
         raise SettingsError(f"limit is {limit}: it must be at least 1")
-    content = table.read(path, mmap, errors, limit)
+    content = table.read(path, mmap, errors, limit, progress)
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 
