@@ -45,7 +45,7 @@ INSIDE_FUNCTIONS = {
         "w2v.plotting.history",
         "w2v.plotting.spectrum",
         "w2v.plotting.word_map",
-    },  # fmt: skip
+    },
     "w2v.cli.console": {"rich.console", "rich.progress"},
     "w2v.cli.outputs": {"w2v.plotting.figure"},
     "w2v.cli.prompt": {"readline"},

@@ -15,7 +15,7 @@ def vectors() -> w2v.KeyedVectors:
     """Four pairs with the same offset, and a word in none."""
     base = np.array([[3, 0, 1], [3, 1, 1], [3, 2, 1], [3, 3, 1]])
     words = ["a1", "b1", "c1", "d1", "a2", "b2", "c2", "d2", "e"]
-    return w2v.KeyedVectors(words, np.vstack([base, base + [0, 0, 3], np.ones((1, 3))]))
+    return w2v.KeyedVectors(words, np.vstack([base, base + np.array([0, 0, 3]), np.ones((1, 3))]))
 
 
 @pytest.fixture

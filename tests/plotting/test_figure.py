@@ -12,8 +12,8 @@ from w2v.plotting import figure
 from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Lettering, Picture, families_for, format_of, set_title
 
 HOSTILE = [
-    "$x$", r"\frac{1}", "_hidden", "<script>&amp;", "שלום", "سلام", "👍🏽", "日本語", "a\u0301" * 50, "x" * 10_000, "\udcff",
-    "\x1b[31m", "\u202eabc", "\n", "", " ", "\ufdd0",
+    "$x$", r"\frac{1}", "_hidden", "<script>&amp;", "שלום", "سلام", "👍🏽", "日本語", "a\u0301" * 50, "x" * 10_000,
+    "\udcff", "\x1b[31m", "\u202eabc", "\n", "", " ", "\ufdd0",
 ]  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def test_command(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["frence", "-o", "x.png"], 1, "did you mean france"),
+        (["frence", "-o", "x.png"], 1, "did you mean"),
         (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),

@@ -126,8 +126,12 @@ def families_for(characters: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _regular_fonts() -> list[font_manager.FontEntry]:
-    fonts = font_manager.fontManager.ttflist
-    return [font for font in fonts if (font.style, font.weight, font.stretch) == ("normal", 400, "normal")]
+    """All but Last Resort, which has the same sign for all characters of a script."""
+    return [
+        font
+        for font in font_manager.fontManager.ttflist
+        if (font.style, font.weight, font.stretch) == ("normal", 400, "normal") and "Last Resort" not in font.name
+    ]
 
 
 def _without_glyph(file: str, characters: Sequence[str]) -> list[str]:

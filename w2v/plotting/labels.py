@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
@@ -21,8 +22,9 @@ except ImportError as error:
 
 FONT_SIZE = 7.5  # points
 DARKER = 0.75  # than the marker is the text, to be legible
+HALO = 1.5  # points of white around a text, which lines to other points may cross
 MARGIN = 0.0025  # around a label, as a share of the width of the axes
-MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.08  # of a label from its point, as shares of the width
+MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # of a label from its point, as shares of the width
 CANDIDATES = 300  # places that are tried for a label
 
 
@@ -59,9 +61,9 @@ def place_labels(
             max_distance=MAX_DISTANCE,
             nbr_candidates=CANDIDATES,
             draw_all=False,
-            avoid_label_lines_overlap=True,
             linecolor="#999999",
             linewidth=0.4,
+            path_effects=[withStroke(linewidth=HALO, foreground="white")],
             **others,
             **lettering.style,
         )
