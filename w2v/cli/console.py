@@ -11,13 +11,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from w2v._signals import end_on_bus_error
 from w2v.errors import SettingsError, W2VError, printable
+from w2v.progress import figures, quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -235,27 +235,11 @@ class Reporter:
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
             done, total = progress.done, progress.total
-            share = f"{done / total:.0%}" if total else f"{done / 1e6:,.0f} M {progress.unit}"
+            share = f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}"
             parts = [share, *figures(progress)]
             if progress.memory is not None:
                 parts.append(needs(progress.memory))
             say(f"{progress.phase}: {', '.join(parts)}")
-
-
-def figures(progress: Progress) -> list[str]:
-    """The figures of a report that are known, each as people read it."""
-    found = []
-    if progress.epochs is not None:
-        found.append(f"epoch {progress.epoch}/{progress.epochs}")
-    if progress.loss is not None:
-        found.append(f"loss {progress.loss:.3f}")
-    if progress.alpha is not None:
-        found.append(f"alpha {progress.alpha:.2g}")
-    if progress.rate is not None:
-        found.append(f"{progress.rate / 1e6:.2f} M {progress.unit}/s")
-    if progress.seconds_left:
-        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
-    return found
 
 
 def needs(memory: int) -> str:

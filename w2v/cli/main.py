@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Show in what two models differ.",
     "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
     "rank": "Show the rank and the singular values of what MODEL predicts.",
+    "plot": "Draw a map of WORDS, by default of the most frequent ones.",
     "query": "Show the words nearest to WORDS.",
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",

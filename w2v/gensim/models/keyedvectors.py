@@ -487,7 +487,7 @@ class KeyedVectors(keyed.KeyedVectors):
         with opened as plain, word2vec.packed(fname, plain) as out:
             if write_header:
                 out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
-            for block in blocks:
+            for _, block in blocks:
                 out.write(block)
 
     @classmethod
