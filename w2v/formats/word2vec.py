@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from itertools import islice
@@ -22,6 +21,7 @@ from w2v.formats.detect import Layout, recognise
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.text.words import Words
+from w2v.threads import Pool
 
 THREADS = 2  # reading is bound by memory: more threads do not help
 
@@ -162,7 +162,7 @@ def _read_rows(
                     problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
-    with ThreadPoolExecutor(THREADS) as pool:
+    with Pool(THREADS) as pool:
         list(pool.map(parse_blocks, range(THREADS)))
     if problems:
         raise problems[min(problems)]
