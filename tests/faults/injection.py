@@ -41,7 +41,7 @@ class Job:
     outputs: tuple[str, ...] = ()
 
 
-RESUME = ["train", "--resume", "checkpoints", "--force"]
+RESUME = ["train", "--resume", "checkpoints", "--force", "--quiet"]
 TRAIN = Job(
     ["train", "corpus.txt", "-o", "model.txt", "--force", "--workers", "1", "--vector-size", "8", "--epochs", "6",
      "--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "--cache", "cache", "--quiet",

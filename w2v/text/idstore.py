@@ -74,7 +74,7 @@ class IdStore:
             raise ValueError("the description of an id file is longer than the file")
         self.description = decode(Description, memory[tail - length : tail], "an id file")
         ids, types, self.pruned = self.description.ids, self.description.types, self.description.pruned
-        if max(ids, types) > tail:
+        if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
