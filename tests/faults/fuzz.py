@@ -87,9 +87,7 @@ def sound() -> dict[str, dict[str, bytes]]:
         "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
         "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
         "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
-        "config": {
-            "plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'
-        },
+        "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
         "phrases": {"plain": saved["phrases"]},
         "gensim": {"plain": saved["gensim"]},
         "corpus": {
