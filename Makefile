@@ -67,11 +67,11 @@ $(VENV)/.docs: $(VENV)/.built
 	@$(PIP) 'w2v[docs]'
 	@touch $@
 
-# Failures of the system, kills and fuzzing, for about half an hour: make faults KILLS=1000 SECONDS=60
+# Failures of the system, kills, forged files and fuzzing, for some hours: make faults KILLS=1000 SECONDS=60
 KILLS ?= 1000
 SECONDS ?= 60
 faults: $(VENV)/.faults
-	python tests/faults/run.py --kills $(KILLS) --fuzz $(SECONDS) --markdown build/faults.md
+	python tests/faults/run.py --kills $(KILLS) --seconds $(SECONDS)
 
 fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)

@@ -694,8 +694,8 @@ def vocab(
     settings = chosen_settings(given)
     text = Corpus(list(corpus))
     outputs.check(output, force, map(Path, text.files))
-    store = read(text, settings, quiet, reading_options(given))
-    vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    with read(text, settings, quiet, reading_options(given)) as store:
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, partial(save_words, vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
@@ -755,8 +755,8 @@ def tree(
     if counted:
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        store = read(Corpus(list(corpus)), settings, quiet, reading_options(given))
-        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        with read(Corpus(list(corpus)), settings, quiet, reading_options(given)) as store:
+            vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
     if as_json:
         show.as_json(asdict(result))

@@ -27,7 +27,7 @@ COMMANDS = {
 }
 
 
-class LazyProgram(Program):
+class LazyProgram(Program, click.Group):
     """Commands whose names and first lines of help are known before they are imported."""
 
     def list_commands(self, context: click.Context) -> list[str]:

@@ -31,7 +31,7 @@ from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import Count, PathText, decode, encode
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.threads import Thread
+from w2v.threads import NoThread, Thread
 from w2v.training.seal import is_sealed, make_key, seal
 from w2v.version import __version__
 
@@ -258,7 +258,7 @@ class Checkpoints:
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         try:
             self._writer.start()
-        except RuntimeError:  # the system gives no more threads
+        except NoThread:
             self._writer.run()
 
     def _write(self, state: State, parameters: Arrays) -> None:

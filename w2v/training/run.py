@@ -119,7 +119,7 @@ class Run:
         self.store = store
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
-        self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
+        self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
         self.plan = plan_run(settings, start, store, instructions).first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         if self.plan.loss.notice:
@@ -209,8 +209,9 @@ class Run:
             for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = any(thread.error for thread in threads)
+            self._failed = self.store.is_cut or any(thread.error for thread in threads)
         self._raise_error(threads)
+        self.store.release()
         self._record(self.seconds)
         self._report(meter)
 
