@@ -13,7 +13,8 @@ class Progress:
     """How far a phase of the work has come. Values that are not known (yet) are None.
 
     Attributes:
-        phase: "read" a text, "train" on it, or "predict" one, which perplexity does.
+        phase: "read" a text, "count" its pairs of words, "join" its phrases, "train" on it, or "predict" one, which
+            perplexity does.
         done, total: units worked through, and in all. A resumed run counts from the beginning of the whole run.
         unit: "bytes" in phase "read", "words" in the others.
         rate: units per second since this process began the phase.
@@ -24,7 +25,7 @@ class Progress:
         memory, memory_limit: bytes that training needs at its peak, estimated, and that this process may take.
     """
 
-    phase: Literal["read", "train", "predict"]
+    phase: Literal["read", "count", "join", "train", "predict"]
     done: int
     total: int | None
     unit: Literal["bytes", "words"]
