@@ -26,12 +26,15 @@ from w2v.cli.options import (
     METHOD,
     MODEL,
     OBJECTIVE,
+    PHRASES,
     QUIET,
     READING,
     TOP,
     GroupedCommand,
     GroupedOption,
     chosen_settings,
+    complete_connectors,
+    phrase_options,
     reading_options,
     refuse_together,
     settings_options,
@@ -47,11 +50,13 @@ from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL
 from w2v.training.model import Model
@@ -59,6 +64,8 @@ from w2v.training.start import Vocab
 from w2v.vectors import query as queries
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import load
+
+BEST_PHRASES = 10  # of each pass, that are shown
 
 
 @click.command(cls=GroupedCommand)
@@ -559,6 +566,91 @@ def vocab(
 def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
     with Reporter(quiet) as progress:
         return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
+
+
+@click.command()
+@CORPUS
+@click.option("-o", "--output", type=FILE, help="Text file to write: a sentence a line, the words of phrases joined.")
+@PHRASES
+@click.option(
+    "--connectors",
+    metavar="english|FILE",
+    shell_complete=complete_connectors,
+    help="Words that may stand inside a phrase, but not at its ends: English articles, prepositions and conjunctions, "
+    "or the words of a file.  [default: none]",
+)
+@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
+@settings_options("workers")
+@FORCE
+@QUIET
+@JSON
+def phrases(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    save_phrases: Path | None,
+    read_phrases: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the phrases of a CORPUS, and join their words.
+
+    Two words become one token, such as new_york, if they stand side by side more often than their frequencies let
+    expect. Phrases do not cross lines. All counts are exact: pairs take little memory however many there are, since
+    they are counted in several parts where necessary.
+
+    \b
+    w2v phrases corpus.txt -o joined.txt
+    w2v phrases news/ 'wiki/*.gz' -o joined.txt --passes 2 --connectors english --save-phrases phrases.tsv
+    w2v phrases more.txt -o more-joined.txt --read-phrases phrases.tsv
+    """
+    if not output and not save_phrases:
+        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+    if read_phrases:
+        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = chosen_settings(given), Corpus(list(corpus))
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    if output:
+        outputs.check(output, force, inputs)
+    if save_phrases:
+        outputs.check(save_phrases, force, [*inputs, *filter(None, [output])])
+    known = Phrases.load(read_phrases) if read_phrases else None
+    options = None if known else phrase_options(given)
+    with Reporter(quiet) as progress:
+        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        store = read_corpus(text, reading_options(given), **work)
+        found = known or Phrases.find(store, options=options, **work)
+        tokens = None
+
+        def write(path: Path, force: bool) -> None:
+            nonlocal tokens
+            tokens = found.write(store, path, replace=force, **work)
+
+        files: list[tuple[Path, outputs.Write]] = []
+        if save_phrases:
+            files.append((save_phrases, lambda path, force: found.save(path, replace=force)))
+        if output:
+            files.append((output, write))
+        outputs.save(files, force)
+    if store.pruned:
+        say(f"{store.pruned:,} rare words were dropped to keep within --max-types, and left out of the text")
+    metrics = {
+        "output": output and str(output),
+        "phrases": len(found),
+        "phrases_by_pass": [len(one) for one in found.passes],
+        "best": [found.joined(phrase) for one in found.passes for phrase in list(one)[:BEST_PHRASES]],
+        "corpus_tokens": store.tokens,
+        "tokens": tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()

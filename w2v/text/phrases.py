@@ -171,6 +171,10 @@ class Phrases:
     def __repr__(self) -> str:
         return f"<Phrases: {len(self)}>"
 
+    def joined(self, phrase: str) -> str:
+        """The one token that the tokens of a phrase become."""
+        return phrase.replace(" ", self.options.delimiter)
+
     @classmethod
     def find(
         cls,
@@ -219,8 +223,8 @@ class Phrases:
         reading: ReadingOptions | None = None,
         workers: int = 1,
         progress: Report | None = None,
-    ) -> None:
-        """Write a text with the phrases joined: a sentence a line, one space between tokens.
+    ) -> int:
+        """Write a text with the phrases joined: a sentence a line, one space between tokens. Returns their number.
 
         Words that the reader has dropped to keep within `max_types` are left out. Raises W2VError for a text that
         cannot be used, and where the file cannot be written, or exists and `replace` is false.
@@ -229,15 +233,19 @@ class Phrases:
             earlier = Phrases(self.options, self.passes[:-1])
             last = earlier.join(store, workers=workers, progress=progress)
             joiner, types = _joiner(last, self.options, self.passes[-1])
-            blob, offsets = types.blob, types.offsets
-            for text in _in_order(
-                lambda ids: spell(joiner.join(ids), SENTENCE_END_ID, blob, offsets),
-                _pieces(last, joiner, Meter(progress, "join")),
-                workers,
-            ):
+            tokens = 0
+
+            def spelt(ids: NDArray[np.uint32]) -> tuple[NDArray[np.uint8], int]:
+                joined = joiner.join(ids)
+                text = spell(joined, SENTENCE_END_ID, types.blob, types.offsets)
+                return text, int(np.count_nonzero(joined >= FIRST_TYPE))
+
+            for text, size in _in_order(spelt, _pieces(last, joiner, Meter(progress, "join")), workers):
                 file.write(text.data)
+                tokens += size
             if last is not store:
                 last.close()
+        return tokens
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a text file: a line of options in JSON, then a phrase, count, score and pass a line, between tabs.
@@ -487,7 +495,7 @@ def _kinds(store: IdStore, options: PhraseOptions, words: Iterable[str] = ()) ->
     wanted = list(dict.fromkeys([*options.connectors, *words]))
     index = store.remap(wanted)
     known = np.flatnonzero(index >= 0)
-    ids = {wanted[index[id]]: id for id in known.tolist()}
+    ids = {wanted[at]: id for at, id in zip(index[known].tolist(), known.tolist(), strict=True)}
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[:FIRST_TYPE] = SEPARATOR
     kinds[[ids[word] for word in options.connectors if word in ids]] = CONNECTOR
