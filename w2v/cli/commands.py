@@ -34,6 +34,7 @@ from w2v.cli.options import (
     GroupedOption,
     chosen_settings,
     complete_connectors,
+    complete_file,
     phrase_options,
     reading_options,
     refuse_together,
@@ -53,7 +54,7 @@ from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
-from w2v.settings import WordVectors
+from w2v.settings import TEXT, WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.phrases import PhraseOptions, Phrases
@@ -66,6 +67,7 @@ from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import load
 
 BEST_PHRASES = 10  # of each pass, that are shown
+FIND = ""  # the value of --phrases without FILE
 
 
 @click.command(cls=GroupedCommand)
@@ -100,6 +102,18 @@ BEST_PHRASES = 10  # of each pass, that are shown
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
 @click.option(
+    "--phrases",
+    cls=GroupedOption,
+    group=TEXT,
+    is_flag=False,
+    flag_value=FIND,
+    type=lambda text: True if text == FIND else text,
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
+    "found in CORPUS.",
+)
+@click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
 @click.option(
@@ -121,6 +135,7 @@ def train(
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
@@ -138,6 +153,7 @@ def train(
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
+    w2v train corpus.txt --phrases
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
     w2v train --config run.toml --epochs 10
@@ -149,7 +165,8 @@ def train(
     if states:
         job = resume_job(states, corpus, given, **shared)
     else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "phrases": phrases}
+        shared |= {"checkpoint": checkpoint}
         shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
     if save_config and job.config:
@@ -617,11 +634,11 @@ def phrases(
     if save_phrases:
         outputs.check(save_phrases, force, [*inputs, *filter(None, [output])])
     known = Phrases.load(read_phrases) if read_phrases else None
-    options = None if known else phrase_options(given)
+    options = phrase_options(given)
     with Reporter(quiet) as progress:
         work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
         store = read_corpus(text, reading_options(given), **work)
-        found = known or Phrases.find(store, options=options, **work)
+        found = Phrases.find(store, options=options, **work) if known is None else known
         tokens = None
 
         def write(path: Path, force: bool) -> None:

@@ -22,10 +22,14 @@ KINDS = (Settings, ReadingOptions)
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name."""
+    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name.
+
+    `phrases` is True, or the path of a file of phrases.
+    """
 
     corpus: tuple[str, ...] = ()
     output: Path | None = None
+    phrases: bool | str = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -42,22 +46,25 @@ class Config:
         values = _of_model(path) if path.suffix == MODEL_SUFFIX else _of_toml(path)
         options = {name: kind for kind in KINDS for name in options_of(kind)}
         try:
-            refuse_unknown(values, [*options, "corpus", "output"], RENAMED)
+            refuse_unknown(values, [*options, "corpus", "output", "phrases"], RENAMED)
             corpus, output = values.pop("corpus", []), values.pop("output", None)
             corpus = [corpus] if isinstance(corpus, str) else corpus
             if not isinstance(corpus, list) or not all(isinstance(each, str) and each for each in corpus):
                 raise SettingsError(f"corpus {corpus!r}: it must be a path or a list of paths")
             if output is not None and (not isinstance(output, str) or not output):
                 raise SettingsError(f"output {output!r}: it must be a path")
+            phrases = values.pop("phrases", False)
+            if not isinstance(phrases, bool | str) or phrases == "":
+                raise SettingsError(f"phrases {phrases!r}: it must be true, or a path")
             checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
-        return cls(tuple(corpus), Path(output) if output else None, checked)
+        return cls(tuple(corpus), Path(output) if output else None, phrases, checked)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
         values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
-        values |= self.options
+        values |= self.options | {"phrases": self.phrases or None}
         with atomic_write(path, replace) as file:
             for name, value in values.items():
                 if value is not None:

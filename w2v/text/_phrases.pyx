@@ -100,7 +100,7 @@ cdef class Gaps:
     cdef uint32_t size
 
     def __cinit__(self):
-        self.table, self.keys, self.size = Table(0), np.zeros(96, np.uint64), 1
+        self.table, self.keys, self.size = Table(64), np.zeros(64, np.uint64), 1
 
     cdef inline uint32_t find(self, uint32_t gap, uint32_t word) noexcept nogil:
         """The number of a gap and one more word, or 0 if it is unknown."""

@@ -326,7 +326,9 @@ def rewritten(
         counts, words = types()
         with _writing_to(folder):
             _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
-        return IdStore(file)
+        found = IdStore(file)
+        found.reused = store.reused
+        return found
 
 
 def _temporary(folder: Path) -> BinaryIO:

@@ -50,7 +50,7 @@ ENGLISH_CONNECTOR_WORDS = frozenset(
 )
 FORMAT = "w2v phrases, format 1"
 MAX_PASSES = 10
-PAIRS_AT_ONCE = 3 << 20  # in the table of a thread, which then takes 67 MB
+PAIRS_AT_ONCE = 6 << 20  # in the table of a thread, which then takes 134 MB
 PIECE_IDS = 1 << 20  # ids counted or joined at a time
 RELEASE_PIECES = 16  # pieces after which the memory of the id file is freed
 POLL = 0.1  # seconds between looks at the threads

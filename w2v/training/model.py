@@ -41,7 +41,8 @@ class Model:
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused.
+            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
+            if their words were joined.
     """
 
     settings: Settings
