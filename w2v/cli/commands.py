@@ -27,13 +27,17 @@ from w2v.cli.options import (
     METHOD,
     MODEL,
     OBJECTIVE,
+    PHRASES,
     QUIET,
     READING,
     TOP,
     GroupedCommand,
     GroupedOption,
     chosen_settings,
+    complete_connectors,
+    complete_file,
     given_settings,
+    phrase_options,
     reading_options,
     refuse_together,
     settings_options,
@@ -49,13 +53,15 @@ from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
-from w2v.settings import WordVectors
+from w2v.settings import TEXT, WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint import DEFAULT_INTERVAL
@@ -67,6 +73,8 @@ from w2v.vectors.keyed import load
 
 if TYPE_CHECKING:
     from w2v.plotting.figure import Picture
+BEST_PHRASES = 10  # of each pass, that are shown
+FIND = ""  # the value of --phrases without FILE
 
 
 @click.command(cls=GroupedCommand)
@@ -101,6 +109,18 @@ if TYPE_CHECKING:
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
 @click.option(
+    "--phrases",
+    cls=GroupedOption,
+    group=TEXT,
+    is_flag=False,
+    flag_value=FIND,
+    type=lambda text: True if text == FIND else text,
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
+    "found in CORPUS.",
+)
+@click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
 @click.option(
@@ -125,6 +145,7 @@ def train(
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
@@ -143,6 +164,7 @@ def train(
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
+    w2v train corpus.txt --phrases
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
     w2v train --config run.toml --epochs 10
@@ -159,7 +181,8 @@ def train(
     if states:
         job = resume_job(states, corpus, given, **shared)
     else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "phrases": phrases}
+        shared |= {"checkpoint": checkpoint}
         shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
     if save_config and job.config:
@@ -260,7 +283,7 @@ def tune(
     reading = asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     inputs = [*map(Path, Corpus(list(corpus)).files), *questions, *pairs]
-    check_outputs(output, [config], force, inputs)
+    check_outputs(output, [config], None, force, inputs)
     if resume:
         outputs.check(state, True, inputs)
     else:
@@ -286,7 +309,7 @@ def tune(
             stopped.add_note("go on with the same command and --resume")
         raise
     model = result.model
-    used = Config(corpus, output, model.settings.relevant() | reading)
+    used = Config(corpus, output, options=model.settings.relevant() | reading)
     outputs.save(
         [
             (output, lambda path, force: model.save(path, replace=force)),
@@ -715,6 +738,91 @@ def vocab(
 def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
     with Reporter(quiet) as progress:
         return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
+
+
+@click.command()
+@CORPUS
+@click.option("-o", "--output", type=FILE, help="Text file to write: a sentence a line, the words of phrases joined.")
+@PHRASES
+@click.option(
+    "--connectors",
+    metavar="english|FILE",
+    shell_complete=complete_connectors,
+    help="Words that may stand inside a phrase, but not at its ends: English articles, prepositions and conjunctions, "
+    "or the words of a file.  [default: none]",
+)
+@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
+@settings_options("workers")
+@FORCE
+@QUIET
+@JSON
+def phrases(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    save_phrases: Path | None,
+    read_phrases: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the phrases of a CORPUS, and join their words.
+
+    Two words become one token, such as new_york, if they stand side by side more often than their frequencies let
+    expect. Phrases do not cross lines. All counts are exact: pairs take little memory however many there are, since
+    they are counted in several parts where necessary.
+
+    \b
+    w2v phrases corpus.txt -o joined.txt
+    w2v phrases news/ 'wiki/*.gz' -o joined.txt --passes 2 --connectors english --save-phrases phrases.tsv
+    w2v phrases more.txt -o more-joined.txt --read-phrases phrases.tsv
+    """
+    if not output and not save_phrases:
+        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+    if read_phrases:
+        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = chosen_settings(given), Corpus(list(corpus))
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    if output:
+        outputs.check(output, force, inputs)
+    if save_phrases:
+        outputs.check(save_phrases, force, [*inputs, *filter(None, [output])])
+    known = Phrases.load(read_phrases) if read_phrases else None
+    options = phrase_options(given)
+    with Reporter(quiet) as progress:
+        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        store = read_corpus(text, reading_options(given), **work)
+        found = Phrases.find(store, options=options, **work) if known is None else known
+        tokens = None
+
+        def write(path: Path, force: bool) -> None:
+            nonlocal tokens
+            tokens = found.write(store, path, replace=force, **work)
+
+        files: list[tuple[Path, outputs.Write]] = []
+        if save_phrases:
+            files.append((save_phrases, lambda path, force: found.save(path, replace=force)))
+        if output:
+            files.append((output, write))
+        outputs.save(files, force)
+    if store.pruned:
+        say(f"{store.pruned:,} rare words were dropped to keep within --max-types, and left out of the text")
+    metrics = {
+        "output": output and str(output),
+        "phrases": len(found),
+        "phrases_by_pass": [len(one) for one in found.passes],
+        "best": [found.joined(phrase) for one in found.passes for phrase in list(one)[:BEST_PHRASES]],
+        "corpus_tokens": store.tokens,
+        "tokens": tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()

@@ -24,10 +24,14 @@ KINDS = (Settings, ReadingOptions)
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name."""
+    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name.
+
+    `phrases` is True, or the path of a file of phrases.
+    """
 
     corpus: tuple[str, ...] = ()
     output: Path | None = None
+    phrases: bool | str = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -45,7 +49,7 @@ class Config:
         if path.suffix == MODEL_SUFFIX:
             values, names = _of_model(path), Settings.names()  # a model may be a stranger's: it names no files to write
         else:
-            values, names = _of_toml(path), [*options, "corpus", "output"]
+            values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
         try:
             refuse_unknown(values, names, RENAMED)
             corpus, output = values.pop("corpus", []), values.pop("output", None)
@@ -54,15 +58,18 @@ class Config:
                 raise SettingsError(f"corpus {corpus!r}: it must be a path or a list of paths")
             if output is not None and (not isinstance(output, str) or not output):
                 raise SettingsError(f"output {output!r}: it must be a path")
+            phrases = values.pop("phrases", False)
+            if not isinstance(phrases, bool | str) or phrases == "":
+                raise SettingsError(f"phrases {phrases!r}: it must be true, or a path")
             checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
-        return cls(tuple(corpus), Path(output) if output else None, checked)
+        return cls(tuple(corpus), Path(output) if output else None, phrases, checked)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
         values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
-        values |= self.options
+        values |= self.options | {"phrases": self.phrases or None}
         with atomic_write(path, replace) as file:
             for name, value in values.items():
                 if value is not None:

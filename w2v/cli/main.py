@@ -23,6 +23,7 @@ COMMANDS = {
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",
     "vocab": "Count the words of a CORPUS.",
+    "phrases": "Find the phrases of a CORPUS, and join their words.",
     "tree": "Compare Huffman and other trees by expected code length.",
 }
 

@@ -11,7 +11,7 @@ import mmap
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +54,7 @@ class IdStore:
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.
         counts: int64 (types + 2,), how often each id occurs.
+        types: the word of each id as Words, empty for ids 0 and 1.
         tokens: number of words in the corpus, int.
         sentences: number of lines that contain a word, int.
         pruned: number of types dropped to keep within `max_types`, int.
@@ -83,7 +84,7 @@ class IdStore:
         start += 8 * (2 * types + 1)
         size = int(self._offsets[-1]) + len(PADDING)
         self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
-        self._words = Words(self._strings[: -len(PADDING)], self._offsets)
+        self.types = Words(self._strings[: -len(PADDING)], self._offsets)
         self.tokens = int(self.counts[PRUNED_TYPE:].sum())
         self.sentences = int(self.counts[SENTENCE_END_ID])
         self.reused = reused
@@ -92,7 +93,7 @@ class IdStore:
 
     def _check(self) -> None:
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
-        if not self._words.has_valid_offsets() or not self._words.is_utf8() or self.counts.min() < 0:
+        if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = 0
         for start in range(0, len(self.ids), IDS_AT_ONCE):
@@ -103,7 +104,7 @@ class IdStore:
 
     def words(self, ids: NDArray[np.int64]) -> Words:
         """The words with these ids."""
-        return self._words.take(ids)
+        return self.types.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The index of each id's word among `words`, −1 if it is not there: int32 (types + 2,)."""
@@ -151,7 +152,7 @@ class IdStore:
 
     def close(self) -> None:
         """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
-        for name in ("ids", "counts", "_offsets", "_strings", "_words", "_memory"):
+        for name in ("ids", "counts", "types", "_offsets", "_strings", "_memory"):
             vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
@@ -220,9 +221,7 @@ def read_corpus(
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
-        with _writing_to(folder):
-            temporary = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
-        with cast(BinaryIO, temporary) as file:
+        with _temporary(folder) as file:
             _write(file, folder, corpus, settings, workers, progress)
             return IdStore(file)
 
@@ -296,18 +295,57 @@ def _write(
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         meter(block.bytes_done, corpus.total_bytes)
-    counts = types.counts()
-    if not counts[PRUNED_TYPE:].any():
+    if not types.counts()[PRUNED_TYPE:].any():
         raise NothingToTrain(f"{corpus} holds no words")
-    size = int(counts.sum())
-    encoded = encode(Description(json.dumps(settings), size, len(types), pruned), folder).encode()
     with _writing_to(folder):
-        _put(file, bytes(_aligned(4 * size) - 4 * size))
-        _put(file, counts.data)
-        _put(file, np.cumsum(np.append(0, types.lengths())).data)
-        for piece in types.strings():
-            _put(file, piece.data)
-        _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+        _write_types(file, types.counts(), types.lengths(), types.strings(), json.dumps(settings), pruned)
+
+
+def _write_types(
+    file: BinaryIO,
+    counts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    strings: Iterable[NDArray[np.uint8]],
+    settings: str,
+    pruned: int,
+) -> None:
+    """Write what follows the ids in a file for an IdStore."""
+    size = int(counts.sum())
+    encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
+    _put(file, bytes(_aligned(4 * size) - 4 * size))
+    _put(file, counts.data)
+    _put(file, np.cumsum(np.append(0, lengths)).data)
+    for piece in strings:
+        _put(file, piece.data)
+    _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+
+
+def rewritten(
+    store: IdStore,
+    pieces: Iterable[NDArray[np.uint32]],
+    types: Callable[[], tuple[NDArray[np.int64], Words]],
+    folder: Path,
+) -> IdStore:
+    """A store of other ids for the same text, in an unnamed temporary file in a folder.
+
+    `types` returns their counts, int64 (types + 2,), and words, once all `pieces` have been taken. Raises W2VError
+    for a folder that cannot be written to.
+    """
+    with _temporary(folder) as file:
+        for ids in pieces:
+            with _writing_to(folder):
+                _put(file, ids.data)
+        counts, words = types()
+        with _writing_to(folder):
+            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
+        found = IdStore(file)
+        found.reused = store.reused
+        return found
+
+
+def _temporary(folder: Path) -> BinaryIO:
+    with _writing_to(folder):
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=folder, buffering=0))
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:

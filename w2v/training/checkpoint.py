@@ -55,6 +55,7 @@ class Origin:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
         files: (path, bytes) of each; None if they can be read only once.
         cache, errors, max_types: see read_corpus.
+        phrases: the file of phrases that were joined; True for those found in the text.
         notes: the caller's own, of what JSON holds.
         checksum: of the ids, once the text is read.
     """
@@ -64,6 +65,7 @@ class Origin:
     cache: PathText | None = None
     errors: Errors = "strict"
     max_types: int = 0
+    phrases: bool | PathText = False
     notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
 
