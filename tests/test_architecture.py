@@ -30,6 +30,7 @@ ROOMS = [
     "evaluation",
     "plotting",
     "gensim",
+    "explore",
     "cli",
     "data",
     "top",
@@ -41,6 +42,7 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands": {
+        "w2v.explore.server",
         "w2v.plotting.analogies",
         "w2v.plotting.history",
         "w2v.plotting.spectrum",
@@ -51,6 +53,7 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.judge": {"scipy"},
+    "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"openTSNE", "umap"},
@@ -59,10 +62,10 @@ INSIDE_FUNCTIONS = {
     "w2v.text.decompress": {"zstandard"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.vectors.benchmarks": {"scipy"},
-    "w2v.vectors.keyed": {"w2v.plotting.word_map"},
+    "w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"},
 }
 # Methods that only call a function of a later room, for convenience; all others follow the order of ROOMS.
-METHODS = {"w2v.vectors.keyed": {"w2v.plotting.word_map"}}
+METHODS = {"w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"}}
 # Test files about several modules; all others are named after the one that they test.
 ABOUT_SEVERAL = {"architecture", "compat", "completion", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -48,6 +49,10 @@ from w2v.evaluation import compare as compared
 from w2v.evaluation import perplexity as evaluated
 from w2v.evaluation import rank as ranks
 from w2v.evaluation.judge import judge
+from w2v.explore import content
+from w2v.explore import page as pages
+from w2v.explore.approximate import ApproximateIndex
+from w2v.explore.explorer import Explorer
 from w2v.files import Errors
 from w2v.formats import table
 from w2v.losses import registry
@@ -621,6 +626,105 @@ def query(
                 show.as_json({"query": line.strip(), "error": str(error)})
             else:
                 say(str(error))
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("model2", type=FILE, required=False)
+@ERRORS
+@click.option(
+    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither server nor network."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=content.TOP,
+    show_default=True,
+    metavar="N",
+    help="Words in the file, or on the map of a served page: the N most frequent.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the map: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of the server; 0.0.0.0 lets other machines ask, too.",
+)
+@click.option(
+    "--approximate", is_flag=True, help="Search by an index, and show its recall; needs usearch and time to build it."
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@FORCE
+@JSON
+def explore(
+    model: Path,
+    model2: Path | None,
+    errors: Errors,
+    output: Path | None,
+    top: int,
+    method: Projection,
+    port: int,
+    host: str,
+    approximate: bool,
+    open_page: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Explore MODEL in the browser: neighbours, analogies, a map.
+
+    With MODEL2, two models side by side. The page is served on this machine until Ctrl-C, and searches all words. With
+    -o it is one file instead, to keep or to send: it has the --top most frequent words.
+
+    \b
+    w2v explore model.bin --open
+    w2v explore model.bin -o page.html
+    w2v explore old.bin new.bin --method umap --port 8000
+    """
+    files = [file for file in (model, model2) if file]
+    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
+    if output:
+        refuse_together("--output", ("port", "host", "approximate"))
+        outputs.check(output, force, files)
+        models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
+        page = pages.explore(models, top, method)
+        outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
+        found = {"output": str(output), "bytes": len(page.html.encode())}
+        if as_json:
+            show.as_json(found)
+        else:
+            show.facts(found)
+        if open_page:
+            open_in_browser(output.absolute().as_uri())
+        return
+    from w2v.explore.server import Server
+
+    server = Server(host, port)
+    facts, explorers = [], []
+    for name, file in zip(names, files, strict=True):
+        vectors = load(file, errors=errors)
+        index = ApproximateIndex(vectors) if approximate else None
+        facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
+        explorers.append(Explorer(vectors, top, method, index))
+    if as_json:
+        show.as_json({"url": server.url})
+    else:
+        click.echo(server.url)
+        say("the page is served at this address until Ctrl-C")
+    if open_page:
+        open_in_browser(server.url)
+    server.run(pages.page(facts, connect="'self'"), explorers)
+
+
+def open_in_browser(url: str) -> None:
+    if not webbrowser.open(url):
+        say("no browser was found: open the page yourself")
 
 
 @click.command()

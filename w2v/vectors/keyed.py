@@ -22,6 +22,8 @@ from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from w2v.explore.page import Page
+
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
@@ -337,6 +339,18 @@ class KeyedVectors:
         from w2v.plotting.word_map import word_map
 
         return word_map(self, words, **options)
+
+    def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
+        """A page of neighbours, analogies and a map, perhaps beside those of another model; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; and method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map. Its save(path) writes one HTML file. Raises SettingsError, or W2VError
+        where a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        models = {"vectors": self} if other is None else {"vectors": self, "other": other}
+        return explore(models, **options)
 
     # -- evaluation and files -----------------------------------------------------------------------
 
