@@ -46,7 +46,9 @@ INSIDE_FUNCTIONS = {
     "w2v.evaluation.rank": {"matplotlib.figure"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
+    "w2v.text.columns": {"pyarrow"},
     "w2v.text.decompress": {"zstandard"},
+    "w2v.text.normalise": {"regex"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.vectors.benchmarks": {"scipy"},
 }

@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError, one_line
@@ -25,6 +25,7 @@ from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
@@ -54,7 +55,7 @@ class RunOptions(ReadingOptions):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{each.name: getattr(self, each.name) for each in fields(ReadingOptions)})
+        return ReadingOptions.of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,8 @@ def train(corpus: Source, **given: Any) -> Model:
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
-        cache, errors, max_types: see read_corpus.
+        cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
+            the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
@@ -108,22 +110,30 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
-    settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
+    if run.continue_from is not None:
+        model = _opened(run.continue_from)
+        text = {name: value for name, value in asdict(model.text).items() if name not in given}
+        run = replace(run, continue_from=model, **text)
+        settings, begin = _continued(run, model, options)
+    else:
+        settings, begin = _new(run, options)
     if settings.objective is not None:
         registry.find(str(settings.objective))
     bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
-    text = Corpus(corpus)
+    source = Corpus(corpus)
     checkpoint = run.checkpoint
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
     origin = Origin(
-        **_places(text),
+        **_places(source),
         cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
+        column=run.column,
+        text=TextOptions.of(run),
         notes=dict(run.notes or {}),
     )
-    return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
 
 
 def _places(text: Corpus) -> dict[str, Any]:
@@ -160,11 +170,13 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
     return settings, begin
 
 
-def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+def _opened(model: Model | PathLike) -> Model:
+    return model if isinstance(model, Model) else Model.load(model, mmap=True)
+
+
+def _continued(run: RunOptions, model: Model, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
-    given = run.continue_from
-    model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
     settings = continued_settings(model, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
@@ -227,14 +239,16 @@ def _train(
 ) -> Model:
     """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
+    reading = ReadingOptions(
+        cache=origin.cache,
+        errors=origin.errors,
+        max_types=origin.max_types,
+        column=origin.column,
+        **asdict(origin.text),
+    )
     with (
         checkpoints or nullcontext(),
-        read_corpus(
-            text,
-            ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types),
-            workers=settings.threads,
-            progress=progress,
-        ) as store,
+        read_corpus(text, reading, workers=settings.threads, progress=progress) as store,
     ):
         if checkpoints:
             checksum = store.checksum()
@@ -268,7 +282,8 @@ def _train(
         "cache_reused": store.reused,
         "instruction_set": run.plan.instruction_set,
     }
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    matrices = split(run.parameters)
+    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, text=origin.text, **matrices)
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:

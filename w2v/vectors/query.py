@@ -58,11 +58,17 @@ def require(words: Iterable[str], vectors: KeyedVectors) -> None:
         )
 
 
+def known_words(word: str, vectors: KeyedVectors) -> list[str]:
+    """A word that is in the vocabulary; otherwise the words that the training would have made of it."""
+    return [word] if word in vectors else vectors.words_in(word) or [word]
+
+
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
     """The query that the arguments spell. Raises SettingsError where they spell none.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves.
+    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are treated as the text was
+    that the vectors were trained on: put in lower case, for instance.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
     if not tokens:
@@ -75,7 +81,7 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
             sign, word = token, next(rest, "")
             if not word:
                 raise SettingsError(f"a word is missing after the last {token}")
-        sides[sign].append(word)
+        sides[sign] += known_words(word, vectors)
     return Query(sides["+"], sides["-"], method)
 
 
