@@ -120,7 +120,8 @@ def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for line in lines:
             yield b"".join([*parts, b"\n"])
             parts = [line]
-    yield b"".join(parts)
+    if last := b"".join(parts):
+        yield last
 
 
 def _missing(name: str, column: str, names: Iterable[str]) -> W2VError:
