@@ -4,7 +4,7 @@ Both functions take and return UTF-8 followed by PADDING, release the GIL, and r
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -26,6 +26,8 @@ PICTOGRAPHIC_FLAG, WORD_FLAG, BLANK_FLAG = PICTOGRAPHIC, WORD, BLANK
 
 cdef enum:
     PADDING_BYTES = 64
+    FIRST_PAIR = 0xC280  # the bytes of the first character that has two
+    PAIRS = 0x1D40  # the numbers from there to the last one, 0xDFBF
     # The low four bits of a character's class. Rules WB4 and WB3 treat Format as Extend, CR and LF as Newline.
     OTHER = 0
     NEWLINE = 1
@@ -62,7 +64,8 @@ def lower(bytes text not None, const uint32_t[::1] table not None):
     """The text in lower case, as by str.lower.
 
     table[c] is the lower case of the character c, or SPECIAL: the words that contain such a character are passed to
-    str.lower, which may change their length or look at neighbouring characters. Characters beyond the table stay.
+    str.lower, which may change their length or look at neighbouring characters. Characters beyond the table, which has
+    0x800 or more, stay.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -82,15 +85,29 @@ cdef int64_t lower_into(
 ) except -1 nogil:
     cdef int64_t i = 0, written = 0, end, size
     cdef uint64_t ascii
-    cdef uint32_t point
+    cdef uint32_t point, pair
     cdef int count
+    cdef uint8_t[4] lower
+    # Of most characters of two bytes: the two bytes of the lower case, or 0 for those that need a closer look.
+    cdef uint16_t[PAIRS] pairs
+    memset(pairs, 0, sizeof(pairs))
+    for point in range(0x80, 0x800):
+        if 0x80 <= table[point] < 0x800:
+            encode(lower, table[point])
+            pairs[((0xC0 | point >> 6) << 8 | 0x80 | point & 0x3F) - FIRST_PAIR] = lower[0] | lower[1] << 8
     while i + 8 <= length:
         ascii = load_bytes(source + i)
         store_bytes(target + written, lower_ascii(ascii))
         count = ascii_before(ascii)
         i += count
         written += count
-        while i < length and source[i] >= 0x80:
+        while source[i] >= 0x80:
+            pair = (<uint32_t> source[i] << 8 | source[i + 1]) - FIRST_PAIR
+            if pair < PAIRS and pairs[pair]:
+                memcpy(target + written, &pairs[pair], 2)
+                written += 2
+                i += 2
+                continue
             count = decode(source + i, &point)
             if count == 0:
                 raise ValueError("not UTF-8")
