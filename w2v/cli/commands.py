@@ -37,6 +37,7 @@ from w2v.cli.options import (
     chosen_settings,
     complete_connectors,
     complete_file,
+    given_reading,
     given_settings,
     phrase_options,
     reading_options,
@@ -385,8 +386,10 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
     if words:
         refuse_together("--words", ("pairs",))
         vectors = load(model, errors=errors)
-        queries.require(words, vectors)
-        cosine = vectors.similarity(*words)
+        found = [queries.known_words(word, vectors) for word in words]
+        first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
+        queries.require((first, second), vectors)
+        cosine = vectors.similarity(first, second)
         if as_json:
             show.as_json({"words": words, "cosine": cosine})
         else:
@@ -486,6 +489,9 @@ def perplexity(
 ) -> None:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
+    Words are made of the text as in the training of MODEL (--lower, --tokenize and so on), unless options say
+    otherwise.
+
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
     comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
     underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
@@ -503,7 +509,7 @@ def perplexity(
     find_objective(objective)
     files = Corpus(list(corpus)).files
     with Reporter(quiet) as progress:
-        result = evaluated.perplexity(Model.load(model), files, **asdict(reading_options(given)), progress=progress)
+        result = evaluated.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
     if as_json:
         show.as_json(asdict(result))
     elif not quiet:

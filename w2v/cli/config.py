@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from w2v.losses.registry import OWN, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.schema import decode
 from w2v.text.idstore import ReadingOptions
+from w2v.text.normalise import TextOptions
 from w2v.training.train import RENAMED
 
 MODEL_SUFFIX = ".safetensors"
@@ -96,6 +97,7 @@ def _of_model(path: Path) -> dict[str, Any]:
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -200,8 +200,12 @@ CORPUS = together(click.argument("corpus", nargs=-1, required=True, type=click.P
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
     """The ReadingOptions among the options given."""
-    chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
-    return ReadingOptions(**chosen)
+    return ReadingOptions(**given_reading(given))
+
+
+def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ReadingOptions that are given as options."""
+    return {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
 
 
 def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:

@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError, one_line
@@ -25,6 +25,7 @@ from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
@@ -56,7 +57,7 @@ class RunOptions(ReadingOptions):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{each.name: getattr(self, each.name) for each in fields(ReadingOptions)})
+        return ReadingOptions.of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,8 @@ def train(corpus: Source, **given: Any) -> Model:
             words start like those of a new model.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
-        cache, errors, max_types: see read_corpus.
+        cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
+             the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
@@ -112,23 +114,31 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
-    settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
+    if run.continue_from is not None:
+        model = _opened(run.continue_from)
+        text = {name: value for name, value in asdict(model.text).items() if name not in given}
+        run = replace(run, continue_from=model, **text)
+        settings, begin = _continued(run, model, options)
+    else:
+        settings, begin = _new(run, options)
     if settings.objective is not None:
         registry.find(str(settings.objective))
     bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
-    text = Corpus(corpus)
+    source = Corpus(corpus)
     checkpoint = run.checkpoint
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
     origin = Origin(
-        **_places(text),
+        **_places(source),
         cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
+        column=run.column,
+        text=TextOptions.of(run),
         phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
         notes=dict(run.notes or {}),
     )
-    return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
 
 
 def _places(text: Corpus) -> dict[str, Any]:
@@ -165,11 +175,13 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
     return settings, begin
 
 
-def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+def _opened(model: Model | PathLike) -> Model:
+    return model if isinstance(model, Model) else Model.load(model, mmap=True)
+
+
+def _continued(run: RunOptions, model: Model, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
-    given = run.continue_from
-    model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
     settings = continued_settings(model, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
@@ -238,7 +250,13 @@ def _train(
     started = time.perf_counter()
     known = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-    reading = ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types)
+    reading = ReadingOptions(
+        cache=origin.cache,
+        errors=origin.errors,
+        max_types=origin.max_types,
+        column=origin.column,
+        **asdict(origin.text),
+    )
     with checkpoints or nullcontext(), ExitStack() as stores:
         store = stores.enter_context(read_corpus(text, reading, **work))
         phrases = Phrases.find(store, **work) if origin.phrases is True else known
@@ -264,11 +282,11 @@ def _train(
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
-    return trained_model(run, read - started, phrases)
+    return trained_model(run, read - started, origin.text, phrases)
 
 
-def trained_model(run: Run, seconds: float, phrases: Phrases | None = None) -> Model:
-    """The model of a run that has ended; reading took these seconds, and joined these phrases."""
+def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases | None = None) -> Model:
+    """The model of a run that has ended; reading took these seconds, normalised so and joined these phrases."""
     phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,
@@ -285,7 +303,8 @@ def trained_model(run: Run, seconds: float, phrases: Phrases | None = None) -> M
     if phrases is not None:
         metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
     parts = split(run.parameters)
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, **parts)
+    beside: dict[str, Any] = {"metrics": metrics, "text": text, "history": run.history}
+    return Model(run.settings, run.vocabulary, loss=run.plan.loss, **beside, **parts)
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:

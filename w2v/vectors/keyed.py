@@ -15,6 +15,7 @@ from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
 from w2v.shown import html_table
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
@@ -95,6 +96,18 @@ class KeyedVectors:
     def norms(self) -> Vector:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
+
+    def words_in(self, text: str) -> list[str]:
+        """The words of a text, made of it as in the training of these vectors: in lower case if that was, and so on.
+
+        Only the native format keeps how that was; otherwise they are what spaces separate. Raises W2VError if it is
+        damaged.
+        """
+        return self._normaliser.words(text)
+
+    @cached_property
+    def _normaliser(self) -> Normaliser:
+        return Normaliser(TextOptions.from_metadata(self.metadata, "the text options of the vectors"))
 
     def __len__(self) -> int:
         return len(self._words)

@@ -72,14 +72,21 @@ def require(words: Iterable[str], vectors: KeyedVectors) -> None:
         )
 
 
+def known_words(word: str, vectors: KeyedVectors) -> list[str]:
+    """A word that is in the vocabulary; otherwise the words that the training would have made of it."""
+    return [word] if word in vectors else vectors.words_in(word) or [word]
+
+
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
     """The query that the arguments spell. Raises SettingsError where they spell none.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves. Words in a row that are a phrase of the model's, such as
-    `new york`, are one word.
+    operator, and alone, + and - are words themselves. Words in a row that are a phrase of the model, such as
+    `new york`, are one word. Words that are not in the vocabulary are treated as the text was that the vectors were
+    trained on: put in lower case, for instance.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
+    tokens = [word for token in tokens for word in ([token] if token in "+-" else known_words(token, vectors))]
     tokens = _with_phrases(tokens, vectors)
     if not tokens:
         raise SettingsError("no word is given")
