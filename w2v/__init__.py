@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from w2v.text.vocabulary import Vocabulary
     from w2v.training.model import Model
     from w2v.training.train import resume, train
+    from w2v.training.tune import tune
     from w2v.vectors.benchmarks import analogies, word_pairs
     from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
     from w2v.version import __version__
@@ -39,6 +40,7 @@ __all__ = [
     "perplexity",
     "resume",
     "train",
+    "tune",
     "word_pairs",
 ]
 
@@ -52,6 +54,7 @@ _MODULES = {
     "w2v.text.vocabulary": ("Vocabulary",),
     "w2v.training.model": ("Model",),
     "w2v.training.train": ("resume", "train"),
+    "w2v.training.tune": ("tune",),
     "w2v.vectors.benchmarks": ("analogies", "word_pairs"),
     "w2v.vectors.keyed": ("KeyedVectors", "UnknownWordError", "load"),
     "w2v.version": ("__version__",),

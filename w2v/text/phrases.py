@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -41,6 +41,7 @@ from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, rewritten
 from w2v.text.words import Words
+from w2v.threads import Pool
 
 Scoring = Literal["default", "npmi", "word2phrase"]
 
@@ -409,7 +410,7 @@ def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Repor
     pairs = _Pairs(tuple(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.int64, np.int64)), [], 0)
     gaps: dict[tuple[int, ...], int] = {}
     dropped = 0
-    with ThreadPoolExecutor(workers) as pool:
+    with Pool(workers) as pool:
         try:
             waiting = {pool.submit(count, bits, part) for part in range(parts)}
             while waiting:
@@ -559,7 +560,7 @@ def _pieces(store: IdStore, joiner: Joiner, meter: Meter) -> Iterator[NDArray[np
 
 def _in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
     """The results of `work` for each item, in order, computed in `workers` threads and not far ahead."""
-    with ThreadPoolExecutor(workers) as pool:
+    with Pool(workers) as pool:
         waiting: deque[Future[R]] = deque()
         try:
             for item in items:

@@ -264,22 +264,28 @@ def _train(
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
-    seconds = {"read": read - started, "train": run.seconds}
+    return trained_model(run, read - started, phrases)
+
+
+def trained_model(run: Run, seconds: float, phrases: Phrases | None = None) -> Model:
+    """The model of a run that has ended; reading took these seconds, and joined these phrases."""
+    phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,
         "tokens_trained": run.kernel.tokens_trained,
-        "words_per_second": run.kernel.tokens_trained / seconds["train"],
-        "seconds": seconds,
+        "words_per_second": run.kernel.tokens_trained / phases["train"],
+        "seconds": phases,
         "loss": run.mean_losses,
         "predictions": run.kernel.predictions.tolist(),
-        "sentences": store.sentences,
-        "pruned": store.pruned,
-        "cache_reused": store.reused,
+        "sentences": run.store.sentences,
+        "pruned": run.store.pruned,
+        "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
     }
     if phrases is not None:
         metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    parts = split(run.parameters)
+    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, **parts)
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:
