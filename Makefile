@@ -103,6 +103,7 @@ bench: build
 	python bench/storage.py $(CORPUS) --share 0.25 --repeats 3 --json build/bench/storage.json
 	python bench/checkpoint.py $(CORPUS) --json build/bench/checkpoint.json
 	python bench/reader.py $(CORPUS) --json build/bench/reader.json
+	python bench/phrases.py $(CORPUS) --share 0.25 --json build/bench/phrases.json
 	python bench/load.py --json build/bench/load.json
 	python bench/startup.py --json build/bench/startup.json
 	w2v train $(CORPUS) -o build/bench/model.bin --force --quiet --vector-size 300 --epochs 1

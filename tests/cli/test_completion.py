@@ -86,6 +86,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
         "train blocks",
         "train checkpoint_every",
         "perplexity objective",
+        "phrases delimiter",
         "rank objective",
         "query words",
         "similarity words",

@@ -879,9 +879,9 @@ def phrases(
 ) -> None:
     """Find the phrases of a CORPUS, and join their words.
 
-    Two words become one token, such as new_york, if they stand side by side more often than their frequencies let
-    expect. Phrases do not cross lines. All counts are exact: pairs take little memory however many there are, since
-    they are counted in several parts where necessary.
+    Two words become one token, such as new_york, if they stand side by side more often than their frequencies suggest.
+    Phrases do not cross lines. All counts are exact; where there are many pairs, they are counted part by part, to
+    limit the memory.
 
     \b
     w2v phrases corpus.txt -o joined.txt

@@ -32,8 +32,8 @@ class Config:
 
     corpus: tuple[str, ...] = ()
     output: Path | None = None
-    phrases: bool | str = False
     options: dict[str, Any] = field(default_factory=dict)
+    phrases: bool | str = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Config:
             checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
-        return cls(tuple(corpus), Path(output) if output else None, phrases, checked)
+        return cls(tuple(corpus), Path(output) if output else None, checked, phrases)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""

@@ -115,7 +115,7 @@ def new_job(
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     beside: dict[str, Any] = {"phrases": phrases, "notes": notes, "ignore_memory": ignore_memory}
     run = partial(what, checkpoint=checkpoints, **beside, **reading)
-    used = Config(corpus, output, phrases, settings.relevant() | reading)
+    used = Config(corpus, output, settings.relevant() | reading, phrases)
     return Job(run, output, save_vocab, plot, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
 
 

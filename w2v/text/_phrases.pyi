@@ -8,8 +8,6 @@ CONNECTOR: int
 STARTS: int
 ENDS: int
 
-class TooManyGaps(Exception): ...
-
 @final
 class Counter:
     bits: int

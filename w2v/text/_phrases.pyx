@@ -15,6 +15,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from w2v.errors import W2VError
+
 cdef extern from "_phrases.h" nogil:
     uint64_t append_hash(uint64_t hash, uint64_t power, uint64_t tail)
     uint64_t mix(uint64_t key, uint64_t gap)
@@ -37,10 +39,6 @@ cdef enum:
     MAX_GAPS = 1 << 22
 
 cdef uint64_t VALUE = (1ull << VALUE_BITS) - 1
-
-
-class TooManyGaps(Exception):
-    """The text has more different sequences of connector words between two words than MAX_GAPS."""
 
 
 cdef struct Slot:
@@ -124,7 +122,10 @@ cdef class Gaps:
 
     cdef int grow(self) except -1:
         if self.size >= MAX_GAPS:
-            raise TooManyGaps(MAX_GAPS)
+            raise W2VError(
+                f"more than {MAX_GAPS:,} different sequences of connector words stand between words: "
+                "give fewer connectors"
+            )
         keys = np.zeros(2 * self.size, np.uint64)
         keys[:self.size] = self.keys
         self.keys, self.table = keys, Table(2 * self.size)

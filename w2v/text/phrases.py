@@ -34,7 +34,6 @@ from w2v.text._phrases import (
     Counter,
     Joiner,
     Numbering,
-    TooManyGaps,
     spell,
     spellings,
 )
@@ -423,10 +422,6 @@ def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Repor
                     _add(pairs, found, gaps)
                     dropped += _drop_rarest(pairs, options.max_pairs)
                 meter(done[0], parts * len(store.ids))
-        except TooManyGaps as error:
-            raise W2VError(
-                f"between words stand more than {error} different sequences of connectors: give fewer connectors"
-            ) from None
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
