@@ -270,8 +270,12 @@ class Runs:
         assert outcome.said, "exit code 1, and nothing said"
         return "refused"
 
-    def check_files(self, job: Job, whole: Whole, after_kill: bool) -> int:
-        """How many outputs are written; raises AssertionError for one that is neither old nor new, or other files."""
+    def check_files(self, job: Job, whole: Whole, after_kill: bool, killed: bool = False) -> int:
+        """How many outputs are written; raises AssertionError for one that is neither old nor new, or other files.
+
+        Those that were not finished may lie there where the process was killed, but not among the checkpoints once
+        another has run.
+        """
         written = 0
         for name in job.outputs:
             found = (self.folder / name).read_bytes()
@@ -288,7 +292,8 @@ class Runs:
                 assert content(path) == whole.files[saved[1]]
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key"
-            unfinished = after_kill and re.fullmatch(r"\..*\.tmp", path.name) and path.parent.name != "checkpoints"
+            may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
+            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
         return written
 
@@ -329,7 +334,7 @@ class Runs:
                 continue
             with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {calls}", outcome):
                 assert outcome.code == -signal.SIGKILL
-                self.check_files(job, whole, after_kill=True)
+                self.check_files(job, whole, after_kill=True, killed=True)
                 yield self.goes_on(job, whole)
 
     def goes_on(self, job: Job, whole: Whole) -> str:
@@ -373,13 +378,12 @@ class Runs:
                 after_kill = signal.SIGKILL in signals
                 if killed := outcome.code == -signal.SIGKILL:
                     verdict = "killed"
-                    written = self.check_files(job, whole, after_kill)
                 else:
                     verdict = self.verdict(job, whole, outcome, after_kill)
                     if verdict == "done":
                         return
                     assert verdict != "refused"
-                    written = self.check_files(job, whole, after_kill)
+                written = self.check_files(job, whole, after_kill, killed)
                 now = self.place()
                 assert now >= place, "a checkpoint is lost"
                 if not killed and not place and outcome.code > 0 and not written:
@@ -507,28 +511,27 @@ def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
                 yield from runs.with_spoilt_streams(job)
 
 
-def prepare() -> None:
-    """Import and compile once, before all runs, what commands import and compile when they need it."""
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure
+def prepare(name: str) -> None:
+    """Import and compile once, before all runs of a scenario, what commands import and compile when they need it."""
     import scipy.stats  # noqa: F401
 
-    import w2v
     import w2v.cli.commands
-    import w2v.training.numba_kernel
 
-    options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 8, "epochs": 1, "workers": 1}
-    for loss in ("dsoftmax", "mos", "charcnn"):
-        w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, loss=loss, **options)
-    w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, kernel="numba", **options)
-    figure = matplotlib.figure.Figure()
-    figure.subplots().set_title("fonts are found")
-    figure.savefig(os.devnull, format="png")
+    if name in ("random", "signals"):
+        shape = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 8, "epochs": 1, "workers": 1}
+        for options in ({"loss": "dsoftmax"}, {"loss": "mos"}, {"loss": "charcnn"}, {"kernel": "numba"}):
+            w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, **shape, **options)
+    else:
+        import matplotlib.figure
+
+        figure = matplotlib.figure.Figure()
+        figure.subplots().set_title("fonts are found")
+        figure.savefig(os.devnull, format="png")
 
 
 def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
     """Prints how often what came of it, each minute and at the end, as a JSON object on a line."""
-    prepare()
+    prepare(name)
     found: Counter[str] = Counter()
     reported = time.monotonic()
     for verdict in scenario(Runs(Path(folder, "run").resolve(), Path(library)), name, int(amount), int(seed)):
