@@ -105,7 +105,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
                 raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
             if self.loss not in ("", OWN):
-                raise SettingsError(f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them")
+                raise SettingsError(
+                    f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
+                )
             object.__setattr__(self, "loss", OWN)
         elif self.loss == OWN:
             raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")
