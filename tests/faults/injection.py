@@ -372,10 +372,11 @@ class Runs:
         self, job: Job, whole: Whole, usual: float, chance: random.Random, signals: tuple[signal.Signals, ...]
     ) -> Iterator[str]:
         self.fresh(job)
-        place = 0
+        place = stuck = 0
         while True:
             command = RESUME if place else job.command
-            number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1)
+            # Later and later while nothing is reached: on a machine that has become busy, runs take longer than usual.
+            number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1) * (1 + stuck / 10)
             outcome = self.run(command, Fault(number=number, after=after))
             with told(f"{job.command} ended after {after:.3f} s from place {place}", outcome):
                 after_kill = signal.SIGKILL in signals
@@ -391,7 +392,7 @@ class Runs:
                 assert now >= place, "a checkpoint is lost"
                 if not killed and not place and outcome.code > 0 and not written:
                     assert ("--resume" in outcome.said[0]) == bool(now)
-                place = now
+                stuck, place = 0 if now > place else stuck + 1, now
             yield verdict
 
     def place(self) -> int:
