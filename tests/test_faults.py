@@ -33,7 +33,7 @@ needs_shim = pytest.mark.skipif(
         ("random", 10, ("killed",)),
         ("signals", 10, ("stopped",)),
         ("commands", 40, ("done", "refused")),
-        ("commands-memory", 80, ("done", "refused")),
+        ("commands-memory", 5, ("done", "refused")),
         ("commands-kill", 40, ("begun again",)),
         ("streams", 8, ("done", "not printed")),
     ],

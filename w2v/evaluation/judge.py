@@ -275,6 +275,7 @@ def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
     """The ranks of n values in B samples, less their mean; equal values share the mean of their ranks: (B, n)."""
     group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first is NaN, hence not zero
-    sizes = np.add.reduceat(weights[:, order], starts, axis=1)  # (B, groups)
+    # take, for indexing crashes if memory is short
+    sizes = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, groups)
     ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
-    return ranks[:, group]
+    return ranks.take(group, axis=1)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypedDict
 from w2v.errors import W2VError, one_line
 from w2v.files import PathLike, atomic_write
 from w2v.gensim import utils
-from w2v.schema import checked, decode, encode
+from w2v.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
@@ -57,21 +57,21 @@ Common = TypedDict("Common", {"class": str, "scoring": str, "connector_words": l
 
 
 class FrozenFields(TypedDict):
-    threshold: int | float
-    min_count: int | float
+    threshold: Number
+    min_count: Number
     delimiter: str
-    phrasegrams: dict[str, int | float]
+    phrasegrams: dict[str, Number]
 
 
 class PhrasesFields(TypedDict):
-    min_count: int | float
-    threshold: int | float
-    max_vocab_size: int | float
+    min_count: Number
+    threshold: Number
+    max_vocab_size: Number
     delimiter: str
-    progress_per: int
-    min_reduce: int
-    corpus_word_count: int
-    vocab: dict[str, int]
+    progress_per: Integer
+    min_reduce: Integer
+    corpus_word_count: Count
+    vocab: dict[str, Count]
 
 
 class TransformedCorpus:

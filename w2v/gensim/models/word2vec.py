@@ -23,7 +23,7 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings, loss_for
-from w2v.schema import Count, decode, encode
+from w2v.schema import Count, Integer, Number, decode, encode
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompressed
@@ -50,26 +50,26 @@ class Saved(TypedDict):
     epochs: Count
     corpus_count: Count
     corpus_total_words: Count
-    seed: int
-    sg: int
-    hs: int
-    negative: int
-    cbow_mean: int
-    null_word: int
-    train_count: int
-    batch_words: int
-    sorted_vocab: int
+    seed: Integer
+    sg: Integer
+    hs: Integer
+    negative: Integer
+    cbow_mean: Integer
+    null_word: Integer
+    train_count: Integer
+    batch_words: Integer
+    sorted_vocab: Integer
     alpha: float
     min_alpha: float
     ns_exponent: float
     total_train_time: float
     min_alpha_yet_reached: float
     running_training_loss: float
-    min_count: int | float
-    effective_min_count: int | float
-    sample: int | float
-    max_vocab_size: int | None
-    max_final_vocab: int | None
+    min_count: Number
+    effective_min_count: Number
+    sample: Number
+    max_vocab_size: Integer | None
+    max_final_vocab: Integer | None
     compute_loss: bool
     shrink_windows: bool
     comment: Any
