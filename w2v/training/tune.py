@@ -172,15 +172,15 @@ def tune(
     reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
     fixed = {name: value for name, value in given.items() if name not in READING}
     choices = {name: values for name, values in CHOICES.items() if name not in given}
-    if fixed.get("objective") is not None:
-        registry.find(str(fixed["objective"]))
-        choices.pop("loss", None)
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
         fixed["vector_size"] = max_size
         choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
     settings = Settings(**fixed)
+    if settings.objective is not None:
+        registry.find(str(settings.objective))
+        choices.pop("loss", None)
     with read_corpus(Corpus(corpus), reading, workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         share, held_out = 1.0, None
@@ -188,7 +188,8 @@ def tune(
             length = min(round(HELD_OUT * len(store.ids)), MAX_HELD_OUT)
             share = 1 - length / len(store.ids)
             held_out = HeldOut.of(store, vocabulary, len(store.ids) - length)
-        about = {name: str(value) for name, value in {**given, "max_size": max_size}.items() if value is not None}
+        about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
+        about |= {} if max_size is None else {"max_size": str(max_size)}
         about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
         before = _before(state, State(store.checksum(), about))
 
