@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -49,6 +49,8 @@ from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
+from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
+from w2v.plotting.projection import Projection
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import WordVectors
@@ -62,6 +64,9 @@ from w2v.training.start import Vocab
 from w2v.vectors import query as queries
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import load
+
+if TYPE_CHECKING:
+    from w2v.plotting.figure import Picture
 
 
 @click.command(cls=GroupedCommand)
@@ -104,6 +109,9 @@ from w2v.vectors.keyed import load
 @click.option(
     "--resume", "states", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."
 )
+@click.option(
+    "--plot", type=FILE, help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf."
+)
 @click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
 @FORCE
 @QUIET
@@ -120,6 +128,7 @@ def train(
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
+    plot: Path | None,
     ignore_memory: bool,
     force: bool,
     quiet: bool,
@@ -140,7 +149,12 @@ def train(
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
+    shared: dict[str, Any] = {
+        "output": output,
+        "save_vocab": save_vocab,
+        "checkpoint_every": checkpoint_every,
+        "plot": plot,
+    }
     shared |= {"force": force, "ignore_memory": ignore_memory}
     if states:
         job = resume_job(states, corpus, given, **shared)
@@ -157,6 +171,11 @@ def train(
         files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
         if job.save_vocab:
             files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
+        if job.plot:
+            from w2v.plotting.history import run_picture
+
+            picture = run_picture(model, job.output.name)
+            files.append((job.plot, lambda path, force: picture.save(path, replace=force)))
         outputs.save(files, job.force)
     except Stopped as stopped:
         if job.states and job.resumable():
@@ -297,8 +316,11 @@ def tune(
 @click.argument("questions", type=FILE, required=False)
 @TOP
 @METHOD
+@QUIET
 @JSON
-def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, as_json: bool) -> None:
+def analogy(
+    model: Path, errors: Errors, questions: Path | None, top: int, method: Method, quiet: bool, as_json: bool
+) -> None:
     """Answer analogy QUESTIONS and report the accuracy.
 
     Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
@@ -308,10 +330,12 @@ def analogy(model: Path, errors: Errors, questions: Path | None, top: int, metho
     w2v analogy model.bin
     w2v analogy model.bin questions-words.txt --top 300000 --method mul
     """
-    result = analogies(load(model, errors=errors), questions, top, method)
+    with Reporter(quiet) as progress:
+        vectors = load(model, errors=errors, progress=progress)
+        result = analogies(vectors, questions, top, method, progress=progress)
     if as_json:
         show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
-    else:
+    elif not quiet:
         show.analogies(result)
 
 
@@ -355,6 +379,7 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
 @METHOD
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resampling.")
 @ERRORS
+@QUIET
 @JSON
 def evaluate(
     models: tuple[Path, ...],
@@ -364,6 +389,7 @@ def evaluate(
     method: Method,
     seed: int,
     errors: Errors,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
@@ -377,10 +403,12 @@ def evaluate(
     w2v evaluate model.bin
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
-    found = judge([load(model, errors=errors) for model in models], questions, pairs, top=top, method=method, seed=seed)
+    with Reporter(quiet) as progress:
+        loaded = [load(model, errors=errors, progress=progress) for model in models]
+        found = judge(loaded, questions, pairs, top=top, method=method, seed=seed, progress=progress)
     if as_json:
         show.as_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
-    else:
+    elif not quiet:
         show.judgements(list(map(str, models)), found)
 
 
@@ -392,8 +420,9 @@ def evaluate(
 )
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words named.")
 @ERRORS
+@QUIET
 @JSON
-def compare(first: Path, second: Path, top: int, words: int, errors: Errors, as_json: bool) -> None:
+def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
     """Show in what two models differ.
 
     That is how many of the 10 nearest shared words are the same in both models, by frequency; the words whose
@@ -404,10 +433,12 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, as_
     w2v compare old.safetensors new.safetensors
     w2v compare old.bin new.bin --top 2000 --words 50 --json
     """
-    result = compared.compare(load(first, errors=errors), load(second, errors=errors), top=top, words=words)
+    with Reporter(quiet) as progress:
+        models = [load(path, errors=errors, progress=progress) for path in (first, second)]
+        result = compared.compare(*models, top=top, words=words, progress=progress)
     if as_json:
         show.as_json({"models": [str(first), str(second)]} | asdict(result))
-    else:
+    elif not quiet:
         show.comparison([str(first), str(second)], result)
 
 
@@ -455,9 +486,10 @@ def perplexity(
 @click.argument("model", type=FILE)
 @click.option("--contexts", type=int, metavar="N", help="Rows: the N most frequent words.  [default: 2,000]")
 @click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
-@click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file, .png or .svg; needs matplotlib.")
+@click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
 @OBJECTIVE
 @FORCE
+@QUIET
 @JSON
 def rank(
     model: Path,
@@ -466,6 +498,7 @@ def rank(
     output: Path | None,
     objective: str | None,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Show the rank and the singular values of what MODEL predicts.
@@ -479,17 +512,22 @@ def rank(
     w2v rank model.safetensors --contexts 5000 --words 5000 -o rank.png --json
     """
     if output:
-        outputs.check(output, force, [model])
-        ranks.check_picture(output)
+        outputs.check_picture(output, force, [model])
     find_objective(objective)
-    result = ranks.rank(Model.load(model), contexts, words)
+    with Reporter(quiet) as progress:
+        result = ranks.rank(Model.load(model), contexts, words, progress)
     if output:
-        name = model.name
-        outputs.save([(output, lambda path, force: ranks.picture(result, path, name, replace=force))], force)
+        from w2v.plotting.spectrum import spectrum
+
+        save_picture(spectrum(result, model.name), output, force)
     if as_json:
         show.as_json(asdict(result))
-    else:
+    elif not quiet:
         show.rank(result)
+
+
+def save_picture(picture: Picture, path: Path, force: bool) -> None:
+    outputs.save([(path, lambda path, force: picture.save(path, replace=force))], force)
 
 
 def find_objective(name: str | None) -> None:
@@ -590,6 +628,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @OBJECTIVE
 @FORCE
+@QUIET
 @JSON
 def convert(
     model: Path,
@@ -598,6 +637,7 @@ def convert(
     vectors: WordVectors | None,
     objective: str | None,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Convert MODEL to another format.
@@ -613,14 +653,18 @@ def convert(
     find_objective(objective)
     outputs.check(output, force)
     kind = table.format_of(output)
-    stored = Model.load(model).with_vectors(vectors).content(output) if vectors else table.read(model, errors=errors)
-    table.write(output, stored, replace=force)
+    with Reporter(quiet) as progress:
+        if vectors:
+            stored = Model.load(model).with_vectors(vectors).content(output)
+        else:
+            stored = table.read(model, errors=errors, progress=progress)
+        table.write(output, stored, force, progress)
     lost = [] if kind == "native" else facts.beside_vectors(stored)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
     found |= {"vector_size": stored.vectors.shape[1], "lost": lost}
     if as_json:
         show.as_json(found)
-    else:
+    elif not quiet:
         show.facts(found)
 
 
@@ -650,8 +694,8 @@ def vocab(
     settings = chosen_settings(given)
     text = Corpus(list(corpus))
     outputs.check(output, force, map(Path, text.files))
-    store = read(text, settings, quiet, reading_options(given))
-    vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    with read(text, settings, quiet, reading_options(given)) as store:
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, partial(save_words, vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
@@ -711,10 +755,120 @@ def tree(
     if counted:
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        store = read(Corpus(list(corpus)), settings, quiet, reading_options(given))
-        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        with read(Corpus(list(corpus)), settings, quiet, reading_options(given)) as store:
+            vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
     if as_json:
         show.as_json(asdict(result))
     elif not quiet:
         show.code_lengths(result)
+
+
+@click.command()
+@MODEL
+@click.argument("words", nargs=-1)
+@click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
+@click.option(
+    "--words", "file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
+@click.option(
+    "--groups",
+    type=click.Choice(get_args(Groups)),
+    help="What colours mean: groups of the --words file, clusters by k-means, or frequency.  "
+    "[default: sections if the file has any, else clusters]",
+)
+@click.option("--clusters", type=click.IntRange(min=1), default=CLUSTERS, show_default=True, help="Number of clusters.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of t-SNE, UMAP and k-means.")
+@click.option(
+    "--analogies",
+    is_flag=False,
+    flag_value="",
+    metavar="[SECTION]",
+    help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
+)
+@click.option("--questions", type=FILE, help="The questions of --analogies, instead of the bundled ones.")
+@FORCE
+@QUIET
+@JSON
+def plot(
+    model: Path,
+    errors: Errors,
+    words: tuple[str, ...],
+    output: Path,
+    file: Path | None,
+    top: int | None,
+    method: Projection,
+    groups: Groups | None,
+    clusters: int,
+    seed: int,
+    analogies: str | None,
+    questions: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Draw a map of WORDS, by default of the most frequent ones.
+
+    The nearer two words are, the more alike they are used; the plane shows this only roughly, t-SNE and UMAP best.
+    Frequent words have larger points. Labels that find no place are left out. The same seed gives the same file.
+
+    \b
+    w2v plot model.bin -o map.png
+    w2v plot model.bin king queen man woman -o few.svg
+    w2v plot model.bin --words groups.txt --method tsne -o groups.pdf
+    w2v plot model.bin --analogies country-capital -o capitals.svg
+    """
+    if words:
+        refuse_together("WORDS", ("file", "top"))
+    if file:
+        refuse_together("--words", ("top",))
+    if analogies is not None:
+        refuse_together("--analogies", ("words", "file", "method", "groups", "clusters", "seed"))
+    elif questions:
+        raise click.UsageError("--questions has no effect without --analogies")
+    outputs.check_picture(output, force, [path for path in (model, file, questions) if path])
+    from w2v.plotting.analogies import analogy_map
+    from w2v.plotting.word_map import NAMES, read_sections, word_map
+
+    chosen = read_sections(file) if file else {"": list(words)} if words else None
+    with Reporter(quiet) as progress:
+        vectors = load(model, errors=errors, progress=progress)
+        if analogies is not None:
+            picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
+        else:
+            unknown = [word for part in (chosen or {}).values() for word in part if word not in vectors]
+            if words:
+                queries.require(words, vectors)
+            elif chosen and unknown:
+                say(f"not in the vocabulary, {len(unknown):,} of the words of {file}: {', '.join(unknown[:5])}")
+                chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
+            picture = word_map(
+                vectors,
+                chosen,
+                top=top or WORDS,
+                method=method,
+                groups=groups,
+                clusters=clusters,
+                seed=seed,
+                title=f"{model.name}, {NAMES[method]}",
+                progress=progress,
+            )
+        save_picture(picture, output, force)
+    found = {"output": str(output), "words": picture.words, "labels": picture.labels}
+    if as_json:
+        show.as_json(found)
+    elif not quiet:
+        show.facts(found)

@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Show in what two models differ.",
     "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
     "rank": "Show the rank and the singular values of what MODEL predicts.",
+    "plot": "Draw a map of WORDS, by default of the most frequent ones.",
     "query": "Show the words nearest to WORDS.",
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",
@@ -26,7 +27,7 @@ COMMANDS = {
 }
 
 
-class LazyProgram(Program):
+class LazyProgram(Program, click.Group):
     """Commands whose names and first lines of help are known before they are imported."""
 
     def list_commands(self, context: click.Context) -> list[str]:

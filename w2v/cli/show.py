@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.errors import printable
+from w2v.shown import text
 
 if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
@@ -227,20 +228,6 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
 def facts(values: Mapping[str, Any]) -> None:
     """One name and value per line; nested values on one line."""
     table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
-
-
-def text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
-    if isinstance(value, list):
-        return " ".join(map(text, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "none"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def share(part: int, whole: int) -> str:

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import NothingToTrain, SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
+from w2v.memory import MappedFile
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.schema import Count, decode, encode
@@ -29,6 +30,7 @@ from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
 from w2v.text.words import Words
+from w2v.threads import Pool
 
 SIGNATURE = b"w2v ids, format 1\n"
 MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
@@ -63,7 +65,7 @@ class IdStore:
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
-        self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._memory = memory = MappedFile(file, zeros=True)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError("an id file is incomplete")
@@ -72,7 +74,7 @@ class IdStore:
             raise ValueError("the description of an id file is longer than the file")
         self.description = decode(Description, memory[tail - length : tail], "an id file")
         ids, types, self.pruned = self.description.ids, self.description.types, self.description.pruned
-        if max(ids, types) > tail:
+        if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
@@ -132,12 +134,17 @@ class IdStore:
             self.release()
         return found.hexdigest()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file has been cut: then ids may have been read that are not those of the text."""
+        return self._memory.cut
+
     def release(self) -> None:
         """Free the memory of the file's pages; those used again are read again from disk.
 
-        Raises W2VError if the file has been cut, for then these pages are no longer there.
+        Raises W2VError if the file has been cut.
         """
-        if self._memory.size() < len(self._memory):
+        if self.is_cut:
             raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
@@ -150,8 +157,13 @@ class IdStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Raises W2VError if the file has been cut."""
+        try:
+            if kind is None and "_memory" in vars(self):
+                self.release()
+        finally:
+            self.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +340,7 @@ def _scanned(types: Types, blocks: Iterable[TextBlock], workers: int) -> Iterato
         block, scan = waiting.popleft()
         return block, scan.result()
 
-    with ThreadPoolExecutor(workers - 1) as pool:
+    with Pool(workers - 1) as pool:
         for block in blocks:
             waiting.append((block, pool.submit(types.scan, block.text)))
             if len(waiting) > 2 * workers:

@@ -273,7 +273,8 @@ def trained_model(run: Run, seconds: float) -> Model:
         "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
     }
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    parts = split(run.parameters)
+    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, **parts)
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:
