@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import w2v
+from w2v.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
@@ -30,6 +31,7 @@ ROOMS = [
     "evaluation",
     "plotting",
     "gensim",
+    "explore",
     "cli",
     "data",
     "top",
@@ -41,6 +43,7 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands": {
+        "w2v.explore.server",
         "w2v.plotting.analogies",
         "w2v.plotting.history",
         "w2v.plotting.spectrum",
@@ -51,18 +54,21 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.judge": {"scipy"},
+    "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"openTSNE", "umap"},
     "w2v.plotting.word_map": {"scipy.cluster.vq"},
     "w2v.progress": {"IPython"},
+    "w2v.text.columns": {"pyarrow"},
     "w2v.text.decompress": {"zstandard"},
+    "w2v.text.normalise": {"regex"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.vectors.benchmarks": {"scipy"},
-    "w2v.vectors.keyed": {"w2v.plotting.word_map"},
+    "w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"},
 }
 # Methods that only call a function of a later room, for convenience; all others follow the order of ROOMS.
-METHODS = {"w2v.vectors.keyed": {"w2v.plotting.word_map"}}
+METHODS = {"w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"}}
 # Test files about several modules; all others are named after the one that they test.
 ABOUT_SEVERAL = {"architecture", "compat", "completion", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -251,18 +257,39 @@ def test_nothing_is_unpickled() -> None:
         assert not re.search(r"import pickle|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "languages"),
+    [
+        ("README.md", "sh sh sh sh python"),
+        ("docs/text.md", "sh"),
+        ("docs/gensim.md", "python python"),
+        ("docs/word2vec-c.md", "sh sh sh"),
+        ("docs/fasttext.md", "sh python"),
+    ],
+)
+def test_pages_do_what_they_say(
+    page: str, languages: str, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     words = sample.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "corpus.txt").write_text("".join(words[: len(words) // 3]), "utf-8")
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
-    assert [language for language, _ in blocks] == ["sh", "sh", "sh", "sh", "python"]
+    blocks = BLOCK.findall((ROOT / page).read_text("utf-8"))
+    assert [language for language, _ in blocks] == languages.split()
     for language, block in blocks:
-        program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
-        done = subprocess.run([*program, block], capture_output=True, text=True, env=os.environ | {"PATH": path})
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
+        if "w2v phrases" in block and "phrases" not in COMMANDS:
+            continue
+        run_block(language, block)
+
+
+def run_block(language: str, block: str) -> None:
+    if "gensim.models.Word2Vec.load" in block:  # of a model that gensim has saved
+        train = "from gensim.models import Word2Vec\nWord2Vec([['a', 'b']], min_count=1).save('old.model')"
+        subprocess.run([sys.executable, "-c", train], check=True)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
+    done = subprocess.run([*program, block], capture_output=True, text=True, env=os.environ | {"PATH": path})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or (language == "python" and "print" not in block)
 
 
 def test_readme_links_to_files_that_are_there() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from w2v.losses.loss import Loss
     from w2v.losses.registry import Settings
     from w2v.progress import Progress
+    from w2v.text.phrases import PhraseOptions, Phrases
     from w2v.text.vocabulary import Vocabulary
     from w2v.training.model import Model
     from w2v.training.train import resume, train
@@ -25,6 +26,8 @@ __all__ = [
     "Loss",
     "Model",
     "Perplexity",
+    "PhraseOptions",
+    "Phrases",
     "Progress",
     "Settings",
     "SettingsError",
@@ -47,6 +50,7 @@ _MODULES = {
     "w2v.losses.loss": ("Loss",),
     "w2v.losses.registry": ("Settings",),
     "w2v.progress": ("Progress",),
+    "w2v.text.phrases": ("PhraseOptions", "Phrases"),
     "w2v.text.vocabulary": ("Vocabulary",),
     "w2v.training.model": ("Model",),
     "w2v.training.train": ("resume", "train"),

@@ -135,6 +135,55 @@ def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
     assert "sentences" in run("vocab", sample, "-o", counted, "--force").stdout
 
 
+def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
+    """Words are made in the same way by each command that reads a text, and of what a model is asked."""
+    model, raw = tmp_path / "m.safetensors", tmp_path / "raw.txt"
+    lines = sample.read_text("utf-8").splitlines()[:20_000]
+    raw.write_text("".join(f"<p>{line.title()}, 1984.</p>\n" for line in lines), "utf-8")
+    plain = tmp_path / "plain.txt"
+    plain.write_text("".join(f"{line} one nine eight four\n" for line in lines), "utf-8")
+    options = ["--lower", "--tokenize", "words", "--digits", "spell", "--strip-markup"]
+    run("vocab", raw, "-o", tmp_path / "raw.words", *options)
+    run("vocab", plain, "-o", tmp_path / "plain.words")
+    assert (tmp_path / "raw.words").read_text() == (tmp_path / "plain.words").read_text()
+    assert run_json("tree", raw, *options) == run_json("tree", plain)
+    run("train", raw, "-o", model, *QUICK, *options, "--save-config", tmp_path / "run.toml")
+    run("train", plain, "-o", tmp_path / "plain.safetensors", *QUICK)
+    found, expected = w2v.Model.load(model), w2v.Model.load(tmp_path / "plain.safetensors")
+    assert found.vocabulary.words == expected.vocabulary.words
+    assert np.array_equal(found.inputs, expected.inputs)
+    assert run_json("info", model)["text"] == {
+        "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True
+    }  # fmt: skip
+    assert run_json("info", tmp_path / "plain.safetensors")["text"] == {}
+
+    same = run_json("perplexity", model, raw)
+    assert same == run_json("perplexity", tmp_path / "plain.safetensors", plain)
+    assert run_json("perplexity", model, raw, "--keep-case")["skipped"] > same["skipped"]
+
+    for asked, words in {
+        "King": ["king"],
+        "KING - Man + 8": ["king", "eight"],
+        "King, 18": ["king", "one", "eight"],
+    }.items():
+        assert run_json("query", model, asked)["positive"] == words
+    assert run_json("similarity", model, "--words", "King,", "Queen")["cosine"] == pytest.approx(
+        w2v.load(model).similarity("king", "queen"), abs=1e-6
+    )
+    (tmp_path / "pairs.txt").write_text("King, Queen 5\n(king man 4\nking man! 3\n")
+    assert run_json("similarity", model, tmp_path / "pairs.txt")["unknown"] == []
+    (tmp_path / "questions.txt").write_text(": one\nMan, King. Woman! Queen?\n")
+    assert run_json("analogy", model, tmp_path / "questions.txt")["answered"] == 1
+
+    run("train", raw, "-o", tmp_path / "more.safetensors", "--continue", model, "--epochs", 1)
+    assert w2v.Model.load(tmp_path / "more.safetensors").text == found.text
+    run("train", raw, "-o", tmp_path / "as-is.safetensors", "--continue", model, "--keep-case")
+    assert not w2v.Model.load(tmp_path / "as-is.safetensors").text.lower
+    for config in (tmp_path / "run.toml", model):
+        run("train", raw, "-o", tmp_path / "again.safetensors", "--config", config, "--force")
+        assert w2v.Model.load(tmp_path / "again.safetensors").text == found.text
+
+
 def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
     command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
     assert run_json(*command)["cache_reused"] is False

@@ -100,6 +100,20 @@ def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path) -> None:
     assert_same(w2v.resume(tmp_path, lists), whole)
 
 
+def test_words_are_made_in_the_same_way_after_a_stop(sample: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.jsonl"
+    lines = sample.read_text("utf-8").splitlines()
+    text.write_text("".join(json.dumps({"t": f"<p>{line.title()}, 1</p>"}) + "\n" for line in lines))
+    options = {"column": "t", "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True}
+    found = stopped(tmp_path / "states", text, **options)
+    assert w2v.load(found.path).words_in("Paris, 7!") == ["paris", "seven"]
+    again = w2v.resume(tmp_path / "states")
+    assert again.text == w2v.train(text, **SMALL, **options).text == found.origin.text
+    assert "one" in again.vocabulary.words
+    assert_same(again, w2v.train(text, **SMALL, **options))
+    assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == again.text
+
+
 def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path) -> None:
     shutil.copy(sample, tmp_path / "a.txt")
     stopped(tmp_path / "states", tmp_path / "a.txt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -27,13 +28,18 @@ from w2v.cli.options import (
     METHOD,
     MODEL,
     OBJECTIVE,
+    PHRASES,
     QUIET,
     READING,
     TOP,
     GroupedCommand,
     GroupedOption,
     chosen_settings,
+    complete_connectors,
+    complete_file,
+    given_reading,
     given_settings,
+    phrase_options,
     reading_options,
     refuse_together,
     settings_options,
@@ -44,18 +50,24 @@ from w2v.evaluation import compare as compared
 from w2v.evaluation import perplexity as evaluated
 from w2v.evaluation import rank as ranks
 from w2v.evaluation.judge import judge
+from w2v.explore import content
+from w2v.explore import page as pages
+from w2v.explore.approximate import ApproximateIndex
+from w2v.explore.explorer import Explorer
 from w2v.files import Errors
 from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
-from w2v.settings import WordVectors
+from w2v.settings import TEXT, WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint import DEFAULT_INTERVAL
@@ -67,6 +79,8 @@ from w2v.vectors.keyed import load
 
 if TYPE_CHECKING:
     from w2v.plotting.figure import Picture
+BEST_PHRASES = 10  # of each pass, that are shown
+FIND = ""  # the value of --phrases without FILE
 
 
 @click.command(cls=GroupedCommand)
@@ -101,6 +115,18 @@ if TYPE_CHECKING:
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
 @click.option(
+    "--phrases",
+    cls=GroupedOption,
+    group=TEXT,
+    is_flag=False,
+    flag_value=FIND,
+    type=lambda text: True if text == FIND else text,
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
+    "found in CORPUS.",
+)
+@click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
 @click.option(
@@ -125,6 +151,7 @@ def train(
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
@@ -143,6 +170,7 @@ def train(
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
+    w2v train corpus.txt --phrases
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
     w2v train --config run.toml --epochs 10
@@ -159,7 +187,8 @@ def train(
     if states:
         job = resume_job(states, corpus, given, **shared)
     else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "phrases": phrases}
+        shared |= {"checkpoint": checkpoint}
         shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
     if save_config and job.config:
@@ -260,7 +289,7 @@ def tune(
     reading = asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     inputs = [*map(Path, Corpus(list(corpus)).files), *questions, *pairs]
-    check_outputs(output, [config], force, inputs)
+    check_outputs(output, [config], None, force, inputs)
     if resume:
         outputs.check(state, True, inputs)
     else:
@@ -286,7 +315,7 @@ def tune(
             stopped.add_note("go on with the same command and --resume")
         raise
     model = result.model
-    used = Config(corpus, output, model.settings.relevant() | reading)
+    used = Config(corpus, output, options=model.settings.relevant() | reading)
     outputs.save(
         [
             (output, lambda path, force: model.save(path, replace=force)),
@@ -357,8 +386,10 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
     if words:
         refuse_together("--words", ("pairs",))
         vectors = load(model, errors=errors)
-        queries.require(words, vectors)
-        cosine = vectors.similarity(*words)
+        found = [queries.known_words(word, vectors) for word in words]
+        first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
+        queries.require((first, second), vectors)
+        cosine = vectors.similarity(first, second)
         if as_json:
             show.as_json({"words": words, "cosine": cosine})
         else:
@@ -458,6 +489,9 @@ def perplexity(
 ) -> None:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
+    Words are made of the text as in the training of MODEL (--lower, --tokenize and so on), unless options say
+    otherwise.
+
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
     comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
     underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
@@ -475,7 +509,7 @@ def perplexity(
     find_objective(objective)
     files = Corpus(list(corpus)).files
     with Reporter(quiet) as progress:
-        result = evaluated.perplexity(Model.load(model), files, **asdict(reading_options(given)), progress=progress)
+        result = evaluated.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
     if as_json:
         show.as_json(asdict(result))
     elif not quiet:
@@ -601,6 +635,105 @@ def query(
 
 
 @click.command()
+@click.argument("model", type=FILE)
+@click.argument("model2", type=FILE, required=False)
+@ERRORS
+@click.option(
+    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither server nor network."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=content.TOP,
+    show_default=True,
+    metavar="N",
+    help="Words in the file, or on the map of a served page: the N most frequent.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the map: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of the server; 0.0.0.0 lets other machines ask, too.",
+)
+@click.option(
+    "--approximate", is_flag=True, help="Search by an index, and show its recall; needs usearch and time to build it."
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@FORCE
+@JSON
+def explore(
+    model: Path,
+    model2: Path | None,
+    errors: Errors,
+    output: Path | None,
+    top: int,
+    method: Projection,
+    port: int,
+    host: str,
+    approximate: bool,
+    open_page: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Explore MODEL in the browser: neighbours, analogies, a map.
+
+    With MODEL2, two models side by side. The page is served on this machine until Ctrl-C, and searches all words. With
+    -o it is one file instead, to keep or to send: it has the --top most frequent words.
+
+    \b
+    w2v explore model.bin --open
+    w2v explore model.bin -o page.html
+    w2v explore old.bin new.bin --method umap --port 8000
+    """
+    files = [file for file in (model, model2) if file]
+    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
+    if output:
+        refuse_together("--output", ("port", "host", "approximate"))
+        outputs.check(output, force, files)
+        models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
+        page = pages.explore(models, top, method)
+        outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
+        found = {"output": str(output), "bytes": len(page.html.encode())}
+        if as_json:
+            show.as_json(found)
+        else:
+            show.facts(found)
+        if open_page:
+            open_in_browser(output.absolute().as_uri())
+        return
+    from w2v.explore.server import Server
+
+    server = Server(host, port)
+    facts, explorers = [], []
+    for name, file in zip(names, files, strict=True):
+        vectors = load(file, errors=errors)
+        index = ApproximateIndex(vectors) if approximate else None
+        facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
+        explorers.append(Explorer(vectors, top, method, index))
+    if as_json:
+        show.as_json({"url": server.url})
+    else:
+        click.echo(server.url)
+        say("the page is served at this address until Ctrl-C")
+    if open_page:
+        open_in_browser(server.url)
+    server.run(pages.page(facts, connect="'self'"), explorers)
+
+
+def open_in_browser(url: str) -> None:
+    if not webbrowser.open(url):
+        say("no browser was found: open the page yourself")
+
+
+@click.command()
 @click.argument("model", type=FILE, required=False)
 @ERRORS
 @JSON
@@ -715,6 +848,91 @@ def vocab(
 def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
     with Reporter(quiet) as progress:
         return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
+
+
+@click.command()
+@CORPUS
+@click.option("-o", "--output", type=FILE, help="Text file to write: a sentence a line, the words of phrases joined.")
+@PHRASES
+@click.option(
+    "--connectors",
+    metavar="english|FILE",
+    shell_complete=complete_connectors,
+    help="Words that may stand inside a phrase, but not at its ends: English articles, prepositions and conjunctions, "
+    "or the words of a file.  [default: none]",
+)
+@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
+@settings_options("workers")
+@FORCE
+@QUIET
+@JSON
+def phrases(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    save_phrases: Path | None,
+    read_phrases: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the phrases of a CORPUS, and join their words.
+
+    Two words become one token, such as new_york, if they stand side by side more often than their frequencies let
+    expect. Phrases do not cross lines. All counts are exact: pairs take little memory however many there are, since
+    they are counted in several parts where necessary.
+
+    \b
+    w2v phrases corpus.txt -o joined.txt
+    w2v phrases news/ 'wiki/*.gz' -o joined.txt --passes 2 --connectors english --save-phrases phrases.tsv
+    w2v phrases more.txt -o more-joined.txt --read-phrases phrases.tsv
+    """
+    if not output and not save_phrases:
+        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+    if read_phrases:
+        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = chosen_settings(given), Corpus(list(corpus))
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    if output:
+        outputs.check(output, force, inputs)
+    if save_phrases:
+        outputs.check(save_phrases, force, [*inputs, *filter(None, [output])])
+    known = Phrases.load(read_phrases) if read_phrases else None
+    options = phrase_options(given)
+    with Reporter(quiet) as progress:
+        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        store = read_corpus(text, reading_options(given), **work)
+        found = Phrases.find(store, options=options, **work) if known is None else known
+        tokens = None
+
+        def write(path: Path, force: bool) -> None:
+            nonlocal tokens
+            tokens = found.write(store, path, replace=force, **work)
+
+        files: list[tuple[Path, outputs.Write]] = []
+        if save_phrases:
+            files.append((save_phrases, lambda path, force: found.save(path, replace=force)))
+        if output:
+            files.append((output, write))
+        outputs.save(files, force)
+    if store.pruned:
+        say(f"{store.pruned:,} rare words were dropped to keep within --max-types, and left out of the text")
+    metrics = {
+        "output": output and str(output),
+        "phrases": len(found),
+        "phrases_by_pass": [len(one) for one in found.passes],
+        "best": [found.joined(phrase) for one in found.passes for phrase in list(one)[:BEST_PHRASES]],
+        "corpus_tokens": store.tokens,
+        "tokens": tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()

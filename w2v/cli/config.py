@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from w2v.losses.registry import OWN, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.schema import decode
 from w2v.text.idstore import ReadingOptions
+from w2v.text.normalise import TextOptions
 from w2v.training.train import RENAMED
 
 MODEL_SUFFIX = ".safetensors"
@@ -24,10 +25,14 @@ KINDS = (Settings, ReadingOptions)
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name."""
+    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name.
+
+    `phrases` is True, or the path of a file of phrases.
+    """
 
     corpus: tuple[str, ...] = ()
     output: Path | None = None
+    phrases: bool | str = False
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -45,7 +50,7 @@ class Config:
         if path.suffix == MODEL_SUFFIX:
             values, names = _of_model(path), Settings.names()  # a model may be a stranger's: it names no files to write
         else:
-            values, names = _of_toml(path), [*options, "corpus", "output"]
+            values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
         try:
             refuse_unknown(values, names, RENAMED)
             corpus, output = values.pop("corpus", []), values.pop("output", None)
@@ -54,15 +59,18 @@ class Config:
                 raise SettingsError(f"corpus {corpus!r}: it must be a path or a list of paths")
             if output is not None and (not isinstance(output, str) or not output):
                 raise SettingsError(f"output {output!r}: it must be a path")
+            phrases = values.pop("phrases", False)
+            if not isinstance(phrases, bool | str) or phrases == "":
+                raise SettingsError(f"phrases {phrases!r}: it must be true, or a path")
             checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
-        return cls(tuple(corpus), Path(output) if output else None, checked)
+        return cls(tuple(corpus), Path(output) if output else None, phrases, checked)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
         values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
-        values |= self.options
+        values |= self.options | {"phrases": self.phrases or None}
         with atomic_write(path, replace) as file:
             for name, value in values.items():
                 if value is not None:
@@ -89,6 +97,7 @@ def _of_model(path: Path) -> dict[str, Any]:
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -20,9 +20,11 @@ COMMANDS = {
     "rank": "Show the rank and the singular values of what MODEL predicts.",
     "plot": "Draw a map of WORDS, by default of the most frequent ones.",
     "query": "Show the words nearest to WORDS.",
+    "explore": "Explore MODEL in the browser: neighbours, analogies, a map.",
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",
     "vocab": "Count the words of a CORPUS.",
+    "phrases": "Find the phrases of a CORPUS, and join their words.",
     "tree": "Compare Huffman and other trees by expected code length.",
 }
 

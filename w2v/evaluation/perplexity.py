@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from w2v import memory
 from w2v.cpu import processors
 from w2v.errors import W2VError
 from w2v.evaluation import subsampling
-from w2v.files import Errors, PathLike
+from w2v.files import PathLike
 from w2v.losses.loss import Array, Integers
+from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.text._text import SENTENCE_END_ID
@@ -57,31 +59,27 @@ def perplexity(
     model: Model | PathLike,
     corpus: Source,
     *,
-    cache: PathLike | None = None,
-    errors: Errors = ReadingOptions.errors,
-    max_types: int = ReadingOptions.max_types,
     progress: Report | None = None,
+    **reading: Any,
 ) -> Perplexity:
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
     skip-gram, for each of its words in CBOW; the memory goes neither with that nor with the length of the text, whose
     words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram. `progress` is called as in
-    training, with the phases "read" and "predict"; the other arguments are those of `train`. Raises W2VError for a text
+    training, with the phases "read" and "predict". `reading` are the arguments of `train` about reading a text; by
+    default words are made of it as in the training of the model. Raises W2VError for a text
     that cannot be read or in which there is nothing to predict, for a model whose scores are beyond float32, and where
     there is too little memory or space on disk.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
+    refuse_unknown(reading, options_of(ReadingOptions), {})
+    options = ReadingOptions(**asdict(model.text) | reading)
     model = model.widened()  # once, not for every block
     check_memory(model)
-    with read_corpus(
-        Corpus(corpus),
-        ReadingOptions(cache=cache, errors=errors, max_types=max_types),
-        workers=processors(),
-        progress=progress,
-    ) as store:
-        text = Text(store, model, Path(tempfile.gettempdir() if cache is None else cache))
+    with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
+        text = Text(store, model, Path(tempfile.gettempdir() if options.cache is None else options.cache))
         skipped = store.tokens - len(text)
     skipgram = model.settings.model == "skipgram"
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)

@@ -29,6 +29,7 @@ from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import Count, PathText, decode, encode
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.threads import NoThread, Thread
@@ -54,7 +55,8 @@ class Origin:
     Attributes:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
         files: (path, bytes) of each; None if they can be read only once.
-        cache, errors, max_types: see read_corpus.
+        cache, errors, max_types, column, text: see read_corpus.
+        phrases: the file of phrases that were joined; True for those found in the text.
         notes: the caller's own, of what JSON holds.
         checksum: of the ids, once the text is read.
     """
@@ -64,6 +66,9 @@ class Origin:
     cache: PathText | None = None
     errors: Errors = "strict"
     max_types: int = 0
+    column: str | None = None
+    text: TextOptions = field(default_factory=TextOptions)
+    phrases: bool | PathText = False
     notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
 
@@ -301,7 +306,7 @@ class Checkpoints:
         arrays["run"] = np.frombuffer(
             encode(run, path).encode(), np.uint8
         )  # may be longer than a header is allowed to be
-        metadata = {"settings": encode(state.settings.as_dict(), path)}
+        metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
         metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
         native.write_native(path, arrays, metadata, replace=False, follow=False)

@@ -22,6 +22,7 @@ from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import decode, encode
 from w2v.settings import WordVectors
 from w2v.shown import html_curve, html_table
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.benchmarks import AnalogyResult, analogies
@@ -42,10 +43,12 @@ class Model:
         inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16". Training updates these and continues from them.
         loss: the loss it was trained with.
+        text: how words were made of the text; the words of queries and of other texts are made in the same way.
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused.
+            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
+            if their words were joined.
         history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
             summed loss and number of predictions, each since the beginning of the run.
     """
@@ -58,6 +61,7 @@ class Model:
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
+    text: TextOptions = field(default_factory=TextOptions)
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
@@ -103,7 +107,7 @@ class Model:
     @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
-        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts)
+        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts, self.text.metadata())
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
@@ -153,6 +157,7 @@ class Model:
         metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
+        text = TextOptions.from_metadata(stored.metadata, f"{path}: its text options")
         vocabulary = Vocabulary(stored.words, stored.counts)
         inputs = stored.tensors.pop(INPUTS, stored.vectors)
         if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
@@ -161,7 +166,8 @@ class Model:
             loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": inputs} | learnt))
+        matrices = split({"inputs": inputs} | learnt)
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, **matrices)
         if inputs is not stored.vectors:
             model.vectors = stored.vectors  # to the same bits, whatever the machine
         return model
@@ -185,6 +191,7 @@ class Model:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         about = {"settings": self.settings.as_dict(), "metrics": metrics}
         metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
+        metadata |= self.text.metadata()
         words = Words.of(self.vocabulary.words)
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
 

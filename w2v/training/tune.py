@@ -32,6 +32,7 @@ from w2v.progress import Progress, Report
 from w2v.schema import decode, encode
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.epochs import epochs_for
 from w2v.training.model import Model
@@ -209,7 +210,7 @@ def tune(
         read = clock.monotonic() - started
         run.train(progress)
     used = sum(trial.seconds for trial in tuner.trials)
-    model, changed = trained_model(run, read), tuner.changed(tuner.best)
+    model, changed = trained_model(run, read, TextOptions.of(reading)), tuner.changed(tuner.best)
     return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
 
 
@@ -346,7 +347,7 @@ class Tuner:
         run = Run(settings, Start(self.vocabulary), self.store, share=text, ignore_memory=self.ignore_memory)
         with suppress(Diverged):
             run.train(self._report)
-            score = self.judge(trained_model(run, 0.0))
+            score = self.judge(trained_model(run, 0.0, TextOptions()))
         trial = Trial(choices, share, seed, score, clock.monotonic() - started)
         self.trials.append(trial)
         self.keep(trial, self)

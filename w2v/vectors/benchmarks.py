@@ -35,6 +35,7 @@ class Vectors(Protocol):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def first_words(self, stop: int) -> list[str]: ...
+    def words_in(self, text: str) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def answers(
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
     first, heads, variants = index_words(map(fold, vectors.first_words(top)))
-    file = _Questions(questions, lambda word: first.get(fold(word), -1))
+    file = _Questions(questions, lambda word: _row(word, vectors, first, fold))
     parts = []
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
@@ -267,11 +268,11 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
         if len(scores) > MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
-        missing = [word for word in words if fold(word) not in first]
-        unknown |= dict.fromkeys(missing)
-        if not missing:
+        left, right = (_row(word, vectors, first, fold) for word in words)
+        unknown |= dict.fromkeys(word for word, row in zip(words, (left, right), strict=True) if row < 0)
+        if left >= 0 and right >= 0:
             numbers.append(len(scores) - 1)
-            rows.append((first[fold(words[0])], first[fold(words[1])]))
+            rows.append((left, right))
     if not scores:
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
     pair_rows = np.array(rows, np.int64).reshape(-1, 2)
@@ -358,6 +359,14 @@ def index_words(
             variants[latest[head]] = row
             latest[head] = row
     return first, np.array(heads, np.int32), variants
+
+
+def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str], str]) -> int:
+    """The row of a word, or else of the one word that the training would have made of it; -1 if there is none."""
+    row = first.get(fold(word), -1)
+    if row < 0 and len(words := vectors.words_in(word)) == 1:
+        row = first.get(fold(words[0]), -1)
+    return row
 
 
 class _Questions:

@@ -15,12 +15,15 @@ from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
 from w2v.shown import html_table
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from w2v.explore.page import Page
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -93,6 +96,18 @@ class KeyedVectors:
     def norms(self) -> Vector:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
+
+    def words_in(self, text: str) -> list[str]:
+        """The words of a text, made of it as in the training of these vectors: in lower case if that was, and so on.
+
+        Only the native format keeps how that was; otherwise they are what spaces separate. Raises W2VError if it is
+        damaged.
+        """
+        return self._normaliser.words(text)
+
+    @cached_property
+    def _normaliser(self) -> Normaliser:
+        return Normaliser(TextOptions.from_metadata(self.metadata, "the text options of the vectors"))
 
     def __len__(self) -> int:
         return len(self._words)
@@ -337,6 +352,18 @@ class KeyedVectors:
         from w2v.plotting.word_map import word_map
 
         return word_map(self, words, **options)
+
+    def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
+        """A page of neighbours, analogies and a map, perhaps beside those of another model; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; and method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map. Its save(path) writes one HTML file. Raises SettingsError, or W2VError
+        where a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        models = {"vectors": self} if other is None else {"vectors": self, "other": other}
+        return explore(models, **options)
 
     # -- evaluation and files -----------------------------------------------------------------------
 

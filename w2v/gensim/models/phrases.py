@@ -13,10 +13,9 @@ from w2v.errors import W2VError, one_line
 from w2v.files import PathLike, atomic_write
 from w2v.gensim import utils
 from w2v.schema import checked, decode, encode
+from w2v.text import phrases as core
 
-ENGLISH_CONNECTOR_WORDS = frozenset(
-    ("a", "an", "the", "for", "of", "with", "without", "at", "from", "to", "in", "on", "by", "and", "or")
-)
+ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
 ARGUMENTS = ("worda_count", "wordb_count", "bigram_count", "len_vocab", "min_count", "corpus_word_count")
 
 Scorer = Callable[..., float]
