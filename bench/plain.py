@@ -3,11 +3,11 @@
     python bench/plain.py TEXT --questions FILE --pairs FILE … --json FILE [--megabytes 2 8 100]
                           [--word2vec PATH] [--fasttext PYTHON]
 
-gensim's defaults: CBOW, 100 dimensions, alpha 0.025, 5 epochs, 3 threads; in skip-gram the same. word2vec.c's: CBOW,
-100 dimensions, alpha 0.05 (skip-gram 0.025), 5 epochs, 12 threads; without its binary they are given to gensim, whose
-loops are made after it. fastText's, without its parts of words: skip-gram, 100 dimensions, alpha 0.05, sample 1e-4,
-5 epochs, 12 threads; PYTHON is one that has it. --megabytes names beginnings of the text, by default all of it. Runs
-are added to the JSON file; one that is there already is not made again.
+Both models are trained with each program's other defaults, 100 dimensions and 5 epochs. gensim: alpha 0.025, 3 threads.
+word2vec.c: alpha 0.05 (skip-gram 0.025), 12 threads; without its binary they are given to gensim, whose loops are made
+after it. fastText, without parts of words: alpha 0.05, sample 1e-4, 12 threads; PYTHON is one that has it. --megabytes
+names beginnings of the text, by default all of it. Runs are added to the JSON file; one that is there already is not
+made again.
 """
 
 from __future__ import annotations

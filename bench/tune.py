@@ -5,6 +5,10 @@
 Questions and pairs are halved: every second line of a section. Settings are judged by the first half, or by held-out
 text, and all models are measured on the other half. Of the first corpus, with --megabytes, only its beginnings are
 used. Runs are added to the JSON file; one that is there already is not made again.
+
+    python bench/tune.py --agreement --corpora TEXT --questions FILE --pairs FILE … [--time 10m]
+
+tries settings for this time, and prints how the scores on held-out text correlate with those on questions and pairs.
 """
 
 from __future__ import annotations
@@ -13,14 +17,23 @@ import argparse
 import json
 import statistics
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, Runs, beginnings, commands_markdown, table, w2v_command
-from quality import measure
+import numpy as np
+from common import W2V, Runs, beginnings, command_line, commands_markdown, machine, table, w2v_command
+from quality import measure, scores
+from scipy.stats import spearmanr
 
 from w2v.losses.registry import Settings
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.model import Model
+from w2v.training.tune import CHOICES, HELD_OUT, Tuner, seconds_of
+from w2v.vectors.held_out import HeldOut
 
 
 def halves(path: Path, folder: Path) -> tuple[Path, Path]:
@@ -39,6 +52,29 @@ def halves(path: Path, folder: Path) -> tuple[Path, Path]:
     for file, part in zip(files, parts, strict=True):
         file.write_text("".join(part), "utf-8")
     return files
+
+
+def agreement(text: Path, questions: Path, pairs: list[Path], seconds: float) -> str:
+    """Spearman's correlations, over the trainings of a search, of the score on held-out text with the others."""
+    found: list[list[float]] = []
+    with read_corpus(Corpus(text)) as store:
+        vocabulary = Vocabulary.from_store(store)
+        start = round((1 - HELD_OUT) * len(store.ids))
+        held_out = HeldOut.of(store, vocabulary, start)
+
+        def judge(model: Model) -> float:
+            others = scores(model.wv, questions, pairs)
+            found.append([held_out.score(model.wv.vectors), *(others[name] or 0 for name in columns)])
+            return found[-1][0]
+
+        columns = ["total", *(path.stem for path in pairs)]
+        share, end = start / len(store.ids), time.monotonic() + seconds
+        Tuner(store, vocabulary, share, {}, CHOICES, judge, end, lambda *_: None, False, None).search(seconds)
+    first, *others = np.array(found).T
+    rows = [[name, f"{spearmanr(first, each).statistic:.2f}"] for name, each in zip(columns, others, strict=True)]
+    rows.append(["mean", f"{spearmanr(first, np.mean(others, axis=0)).statistic:.2f}"])
+    heading = f"### Held-out text and other scores, {len(found)} trainings"
+    return "\n".join([heading, "", f"`{command_line()}`", "", table(["score", "correlation"], rows), machine()])
 
 
 def tune_markdown(document: dict[str, Any]) -> str:
@@ -63,11 +99,15 @@ def main() -> None:
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--pairs", type=Path, nargs="+", default=[])
     parser.add_argument("--time", default="10m")
+    parser.add_argument("--agreement", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
     if options.table:
         print(tune_markdown(json.loads(options.table.read_text())))
+        return
+    if options.agreement:
+        print(agreement(options.corpora[0], options.questions, options.pairs, seconds_of(options.time)))
         return
     if not (options.corpora and options.questions and options.json):
         parser.error("--corpora, --questions and --json are needed, or --table")

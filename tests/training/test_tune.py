@@ -93,13 +93,14 @@ def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     judged(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
     small = {name: value for name, value in SMALL.items() if name != "vector_size"}
     with pytest.raises(Stop):
-        w2v.tune(TEXT, max_size=8, finished=stopping(20), **small, model="cbow", window=2, alpha=0.01)
+        w2v.tune(TEXT, max_size=8, finished=stopping(40), **small, model="cbow", window=2, alpha=0.01)
     assert {(each.model, each.window, each.alpha, each.sample) for each in seen} == {("cbow", 2, 0.01, 0)}
     assert {each.vector_size for each in seen} == {4, 6, 8}
     assert len({each.loss for each in seen}) > 1
 
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tuning, "KEPT", 0)
     monkeypatch.setattr(tuning, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = stopped(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]

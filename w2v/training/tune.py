@@ -47,7 +47,7 @@ CANDIDATES = ETA**2
 SEEDS = (1, ETA, ETA**2)
 MIN_BRACKETS = 3  # that must fit into the time before more seeds are used
 HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
-KEPT = 0.5  # probability that a candidate keeps a setting of the best
+KEPT = 0.75  # probability that a candidate keeps a setting of the best
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # with the defaults that must fit into the time
 PROBE = 0.02  # of a training, after which its time is estimated
@@ -173,15 +173,15 @@ def tune(
     reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
     fixed = {name: value for name, value in given.items() if name not in READING}
     choices = {name: values for name, values in CHOICES.items() if name not in given}
-    if fixed.get("objective") is not None:
-        registry.find(str(fixed["objective"]))
-        choices.pop("loss", None)
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
         fixed["vector_size"] = max_size
         choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
     settings = Settings(**fixed)
+    if settings.objective is not None:
+        registry.find(str(settings.objective))
+        choices.pop("loss", None)
     with read_corpus(Corpus(corpus), reading, workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         share, held_out = 1.0, None
@@ -189,7 +189,8 @@ def tune(
             length = min(round(HELD_OUT * len(store.ids)), MAX_HELD_OUT)
             share = 1 - length / len(store.ids)
             held_out = HeldOut.of(store, vocabulary, len(store.ids) - length)
-        about = {name: str(value) for name, value in {**given, "max_size": max_size}.items() if value is not None}
+        about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
+        about |= {} if max_size is None else {"max_size": str(max_size)}
         about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
         before = _before(state, State(store.checksum(), about))
 
