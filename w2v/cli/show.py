@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.errors import printable
+from w2v.shown import text
 
 if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
+    from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
     "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
@@ -81,6 +84,19 @@ def training(metrics: Mapping[str, Any]) -> None:
     if metrics["pruned"]:
         rows.append(("pruned", f"{metrics['pruned']:,} rare words dropped, because of --max-types"))
     table(rows)
+
+
+def trial(latest: Trial, tuner: Tuner) -> None:
+    """One trial of tuning, on standard error, under a header before the first."""
+    changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
+    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, _number(latest.score), _number(tuner.score))
+    row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
+    for each in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [row]:
+        click.echo("{:>5}  {:>6}  {:>4}  {:>7}  {:>7}  {:>7}  {}".format(*each), err=True)
+
+
+def _number(score: float | None) -> str:
+    return "-" if score is None or not math.isfinite(score) else f"{100 * score:.2f}"
 
 
 def analogies(result: AnalogyResult) -> None:
@@ -212,20 +228,6 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
 def facts(values: Mapping[str, Any]) -> None:
     """One name and value per line; nested values on one line."""
     table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
-
-
-def text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
-    if isinstance(value, list):
-        return " ".join(map(text, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "none"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def share(part: int, whole: int) -> str:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.files import PathLike
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -51,7 +53,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Result):
     """The scores of all models in one measure on one set.
 
     Attributes:
@@ -92,13 +94,19 @@ def judge(
     top: int = 30_000,
     method: Method = "add",
     seed: int = 1,
+    progress: Report | None = None,
 ) -> list[Judgement]:
     """Score models on the bundled questions and pairs, on files of such, and by the neighbours that words have.
 
     `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be
     used.
     """
-    return list(_judgements(models, questions, pairs, top, method, seed))
+    found: list[Judgement] = []
+    meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
+    for judgement in _judgements(models, questions, pairs, top, method, seed):
+        found.append(judgement)
+        meter(len(found), total)
+    return found
 
 
 def _judgements(

@@ -20,6 +20,7 @@ from w2v.files import PathLike
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
@@ -31,7 +32,7 @@ BLOCK = 1 << 20  # words looked at at a time
 
 
 @dataclass(frozen=True)
-class Perplexity:
+class Perplexity(Result):
     """How well a model predicts a text.
 
     Attributes:

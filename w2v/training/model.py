@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,13 +21,16 @@ from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parame
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import decode, encode
 from w2v.settings import WordVectors
+from w2v.shown import html_curve, html_table
 from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
 LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
+SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
 INPUTS = "inputs"  # in a file whose "vectors" are others
 
 
@@ -43,7 +47,10 @@ class Model:
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused.
+            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
+            if their words were joined.
+        history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
+            summed loss and number of predictions, each since the beginning of the run.
     """
 
     settings: Settings
@@ -54,10 +61,38 @@ class Model:
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     text: TextOptions = field(default_factory=TextOptions)
+    history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
         return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
+
+    def _repr_html_(self) -> str:
+        """Settings, what was measured, the accuracy on bundled questions, and the curve of the loss."""
+        facts: dict[str, object] = {"settings": self.settings.relevant()}
+        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
+        if self._analogies.answered:
+            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
+        if len(curve := self.loss_curve) > 1:
+            label = f"loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
+            facts[label] = html_curve(curve, label)
+        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
+        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
+
+    @cached_property
+    def _analogies(self) -> AnalogyResult:
+        return analogies(self.wv, progress=lambda _: None)
+
+    @property
+    def loss_curve(self) -> list[tuple[float, float]]:
+        """Points (words trained, mean loss per prediction since the point before); of a loaded model one an epoch."""
+        if len(self.history):
+            words, _, losses, predictions = self.history.T
+            new = np.diff(predictions, prepend=0)
+            means = np.diff(losses, prepend=0)[new > 0] / new[new > 0]
+            return list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
+        losses = enumerate(self.metrics.get("loss", []), 1)
+        return [(epoch * self.metrics.get("tokens", 1), loss) for epoch, loss in losses if loss is not None]
 
     @cached_property
     def vectors(self) -> NDArray[Any]:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike, lines
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
 
@@ -50,7 +52,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class AnalogyResult:
+class AnalogyResult(Result):
     """The result of `analogies`.
 
     Attributes:
@@ -76,7 +78,7 @@ class AnalogyResult:
 
 
 @dataclass(frozen=True)
-class PairsResult:
+class PairsResult(Result):
     """The result of `word_pairs`.
 
     Attributes:
@@ -141,6 +143,7 @@ def analogies(
     top: int = 30_000,
     method: Method = "add",
     case_insensitive: bool = True,
+    progress: Report | None = None,
 ) -> AnalogyResult:
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
@@ -150,12 +153,12 @@ def analogies(
 
     `questions` is a file with four words a line and a line ": name" before each section, by default the bundled one.
     Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
-    of several words that differ only in case stands for all of them.
+    of several words that differ only in case stands for all of them. `progress` is called in phase "answer".
 
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
-    found = answers(vectors, questions, top, method, case_insensitive)
+    found = answers(vectors, questions, top, method, case_insensitive, progress)
     tallies = [
         np.bincount(found.sections, flags, len(found.names)).astype(np.int64)
         for flags in (found.correct, found.known, None)
@@ -179,7 +182,12 @@ def analogies(
 
 
 def answers(
-    vectors: Vectors, questions: PathLike | None, top: int, method: Method, case_insensitive: bool = True
+    vectors: Vectors,
+    questions: PathLike | None,
+    top: int,
+    method: Method,
+    case_insensitive: bool = True,
+    progress: Report | None = None,
 ) -> Answers:
     """Answer each question; arguments and errors are those of `analogies`."""
     if top < 1:
@@ -194,12 +202,37 @@ def answers(
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
-        correct[known] = heads[best_answers(vectors.vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        best = best_answers(vectors.vectors, rows[known, :3], variants, method, progress)
+        correct[known] = heads[best] == rows[known, 3]
         parts.append((numbers, known, correct))
     if not parts:
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
     sections, known, correct = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Answers(file.names, sections, known, correct, file.malformed, top)
+
+
+def section_pairs(
+    vectors: Vectors, questions: PathLike | None = None, section: str | None = None, case_insensitive: bool = True
+) -> tuple[str, NDArray[np.int64]]:
+    """The name of a section of a questions file, and the rows of its pairs of words, (n, 2), each pair once.
+
+    The default is the first section that has a pair with both words in the vocabulary. `questions` and
+    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a section that it
+    lacks, and if no pair is known.
+    """
+    fold = str.casefold if case_insensitive else str
+    first = index_words(map(fold, vectors))[0]
+    file = _Questions(questions, lambda word: first.get(fold(word), -1))
+    pairs: dict[int, dict[tuple[int, int], None]] = {}  # by section, in the order of the file
+    for numbers, rows in file:
+        for number, (a, b, c, d) in zip(numbers.tolist(), rows.tolist(), strict=True):
+            pairs.setdefault(number, {}).update({pair: None for pair in ((a, b), (c, d)) if min(pair) >= 0})
+    if section is not None and section not in file.names:
+        raise W2VError(f"{section[:60]!r} is no section of the questions; they have {', '.join(file.names)[:1000]}")
+    for number, name in enumerate(file.names):
+        if section in (None, name) and pairs.get(number):
+            return name, np.array([*pairs[number]], np.int64)
+    raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
 
 def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
@@ -274,7 +307,11 @@ def _correlations(
 
 
 def best_answers(
-    vectors: NDArray[np.float32], questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
+    vectors: NDArray[np.float32],
+    questions: NDArray[np.int32],
+    variants: NDArray[np.int32],
+    method: Method,
+    progress: Report | None = None,
 ) -> NDArray[np.int64]:
     """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
     top = len(variants)
@@ -283,6 +320,7 @@ def best_answers(
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
+    meter = Meter(progress, "answer")
     for start in range(0, top, width):
         cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
@@ -298,6 +336,7 @@ def best_answers(
             scores,
             rows,
         )
+        meter(min(start + width, top), top)
     return rows
 
 
