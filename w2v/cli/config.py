@@ -48,7 +48,8 @@ class Config:
         """
         options = {name: kind for kind in KINDS for name in options_of(kind)}
         if path.suffix == MODEL_SUFFIX:
-            values, names = _of_model(path), Settings.names()  # a model may be a stranger's: it names no files to write
+            # A model may be a stranger's: it names no files to write.
+            values, names = _of_model(path), [*Settings.names(), *options_of(TextOptions)]
         else:
             values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
         try:

@@ -60,8 +60,8 @@ class Model:
     loss: Loss
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
-    history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     text: TextOptions = field(default_factory=TextOptions)
+    history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape

@@ -98,7 +98,7 @@ def train(corpus: Source, **given: Any) -> Model:
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
         cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
-             the last four are by default those of the model.
+            the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
@@ -286,7 +286,7 @@ def _train(
 
 
 def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases | None = None) -> Model:
-    """The model of a run that has ended; reading took these seconds, normalised so and joined these phrases."""
+    """The model of a run that has ended; reading took these seconds, made words so, and joined these phrases."""
     phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,
@@ -303,8 +303,9 @@ def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases 
     if phrases is not None:
         metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
     parts = split(run.parameters)
-    beside: dict[str, Any] = {"metrics": metrics, "text": text, "history": run.history}
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, **beside, **parts)
+    return Model(
+        run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, text=text, **parts
+    )
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:

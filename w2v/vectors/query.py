@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from w2v.errors import SettingsError
 from w2v.schema import decode
@@ -81,12 +81,11 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
     """The query that the arguments spell. Raises SettingsError where they spell none.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves. Words in a row that are a phrase of the model, such as
-    `new york`, are one word. Words that are not in the vocabulary are treated as the text was that the vectors were
-    trained on: put in lower case, for instance.
+    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are treated as the text was
+    that the vectors were trained on: put in lower case, for instance. Words in a row that are a phrase of the model's,
+    such as `new york`, are one word.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
-    tokens = [word for token in tokens for word in ([token] if token in "+-" else known_words(token, vectors))]
     tokens = _with_phrases(tokens, vectors)
     if not tokens:
         raise SettingsError("no word is given")
@@ -98,7 +97,7 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
             sign, word = token, next(rest, "")
             if not word:
                 raise SettingsError(f"a word is missing after the last {token}")
-        sides[sign].append(word)
+        sides[sign] += known_words(word, vectors)
     return Query(sides["+"], sides["-"], method)
 
 
@@ -110,8 +109,9 @@ def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
         return tokens
     joined, start = list[str](), 0
     while start < len(tokens):
-        sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 1, -1)
-        spelt = ((phrases.delimiter.join(tokens[start : start + size]), size) for size in sizes)
+        sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
+        known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
+        spelt = ((phrases.delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
         word, size = next((found for found in spelt if found[0] in vectors), (tokens[start], 1))
         joined.append(word)
         start += size
