@@ -657,7 +657,7 @@ def tree(
 @click.argument("words", nargs=-1)
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
 @click.option(
-    "--words", "file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
+    "--words", "words_file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
 )
 @click.option(
     "--top",
