@@ -42,6 +42,7 @@ setup(
     ext_modules=cythonize(
         [
             extension("text._text", depends=["text/_text.h"]),
+            extension("text._phrases", depends=["text/_phrases.h"]),
             extension("formats._formats", depends=["text/_text.h"]),
             extension("vectors._search"),
             extension("_signals"),

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # Each room imports only from those before it. Base is the files of w2v/ itself, but for those of the kernel.
 ROOMS = [
-    "data",
     "base",
     "text",
     "formats",
@@ -32,6 +31,7 @@ ROOMS = [
     "plotting",
     "gensim",
     "cli",
+    "data",
     "top",
 ]
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.instruction_set", "w2v.plan", "w2v.reference"}

@@ -22,6 +22,10 @@ class NothingToTrain(W2VError):
     """A text has no word of the vocabulary, or subsampling has left no word with another near it."""
 
 
+class Diverged(W2VError):
+    """Training has made vectors that are no longer numbers."""
+
+
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 

@@ -13,7 +13,9 @@ from typing import Any
 # What is done, and the unit in which it is counted.
 PHASES = {
     "read": "bytes",  # a text
-    "train": "words",  # on it
+    "count": "words",  # and their pairs
+    "join": "words",  # to phrases
+    "train": "words",
     "predict": "words",  # of a text, as perplexity does, or of the vocabulary, as rank does
     "load": "rows",  # of a vector file
     "save": "rows",

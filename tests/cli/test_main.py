@@ -24,7 +24,7 @@ from w2v.cli import train as jobs
 
 COMMANDS = [
     "train", "analogy", "similarity", "evaluate", "compare", "query", "info", "convert", "vocab", "perplexity", "rank",
-    "tree",
+    "tree", "tune",
 ]  # fmt: skip
 
 

@@ -27,10 +27,13 @@ OUTPUTS = {
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
+    ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
+    ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
 FOLDERS = {("train", "checkpoint"), ("train", "cache"), ("vocab", "cache"), ("perplexity", "cache"), ("tree", "cache")}
+FOLDERS |= {("phrases", "cache")}
 INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "states", "tree_vectors"}
-INPUTS |= {"config", "models", "first", "second", "words_file"}
+INPUTS |= {"config", "models", "first", "second", "words_file", "read_phrases"}
 
 
 def test_every_path_is_known_as_input_or_output() -> None:

@@ -16,6 +16,7 @@ import click
 from w2v import memory
 from w2v.cli import info as facts
 from w2v.cli import outputs, prompt, show
+from w2v.cli.config import Config
 from w2v.cli.console import Reporter, Stopped, say
 from w2v.cli.options import (
     CORPUS,
@@ -26,17 +27,22 @@ from w2v.cli.options import (
     METHOD,
     MODEL,
     OBJECTIVE,
+    PHRASES,
     QUIET,
     READING,
     TOP,
     GroupedCommand,
     GroupedOption,
     chosen_settings,
+    complete_connectors,
+    complete_file,
+    given_settings,
+    phrase_options,
     reading_options,
     refuse_together,
     settings_options,
 )
-from w2v.cli.train import OUTPUT, new_job, resume_job
+from w2v.cli.train import OUTPUT, check_outputs, new_job, resume_job
 from w2v.errors import W2VError
 from w2v.evaluation import compare as compared
 from w2v.evaluation import perplexity as evaluated
@@ -47,14 +53,17 @@ from w2v.formats import table
 from w2v.losses import registry
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
-from w2v.settings import WordVectors
+from w2v.settings import TEXT, WordVectors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
+from w2v.training import tune as tuning
 from w2v.training.checkpoint import DEFAULT_INTERVAL
 from w2v.training.model import Model
 from w2v.training.start import Vocab
@@ -64,6 +73,8 @@ from w2v.vectors.keyed import load
 
 if TYPE_CHECKING:
     from w2v.plotting.figure import Picture
+BEST_PHRASES = 10  # of each pass, that are shown
+FIND = ""  # the value of --phrases without FILE
 
 
 @click.command(cls=GroupedCommand)
@@ -98,6 +109,18 @@ if TYPE_CHECKING:
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
 @click.option(
+    "--phrases",
+    cls=GroupedOption,
+    group=TEXT,
+    is_flag=False,
+    flag_value=FIND,
+    type=lambda text: True if text == FIND else text,
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
+    "found in CORPUS.",
+)
+@click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
 @click.option(
@@ -122,6 +145,7 @@ def train(
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     states: Path | None,
@@ -140,6 +164,7 @@ def train(
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     zcat corpus.gz | w2v train - --cbow --loss hs --json
+    w2v train corpus.txt --phrases
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
     w2v train --config run.toml --epochs 10
@@ -156,7 +181,8 @@ def train(
     if states:
         job = resume_job(states, corpus, given, **shared)
     else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
+        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "phrases": phrases}
+        shared |= {"checkpoint": checkpoint}
         shared |= {"config": config, "save_config": save_config}
         job = new_job(corpus, given, **shared)
     if save_config and job.config:
@@ -197,6 +223,115 @@ def train(
 
 def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) -> None:
     vocabulary.save(path, sentences, replace=force)
+
+
+@click.command(cls=GroupedCommand)
+@CORPUS
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    default=OUTPUT,
+    show_default=True,
+    help="File to write the best model to, as w2v train does; its settings go to a file of this name with .toml, and "
+    "the trials to one with .tune.json.",
+)
+@click.option("--time", default="10m", show_default=True, help="How long all of it may take: 30s, 10m or 2h.")
+@click.option("--questions", multiple=True, type=FILE, help="Judge by these analogy questions; may be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Judge by these scored word pairs; may be repeated.")
+@click.option(
+    "--max-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
+)
+@settings_options(*Settings.names())
+@click.option("--resume", is_flag=True, help="Go on from the trials of a run of the same command that was stopped.")
+@click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
+@FORCE
+@QUIET
+@JSON
+def tune(
+    corpus: tuple[str, ...],
+    output: Path,
+    time: str,
+    questions: tuple[Path, ...],
+    pairs: tuple[Path, ...],
+    max_size: int | None,
+    resume: bool,
+    ignore_memory: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Try settings on a CORPUS for a given time, and train with the best.
+
+    Settings that are given stay as they are. Model, loss, window, negative, sample, vectors, alpha, min_alpha and
+    epochs, where they are not given, are tried by successive halving, with the defaults as the first trial. They are
+    judged by the mean of the accuracies on --questions and the correlations with --pairs or, without either, by the
+    end of the text: how often the vector of a word is nearer to that of a word beside it than to that of a random one.
+    The best settings are then trained on the whole text.
+
+    \b
+    w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
+    w2v tune corpus.txt -o best.safetensors --time 1h --max-size 300 --model cbow
+    w2v tune corpus.txt -o best.safetensors --resume
+    w2v train --config best.toml -o again.safetensors
+    """
+    chosen_settings(given)  # raises for options that contradict each other
+    reading = asdict(reading_options(given))
+    config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
+    inputs = [*map(Path, Corpus(list(corpus)).files), *questions, *pairs]
+    check_outputs(output, [config], None, force, inputs)
+    if resume:
+        outputs.check(state, True, inputs)
+    else:
+        outputs.check(state, force, inputs)
+        state.unlink(missing_ok=True)
+    try:
+        with Reporter(quiet) as progress:
+            result = tuning.tune(
+                list(corpus),
+                time=time,
+                questions=questions,
+                pairs=pairs,
+                max_size=max_size,
+                state=state,
+                ignore_memory=ignore_memory,
+                finished=None if quiet else show.trial,
+                progress=progress,
+                **reading,
+                **given_settings(given),
+            )
+    except Stopped as stopped:
+        if state.exists():
+            stopped.add_note("go on with the same command and --resume")
+        raise
+    model = result.model
+    used = Config(corpus, output, options=model.settings.relevant() | reading)
+    outputs.save(
+        [
+            (output, lambda path, force: model.save(path, replace=force)),
+            (config, lambda path, force: used.save(path, replace=force)),
+        ],
+        force,
+    )
+    metrics = {
+        "output": str(output),
+        "config": str(config),
+        "state": str(state),
+        "trials": result.trials,
+        "score": result.score,
+        "default_score": result.default_score,
+        "changed_settings": result.changed,
+        "seconds": result.seconds,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()
@@ -582,8 +717,8 @@ def vocab(
     settings = chosen_settings(given)
     text = Corpus(list(corpus))
     outputs.check(output, force, map(Path, text.files))
-    store = read(text, settings, quiet, reading_options(given))
-    vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    with read(text, settings, quiet, reading_options(given)) as store:
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, partial(save_words, vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
@@ -603,6 +738,91 @@ def vocab(
 def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
     with Reporter(quiet) as progress:
         return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
+
+
+@click.command()
+@CORPUS
+@click.option("-o", "--output", type=FILE, help="Text file to write: a sentence a line, the words of phrases joined.")
+@PHRASES
+@click.option(
+    "--connectors",
+    metavar="english|FILE",
+    shell_complete=complete_connectors,
+    help="Words that may stand inside a phrase, but not at its ends: English articles, prepositions and conjunctions, "
+    "or the words of a file.  [default: none]",
+)
+@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
+@settings_options("workers")
+@FORCE
+@QUIET
+@JSON
+def phrases(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    save_phrases: Path | None,
+    read_phrases: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the phrases of a CORPUS, and join their words.
+
+    Two words become one token, such as new_york, if they stand side by side more often than their frequencies let
+    expect. Phrases do not cross lines. All counts are exact: pairs take little memory however many there are, since
+    they are counted in several parts where necessary.
+
+    \b
+    w2v phrases corpus.txt -o joined.txt
+    w2v phrases news/ 'wiki/*.gz' -o joined.txt --passes 2 --connectors english --save-phrases phrases.tsv
+    w2v phrases more.txt -o more-joined.txt --read-phrases phrases.tsv
+    """
+    if not output and not save_phrases:
+        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+    if read_phrases:
+        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = chosen_settings(given), Corpus(list(corpus))
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    if output:
+        outputs.check(output, force, inputs)
+    if save_phrases:
+        outputs.check(save_phrases, force, [*inputs, *filter(None, [output])])
+    known = Phrases.load(read_phrases) if read_phrases else None
+    options = phrase_options(given)
+    with Reporter(quiet) as progress:
+        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        store = read_corpus(text, reading_options(given), **work)
+        found = Phrases.find(store, options=options, **work) if known is None else known
+        tokens = None
+
+        def write(path: Path, force: bool) -> None:
+            nonlocal tokens
+            tokens = found.write(store, path, replace=force, **work)
+
+        files: list[tuple[Path, outputs.Write]] = []
+        if save_phrases:
+            files.append((save_phrases, lambda path, force: found.save(path, replace=force)))
+        if output:
+            files.append((output, write))
+        outputs.save(files, force)
+    if store.pruned:
+        say(f"{store.pruned:,} rare words were dropped to keep within --max-types, and left out of the text")
+    metrics = {
+        "output": output and str(output),
+        "phrases": len(found),
+        "phrases_by_pass": [len(one) for one in found.passes],
+        "best": [found.joined(phrase) for one in found.passes for phrase in list(one)[:BEST_PHRASES]],
+        "corpus_tokens": store.tokens,
+        "tokens": tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak(),
+    }
+    if as_json:
+        show.as_json(metrics)
+    elif not quiet:
+        show.facts(metrics)
 
 
 @click.command()
@@ -643,8 +863,8 @@ def tree(
     if counted:
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        store = read(Corpus(list(corpus)), settings, quiet, reading_options(given))
-        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        with read(Corpus(list(corpus)), settings, quiet, reading_options(given)) as store:
+            vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
     if as_json:
         show.as_json(asdict(result))

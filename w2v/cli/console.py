@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from w2v.progress import Progress
 
-NO_THREAD = "can't start new thread"  # Python's RuntimeError
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 RETRY = 0.001  # seconds
 SHOW_CURSOR = b"\x1b[?25h"
@@ -36,8 +35,8 @@ class Stopped(BaseException):
     """A signal asks the program to end. Its notes are printed with the signal's name."""
 
 
-class Program(click.Group):
-    """Commands that end with exit code 0, or with one line on standard error and another exit code:
+class Program(click.Command):
+    """A command that ends with exit code 0, or with one line on standard error and another exit code:
 
     2 for wrong use, 1 for failed work, 128 + n for signal n.
     """
@@ -66,8 +65,6 @@ class Program(click.Group):
         except MemoryError:
             _fail(1, "out of memory")
         except Exception as error:
-            if str(error) == NO_THREAD:
-                _fail(1, "cannot start another thread: close other programs, raise ulimit -u, or lower --workers")
             _fail(1, f"internal error: {type(error).__name__}: {error}")  # a bug of ours
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
+    from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
     "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
@@ -82,6 +84,19 @@ def training(metrics: Mapping[str, Any]) -> None:
     if metrics["pruned"]:
         rows.append(("pruned", f"{metrics['pruned']:,} rare words dropped, because of --max-types"))
     table(rows)
+
+
+def trial(latest: Trial, tuner: Tuner) -> None:
+    """One trial of tuning, on standard error, under a header before the first."""
+    changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
+    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, _number(latest.score), _number(tuner.score))
+    row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
+    for each in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [row]:
+        click.echo("{:>5}  {:>6}  {:>4}  {:>7}  {:>7}  {:>7}  {}".format(*each), err=True)
+
+
+def _number(score: float | None) -> str:
+    return "-" if score is None or not math.isfinite(score) else f"{100 * score:.2f}"
 
 
 def analogies(result: AnalogyResult) -> None:

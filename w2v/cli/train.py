@@ -68,6 +68,7 @@ def new_job(
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     force: bool,
@@ -89,7 +90,9 @@ def new_job(
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus)).files
     output = output or file.output or OUTPUT
-    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from])]
+    phrases = phrases or file.phrases
+    phrase_file = Path(phrases) if isinstance(phrases, str) else None
+    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from, phrase_file])]
     check_outputs(output, [save_vocab, save_config], plot, force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
@@ -101,8 +104,9 @@ def new_job(
     notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), plot=absolute(plot)))
     given_reading = {name: value for name, value in given.items() if value is not None}
     reading = asdict(reading_options(file.options | given_reading))
-    run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
-    used = Config(corpus, output, settings.relevant() | reading)
+    beside: dict[str, Any] = {"phrases": phrases, "notes": notes, "ignore_memory": ignore_memory}
+    run = partial(what, checkpoint=checkpoints, **beside, **reading)
+    used = Config(corpus, output, phrases, settings.relevant() | reading)
     return Job(run, output, save_vocab, plot, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
 
 
@@ -119,7 +123,7 @@ def resume_job(
     ignore_memory: bool,
 ) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    beside = ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint")
+    beside = ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
     refuse_together("--resume", (*beside, "config", "save_config"))
     if given.get("objective"):
         registry.find(given["objective"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import mmap as memory_map
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,7 +138,7 @@ def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], d
             layout, metadata, start = _header(path, file)
             tensors: dict[str, Array] = {}
             if mmap:
-                mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ)
+                mapped = memory.MappedFile(file)
                 for name, (dtype, shape, begin) in layout.items():
                     array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
                     tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
@@ -18,14 +17,12 @@ from w2v import memory
 from w2v.errors import CutFile, W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import _formats
-from w2v.formats.detect import Layout, recognise
+from w2v.formats.detect import HEAD_BYTES, Layout, recognise
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
 from w2v.text.words import Words
-
-POLL = 0.1  # seconds between reports
-THREADS = 2  # reading is bound by memory: more threads do not help
+from w2v.threads import NoThread, Pool
 
 # -- writing --------------------------------------------------------------------------------
 
@@ -161,9 +158,11 @@ def _read_rows(
     pieces: dict[int, bytes] = {}  # the words of each block, by its first row
     problems: dict[int, W2VError] = {}  # by row
 
-    def parse_blocks() -> None:
+    def parse_blocks(meter: Meter | None = None) -> None:
         words = np.empty(0, np.uint8)
         for data, first, count in blocks:
+            if meter:
+                meter(first, rows)
             if len(words) < len(data):
                 words = np.empty(len(data), np.uint8)
             lengths = offsets[first + 1 : first + count + 1]
@@ -178,17 +177,18 @@ def _read_rows(
                     problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
-    meter = Meter(progress, "load")
-    with ThreadPoolExecutor(THREADS) as pool:
-        threads = [pool.submit(parse_blocks) for _ in range(THREADS)]
+    with Pool(1) as pool:  # reading is bound by memory: more than two threads do not help
+        others = []
+        if len(head) == HEAD_BYTES:  # a shorter file is not worth a thread
+            with suppress(NoThread):
+                others.append(pool.submit(parse_blocks))
         try:
-            while wait(threads, POLL).not_done:
-                meter(blocks.rows, rows)
+            parse_blocks(Meter(progress, "load"))
         except BaseException:
             blocks.stop()
             raise
-        for thread in threads:
-            thread.result()
+        for other in others:
+            other.result()
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:

@@ -11,8 +11,8 @@ import mmap
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import NothingToTrain, SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
+from w2v.memory import MappedFile
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.schema import Count, decode, encode
@@ -29,6 +30,7 @@ from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
 from w2v.text.words import Words
+from w2v.threads import Pool
 
 SIGNATURE = b"w2v ids, format 1\n"
 MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
@@ -52,6 +54,7 @@ class IdStore:
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.
         counts: int64 (types + 2,), how often each id occurs.
+        types: the word of each id as Words, empty for ids 0 and 1.
         tokens: number of words in the corpus, int.
         sentences: number of lines that contain a word, int.
         pruned: number of types dropped to keep within `max_types`, int.
@@ -63,7 +66,7 @@ class IdStore:
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
-        self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._memory = memory = MappedFile(file, zeros=True)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError("an id file is incomplete")
@@ -72,7 +75,7 @@ class IdStore:
             raise ValueError("the description of an id file is longer than the file")
         self.description = decode(Description, memory[tail - length : tail], "an id file")
         ids, types, self.pruned = self.description.ids, self.description.types, self.description.pruned
-        if max(ids, types) > tail:
+        if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
@@ -81,7 +84,7 @@ class IdStore:
         start += 8 * (2 * types + 1)
         size = int(self._offsets[-1]) + len(PADDING)
         self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
-        self._words = Words(self._strings[: -len(PADDING)], self._offsets)
+        self.types = Words(self._strings[: -len(PADDING)], self._offsets)
         self.tokens = int(self.counts[PRUNED_TYPE:].sum())
         self.sentences = int(self.counts[SENTENCE_END_ID])
         self.reused = reused
@@ -90,7 +93,7 @@ class IdStore:
 
     def _check(self) -> None:
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
-        if not self._words.has_valid_offsets() or not self._words.is_utf8() or self.counts.min() < 0:
+        if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = 0
         for start in range(0, len(self.ids), IDS_AT_ONCE):
@@ -101,7 +104,7 @@ class IdStore:
 
     def words(self, ids: NDArray[np.int64]) -> Words:
         """The words with these ids."""
-        return self._words.take(ids)
+        return self.types.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The index of each id's word among `words`, −1 if it is not there: int32 (types + 2,)."""
@@ -132,26 +135,36 @@ class IdStore:
             self.release()
         return found.hexdigest()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file has been cut: then ids may have been read that are not those of the text."""
+        return self._memory.cut
+
     def release(self) -> None:
         """Free the memory of the file's pages; those used again are read again from disk.
 
-        Raises W2VError if the file has been cut, for then these pages are no longer there.
+        Raises W2VError if the file has been cut.
         """
-        if self._memory.size() < len(self._memory):
+        if self.is_cut:
             raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
-        for name in ("ids", "counts", "_offsets", "_strings", "_words", "_memory"):
+        for name in ("ids", "counts", "types", "_offsets", "_strings", "_memory"):
             vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Raises W2VError if the file has been cut."""
+        try:
+            if kind is None and "_memory" in vars(self):
+                self.release()
+        finally:
+            self.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +221,7 @@ def read_corpus(
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
-        with _writing_to(folder):
-            temporary = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
-        with cast(BinaryIO, temporary) as file:
+        with _temporary(folder) as file:
             _write(file, folder, corpus, settings, workers, progress)
             return IdStore(file)
 
@@ -284,18 +295,57 @@ def _write(
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         meter(block.bytes_done, corpus.total_bytes)
-    counts = types.counts()
-    if not counts[PRUNED_TYPE:].any():
+    if not types.counts()[PRUNED_TYPE:].any():
         raise NothingToTrain(f"{corpus} holds no words")
-    size = int(counts.sum())
-    encoded = encode(Description(json.dumps(settings), size, len(types), pruned), folder).encode()
     with _writing_to(folder):
-        _put(file, bytes(_aligned(4 * size) - 4 * size))
-        _put(file, counts.data)
-        _put(file, np.cumsum(np.append(0, types.lengths())).data)
-        for piece in types.strings():
-            _put(file, piece.data)
-        _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+        _write_types(file, types.counts(), types.lengths(), types.strings(), json.dumps(settings), pruned)
+
+
+def _write_types(
+    file: BinaryIO,
+    counts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    strings: Iterable[NDArray[np.uint8]],
+    settings: str,
+    pruned: int,
+) -> None:
+    """Write what follows the ids in a file for an IdStore."""
+    size = int(counts.sum())
+    encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
+    _put(file, bytes(_aligned(4 * size) - 4 * size))
+    _put(file, counts.data)
+    _put(file, np.cumsum(np.append(0, lengths)).data)
+    for piece in strings:
+        _put(file, piece.data)
+    _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+
+
+def rewritten(
+    store: IdStore,
+    pieces: Iterable[NDArray[np.uint32]],
+    types: Callable[[], tuple[NDArray[np.int64], Words]],
+    folder: Path,
+) -> IdStore:
+    """A store of other ids for the same text, in an unnamed temporary file in a folder.
+
+    `types` returns their counts, int64 (types + 2,), and words, once all `pieces` have been taken. Raises W2VError
+    for a folder that cannot be written to.
+    """
+    with _temporary(folder) as file:
+        for ids in pieces:
+            with _writing_to(folder):
+                _put(file, ids.data)
+        counts, words = types()
+        with _writing_to(folder):
+            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
+        found = IdStore(file)
+        found.reused = store.reused
+        return found
+
+
+def _temporary(folder: Path) -> BinaryIO:
+    with _writing_to(folder):
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=folder, buffering=0))
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
@@ -328,7 +378,7 @@ def _scanned(types: Types, blocks: Iterable[TextBlock], workers: int) -> Iterato
         block, scan = waiting.popleft()
         return block, scan.result()
 
-    with ThreadPoolExecutor(workers - 1) as pool:
+    with Pool(workers - 1) as pool:
         for block in blocks:
             waiting.append((block, pool.submit(types.scan, block.text)))
             if len(waiting) > 2 * workers:

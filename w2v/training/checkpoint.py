@@ -31,7 +31,7 @@ from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import Count, PathText, decode, encode
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.threads import Thread
+from w2v.threads import NoThread, Thread
 from w2v.training.seal import is_sealed, make_key, seal
 from w2v.version import __version__
 
@@ -55,6 +55,7 @@ class Origin:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
         files: (path, bytes) of each; None if they can be read only once.
         cache, errors, max_types: see read_corpus.
+        phrases: the file of phrases that were joined; True for those found in the text.
         notes: the caller's own, of what JSON holds.
         checksum: of the ids, once the text is read.
     """
@@ -64,6 +65,7 @@ class Origin:
     cache: PathText | None = None
     errors: Errors = "strict"
     max_types: int = 0
+    phrases: bool | PathText = False
     notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
 
@@ -258,7 +260,7 @@ class Checkpoints:
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         try:
             self._writer.start()
-        except RuntimeError:  # the system gives no more threads
+        except NoThread:
             self._writer.run()
 
     def _write(self, state: State, parameters: Arrays) -> None:

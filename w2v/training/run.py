@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
 from w2v._kernels import Kernel, chunk_ids, worker_bytes
-from w2v.errors import NothingToTrain, W2VError
+from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
@@ -100,7 +100,8 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    With `copies`, the memory check includes copies of the matrices, which checkpoints need.
+    It trains on the first `share` of the text. With `copies`, the memory check includes copies of the matrices, which
+    checkpoints need.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Run:
         store: IdStore,
         instructions: str | None = None,
         *,
+        share: float = 1.0,
         copies: bool = False,
         ignore_memory: bool = False,
     ) -> None:
@@ -117,8 +119,8 @@ class Run:
         self.store = store
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
-        self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
-        self.plan = plan_run(settings, start, store, instructions)
+        self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
+        self.plan = plan_run(settings, start, store, instructions).first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
@@ -170,7 +172,7 @@ class Run:
         )
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end and write checkpoints, one of them at the end. Raises W2VError if the vectors diverge."""
+        """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
         first = self.kernel.position
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
         meter = Meter(report, "train", self.kernel.tokens_trained, **known)
@@ -207,8 +209,9 @@ class Run:
             for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = any(thread.error for thread in threads)
+            self._failed = self.store.is_cut or any(thread.error for thread in threads)
         self._raise_error(threads)
+        self.store.release()
         self._record(self.seconds)
         self._report(meter)
 
@@ -249,11 +252,11 @@ class Run:
                     self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
-        """Raise W2VError if the losses or one of the arrays have NaN or infinite values."""
+        """Raise Diverged if the losses or one of the arrays have NaN or infinite values."""
         if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
             return
         newest = checkpoints.newest if checkpoints else None
-        raise W2VError(
+        raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
             f"vectors are no longer numbers; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {newest}" if newest else "")

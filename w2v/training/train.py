@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
@@ -25,6 +25,7 @@ from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
@@ -46,6 +47,7 @@ class RunOptions(ReadingOptions):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
+    phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
     notes: Mapping[str, Any] | None = None
@@ -92,12 +94,14 @@ def train(corpus: Source, **given: Any) -> Model:
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
+        phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
+            defaults of PhraseOptions.
         cache, errors, max_types: see read_corpus.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
-        progress: called now and then with a `Progress`, of phase "read", then "train".
+        progress: called now and then with a `Progress`, of phase "read" (then "count" and "join"), then "train".
 
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
@@ -121,6 +125,7 @@ def train(corpus: Source, **given: Any) -> Model:
         cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
+        phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
         notes=dict(run.notes or {}),
     )
     return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
@@ -205,6 +210,10 @@ def resume(
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     if not found.trusted:
+        if isinstance(origin.phrases, str):
+            raise W2VError(
+                f"{found.path} was not written by this user to this folder, so its file of phrases is not used"
+            )
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
@@ -227,15 +236,15 @@ def _train(
 ) -> Model:
     """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
-    with (
-        checkpoints or nullcontext(),
-        read_corpus(
-            text,
-            ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types),
-            workers=settings.threads,
-            progress=progress,
-        ) as store,
-    ):
+    known = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    reading = ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types)
+    with checkpoints or nullcontext(), ExitStack() as stores:
+        store = stores.enter_context(read_corpus(text, reading, **work))
+        phrases = Phrases.find(store, **work) if origin.phrases is True else known
+        if phrases is not None:
+            unjoined, store = store, stores.enter_context(phrases.join(store, folder=origin.cache, **work))
+            unjoined.close()
         if checkpoints:
             checksum = store.checksum()
             if state and checksum != origin.checksum:
@@ -255,19 +264,26 @@ def _train(
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
-    seconds = {"read": read - started, "train": run.seconds}
+    return trained_model(run, read - started, phrases)
+
+
+def trained_model(run: Run, seconds: float, phrases: Phrases | None = None) -> Model:
+    """The model of a run that has ended; reading took these seconds, and joined these phrases."""
+    phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,
         "tokens_trained": run.kernel.tokens_trained,
-        "words_per_second": run.kernel.tokens_trained / seconds["train"],
-        "seconds": seconds,
+        "words_per_second": run.kernel.tokens_trained / phases["train"],
+        "seconds": phases,
         "loss": run.mean_losses,
         "predictions": run.kernel.predictions.tolist(),
-        "sentences": store.sentences,
-        "pruned": store.pruned,
-        "cache_reused": store.reused,
+        "sentences": run.store.sentences,
+        "pruned": run.store.pruned,
+        "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
     }
+    if phrases is not None:
+        metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
     parts = split(run.parameters)
     return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, **parts)
 
