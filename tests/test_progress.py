@@ -12,7 +12,7 @@ from tests.helpers import run
 from w2v.evaluation.compare import compare
 from w2v.evaluation.judge import judge
 from w2v.evaluation.rank import rank
-from w2v.formats import table
+from w2v.formats import row_blocks, table
 from w2v.progress import PHASES, Meter, Progress, Report, quantity
 from w2v.training import checkpoint
 from w2v.training import run as running
@@ -100,7 +100,8 @@ def test_perplexity_reports_words(model: Path, sample: Path) -> None:
     assert (last.unit, last.done, last.epoch) == ("words", last.total, None)
 
 
-def test_other_long_work_reports_to_its_end(model: Path, tmp_path: Path) -> None:
+def test_other_long_work_reports_to_its_end(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # so that every thread reads some
     vectors = w2v.load(model)
     text = tmp_path / "m.txt"
     for path in (text, tmp_path / "m.safetensors"):
