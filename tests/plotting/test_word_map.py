@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.plotting.figure import COLOURS, Picture
 from w2v.plotting.word_map import colour_of, k_means, read_sections, word_map
+
+ROOT = Path(__file__).parents[2]
 
 
 def vectors_of(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
@@ -153,3 +157,22 @@ def test_wrong_use_is_one_line(
     monkeypatch.chdir(tmp_path)
     assert message in run("plot", model, *arguments, code=code).stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_documentation_does_what_it_says(
+    model: Path, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    w2v.load(model).save("model.bin")
+    Path("corpus.txt").write_text("".join(sample.read_text("utf-8").splitlines(keepends=True)[:2000]), "utf-8")
+    text = (ROOT / "docs" / "plots.md").read_text("utf-8")
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "text":
+            Path("groups.txt").write_text(block, "utf-8")
+        elif language == "python":
+            exec(block, {})
+        else:
+            for line in block.splitlines():
+                arguments = shlex.split(line, comments=True)[1:]
+                run(*arguments)
+                assert Path(next(part for part in arguments if part.endswith((".svg", ".png", ".pdf")))).exists()

@@ -987,7 +987,7 @@ def tree(
 @click.argument("words", nargs=-1)
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
 @click.option(
-    "--words", "file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
+    "--words", "words_file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
 )
 @click.option(
     "--top",
@@ -1026,7 +1026,7 @@ def plot(
     errors: Errors,
     words: tuple[str, ...],
     output: Path,
-    file: Path | None,
+    words_file: Path | None,
     top: int | None,
     method: Projection,
     groups: Groups | None,
@@ -1050,18 +1050,18 @@ def plot(
     w2v plot model.bin --analogies country-capital -o capitals.svg
     """
     if words:
-        refuse_together("WORDS", ("file", "top"))
-    if file:
+        refuse_together("WORDS", ("words_file", "top"))
+    if words_file:
         refuse_together("--words", ("top",))
     if analogies is not None:
-        refuse_together("--analogies", ("words", "file", "method", "groups", "clusters", "seed"))
+        refuse_together("--analogies", ("words", "words_file", "method", "groups", "clusters", "seed"))
     elif questions:
         raise click.UsageError("--questions has no effect without --analogies")
-    outputs.check_picture(output, force, [path for path in (model, file, questions) if path])
+    outputs.check_picture(output, force, [path for path in (model, words_file, questions) if path])
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import NAMES, read_sections, word_map
 
-    chosen = read_sections(file) if file else {"": list(words)} if words else None
+    chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
     with Reporter(quiet) as progress:
         vectors = load(model, errors=errors, progress=progress)
         if analogies is not None:
@@ -1071,7 +1071,7 @@ def plot(
             if words:
                 queries.require(words, vectors)
             elif chosen and unknown:
-                say(f"not in the vocabulary, {len(unknown):,} of the words of {file}: {', '.join(unknown[:5])}")
+                say(f"not in the vocabulary, {len(unknown):,} of the words of {words_file}: {', '.join(unknown[:5])}")
                 chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
             picture = word_map(
                 vectors,

@@ -25,7 +25,7 @@ EXTENSIONS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150
 MAX_CHARACTERS = 24  # of a word in a picture
 MAX_TITLE = 80  # characters of a title
-NO_GLYPH = "\N{WHITE SQUARE}"
+NO_GLYPH = "\N{REPLACEMENT CHARACTER}"
 # Of each format, what would differ from one run to the next.
 DATES: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 # In the order of use; those of Okabe & Ito (2008), which colour-blind people tell apart.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -70,7 +71,9 @@ def _library(method: Projection) -> Any:
 
             return openTSNE
         if method == "umap":
-            import umap
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that Tensorflow is missing, which is not used
+                import umap
 
             return umap
     except ImportError as error:

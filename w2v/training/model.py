@@ -85,14 +85,15 @@ class Model:
 
     @property
     def loss_curve(self) -> list[tuple[float, float]]:
-        """Points (words trained, mean loss per prediction since the point before); of a loaded model one an epoch."""
-        if len(self.history):
-            words, _, losses, predictions = self.history.T
-            new = np.diff(predictions, prepend=0)
-            means = np.diff(losses, prepend=0)[new > 0] / new[new > 0]
-            return list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
-        losses = enumerate(self.metrics.get("loss", []), 1)
-        return [(epoch * self.metrics.get("tokens", 1), loss) for epoch, loss in losses if loss is not None]
+        """Points (words trained, mean loss per prediction since the point before), from `history`, which is finer,
+        or one an epoch, for a loaded model and a run too short to be watched.
+        """
+        words, _, losses, predictions = self.history.T
+        new = np.diff(predictions, prepend=0)
+        means = np.diff(losses, prepend=0)[new > 0] / new[new > 0]
+        watched = list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
+        tokens, by_epoch = self.metrics.get("tokens", 1), enumerate(self.metrics.get("loss", []), 1)
+        return max(watched, [(epoch * tokens, loss) for epoch, loss in by_epoch if loss is not None], key=len)
 
     @cached_property
     def vectors(self) -> NDArray[Any]:
