@@ -29,7 +29,7 @@ class HeldOut:
     to another (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the one measure
     of ranking that drawing the others does not bias (Krichene & Rendle 2020). It takes no probabilities, so that models
     with the same vocabulary compare whatever their losses; and as words and others have the same frequencies, these
-    alone give one half. bench/README.md, "Tuning", shows how it agrees with questions and pairs.
+    alone give one half. bench/README.md, "Tuning", says how it agrees with questions and pairs.
 
     contexts: int64 (n, 2 WINDOW), −1 for none. words: int64 (n,). others: int64 (n, DRAWS).
     """
