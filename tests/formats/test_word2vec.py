@@ -203,7 +203,7 @@ def test_content_that_could_not_be_read_back_is_not_written(tmp_path: Path, exte
     for words, vectors, part in [
         (["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32), "'b'"),
         (["a", "a"], ones, "twice"),
-        (["a"], ones, "1 words"),
+        (["a"], ones, "1 word,"),
         ([], ones[:0], "0 words"),
     ]:
         with pytest.raises(W2VError, match=part):
@@ -383,7 +383,7 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # two halves of one character
         (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
-        (b"a 1 2\nb 3", "cut: its first 1 rows"),
+        (b"a 1 2\nb 3", "cut after 1 whole row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "row 2 is not a word and 1 numbers"),

@@ -61,9 +61,9 @@ def test_nothing_left_by_pruning():
 @pytest.mark.parametrize(
     ("words", "counts", "message"),
     [
-        ([], [], "0 words do not fit counts"),
-        (["a", "b"], [2], r"2 words do not fit counts of shape \(1,\)"),
-        (["a"], [2, 1], r"1 words do not fit counts of shape \(2,\)"),
+        ([], [], "do not fit 0 words"),
+        (["a", "b"], [2], r"counts of shape \(1,\) and type int64 do not fit 2 words$"),
+        (["a"], [2, 1], r"counts of shape \(2,\) and type int64 do not fit 1 word$"),
         (["a"], [[2]], "do not fit"),
         (["a"], [2.0], "type float64"),
         (["a"], ["2"], "do not fit"),

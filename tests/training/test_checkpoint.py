@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -69,7 +68,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
     assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
+@pytest.mark.parametrize("options", [MODELS[0], MODELS[-1]], ids=str)
 def test_checkpoints_change_nothing(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -326,12 +325,18 @@ def test_an_unforeseen_error_of_the_writer_ends_no_run(
     assert [record.getMessage() for record in caplog.records] == ["division by zero: no checkpoint this time"]
 
 
-def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (10, resource.RLIM_INFINITY))
+LIMITED = """
+import resource, time
+from w2v.cli import console
+def show(self, progress):
+    if progress.phase == "train" and progress.done and resource.getrlimit(resource.RLIMIT_CPU)[0] < 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, resource.RLIM_INFINITY))
+console.Reporter.__call__ = show
+"""
 
-    command = quick(sample, tmp_path, "--epochs", 100_000)
-    with start(*command, preexec_fn=limit) as process:
+
+def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=LIMITED) as process:
         stderr = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 128 + signal.SIGXCPU
     assert stderr.splitlines()[-1].startswith("w2v: stopped by SIGXCPU; resume with: w2v train --resume ")
