@@ -28,7 +28,7 @@ class LossMissing(W2VError):
 
 def counted(number: int, noun: str) -> str:
     """A number and its noun, which is singular for 1: "1 word", "2,000 words"."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str) -> str:

@@ -51,7 +51,7 @@ class Terminal:
     def type(self, text: bytes) -> None:
         os.write(self._leader, text)
 
-    def read_until(self, expected: bytes, seconds: float = 20) -> None:
+    def read_until(self, expected: bytes, seconds: float = 60) -> None:
         """Read until this is shown after what was shown before."""
         start, end = len(self.shown), time.monotonic() + seconds
         while expected not in self.shown[start:]:
@@ -65,7 +65,7 @@ class Terminal:
                 self.shown += data
         except OSError:  # how Linux tells that nobody is left at the other end
             pass
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=60)
 
     def close(self) -> None:
         self.process.kill()

@@ -690,7 +690,7 @@ def test_signals_end_it_cleanly(phase: str, number: signal.Signals, code: int, s
         wait_for(lambda: (tmp_path / "cache").exists() and (phase == "read" or any((tmp_path / "cache").iterdir())))
         time.sleep(0.3)
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == code
     assert stdout == b""
     assert_one_line(stderr.decode())
@@ -710,7 +710,7 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
         process.stdin.flush()
         assert process.stdout.readline() == b"cos(x, france)\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(b"france\n", timeout=10)
+        process.communicate(b"france\n", timeout=60)
     assert process.returncode == 0
 
 
@@ -721,7 +721,7 @@ def test_broken_pipe_is_quiet(model: Path) -> None:
         process.stdout.read(10)
         process.stdout.close()
         assert process.stderr.read() == b""
-        process.wait(timeout=10)
+        process.wait(timeout=60)
     assert process.returncode == 1
 
 
@@ -779,12 +779,12 @@ def test_terminal_is_prompted(model: Path) -> None:
         read_until(leader, b"cos(x, france)")
         read_until(leader, b"> ")
         os.write(leader, b"\x04")
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
     os.close(leader)
 
 
 def read_until(file: int, expected: bytes) -> None:
     shown = b""
     while expected not in shown:
-        assert select.select([file], [], [], 10)[0], shown
+        assert select.select([file], [], [], 60)[0], shown
         shown += os.read(file, 1)

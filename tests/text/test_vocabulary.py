@@ -84,8 +84,8 @@ def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
 
 def test_repr_is_short():
     found = Vocabulary([f"w{i}" for i in range(10_000)], np.full(10_000, 3))
-    assert repr(found) == "<Vocabulary: 10000 words, 30000 tokens>"
-    assert repr(found.words) == "<Words: 10000 words>"
+    assert repr(found) == "<Vocabulary: 10,000 words, 30,000 tokens>"
+    assert repr(found.words) == "<Words: 10,000 words>"
 
 
 def test_counts_of_any_whole_type():

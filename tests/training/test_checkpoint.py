@@ -607,7 +607,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
     with start(*arguments, "--checkpoint", states, "--checkpoint-every", "0.05s", text=True) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (code, "")
     by = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
     assert stderr == f"w2v: stopped by {by}; resume with: w2v train --resume '{states}'\n"
@@ -637,7 +637,7 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
         assert process.stdout
         assert process.stdout.read(5) == "waits"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=10) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 
@@ -658,7 +658,7 @@ console.Reporter.__call__ = show
 
 def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
     with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143
     assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
 
