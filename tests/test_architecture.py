@@ -238,8 +238,9 @@ def test_nothing_is_unpickled() -> None:
 
 def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    queried = {"france", "king", "man", "woman"}
-    lines = sorted(sample.open(encoding="utf-8"), key=lambda line: queried.isdisjoint(line.split()))
+    queried = {"france", "king", "man", "queen", "woman"}
+    lines = sample.read_text("utf-8").splitlines(keepends=True)
+    lines.sort(key=lambda line: queried.isdisjoint(line.split()))
     (tmp_path / "corpus.txt").write_text("".join(lines[: len(lines) // 30]), "utf-8")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
