@@ -61,7 +61,7 @@ print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir(
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk of its own")
-@pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 1000, "old.bin")])
+@pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 200, "old.bin")])
 def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, message: str) -> None:
     options = ["--vector-size", str(vector_size)]
     command = ["unshare", "--mount", sys.executable, "-c", FULL, str(tmp_path / "disk"), size, str(sample), *options]

@@ -88,7 +88,9 @@ def test_a_resumed_run_does_not_count_what_was_trained_before(sample: Path, tmp_
     (started, first), *_, (ended, last) = (each for each in reports if each[1].phase == "train")
     assert first.done == state.tokens_trained
     assert last.done - first.done < 0.2 * last.done
-    assert last.rate == pytest.approx((last.done - first.done) / (ended - started), rel=0.5)
+    expected = (last.done - first.done) / (ended - started)
+    assert last.rate is not None
+    assert 0.3 < last.rate / expected < 3  # with all words, it would be above 5
 
 
 def test_perplexity_reports_words(model: Path, sample: Path) -> None:

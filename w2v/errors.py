@@ -30,6 +30,11 @@ class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, which is singular for 1: "1 word", "2,000 words"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """One line of text in which characters that could control a terminal are escaped, as \\x1b for instance."""
     return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

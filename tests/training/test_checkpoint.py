@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -69,7 +68,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
     assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
+@pytest.mark.parametrize("options", [MODELS[0], MODELS[-1]], ids=str)
 def test_checkpoints_change_nothing(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -340,12 +339,18 @@ def test_an_unforeseen_error_of_the_writer_ends_no_run(
     assert [record.getMessage() for record in caplog.records] == ["division by zero: no checkpoint this time"]
 
 
-def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (10, resource.RLIM_INFINITY))
+LIMITED = """
+import resource, time
+from w2v.cli import console
+def show(self, progress):
+    if progress.phase == "train" and progress.done and resource.getrlimit(resource.RLIMIT_CPU)[0] < 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, resource.RLIM_INFINITY))
+console.Reporter.__call__ = show
+"""
 
-    command = quick(sample, tmp_path, "--epochs", 100_000)
-    with start(*command, preexec_fn=limit) as process:
+
+def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=LIMITED) as process:
         stderr = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 128 + signal.SIGXCPU
     assert stderr.splitlines()[-1].startswith("w2v: stopped by SIGXCPU; resume with: w2v train --resume ")
@@ -616,7 +621,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
     with start(*arguments, "--checkpoint", states, "--checkpoint-every", "0.05s", text=True) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (code, "")
     by = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
     assert stderr == f"w2v: stopped by {by}; resume with: w2v train --resume '{states}'\n"
@@ -646,7 +651,7 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
         assert process.stdout
         assert process.stdout.read(5) == "waits"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=10) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 
@@ -667,7 +672,7 @@ console.Reporter.__call__ = show
 
 def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
     with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143
     assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
 

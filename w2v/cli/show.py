@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from w2v.errors import printable
+from w2v.errors import counted, printable
 from w2v.shown import text
 
 if TYPE_CHECKING:
@@ -68,9 +68,10 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
 
 def training(metrics: Mapping[str, Any]) -> None:
     """Summary of a training run."""
+    values = counted(metrics["vector_size"], "value")
     rows = [
         ("output", metrics["output"]),
-        ("vocabulary", f"{metrics['vocabulary_size']:,} words, {metrics['vector_size']} values each"),
+        ("vocabulary", f"{counted(metrics['vocabulary_size'], 'word')}, {values} each"),
         ("corpus", f"{metrics['tokens']:,} words, without those not in the vocabulary"),
         ("trained", f"{metrics['tokens_trained']:,} words, {metrics['words_per_second'] / 1e6:.2f} M words/s"),
         ("loss by epoch", text(metrics["loss"])),
@@ -82,7 +83,7 @@ def training(metrics: Mapping[str, Any]) -> None:
     if metrics["cache_reused"]:
         rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
-        rows.append(("pruned", f"{metrics['pruned']:,} rare words dropped, because of --max-types"))
+        rows.append(("pruned", f"{counted(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     table(rows)
 
 
@@ -152,7 +153,7 @@ def _difference(score: Score) -> str:
 def comparison(names: Sequence[str], result: Comparison) -> None:
     """The words, the overlap by frequency, the words that differ most, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
-    line(f"{result.shared:,} words in both models, {only}")
+    line(f"{counted(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
     line("words whose neighbourhoods differ most:")
@@ -170,8 +171,8 @@ def perplexity(result: Perplexity) -> None:
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
             ("perplexity, as trained", f"{result.perplexity:,.2f}"),
             ("cross-entropy, as trained", f"{result.cross_entropy_bits:.4f} bits"),
-            ("predicted", f"{result.tokens:,} words in {result.predictions:,} predictions"),
-            ("skipped", f"{result.skipped:,} words not in the vocabulary"),
+            ("predicted", f"{counted(result.tokens, 'word')} in {counted(result.predictions, 'prediction')}"),
+            ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
 
@@ -187,7 +188,7 @@ def rank(result: Rank) -> None:
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
             ("limit of the loss", "none" if limit is None else f"{limit:,}"),
-            ("matrix", f"{result.contexts:,} contexts, {result.words:,} words"),
+            ("matrix", f"{counted(result.contexts, 'context')}, {counted(result.words, 'word')}"),
         ]
     )
     table(rows, ("singular value", ""))
@@ -203,13 +204,13 @@ def code_lengths(result: CodeLengths) -> None:
     line(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
-        line(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
+        line(f"{word.word}: {counted(word.count, 'time')}, {word.information_bits:.3f} bits")
         table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
 def skipped(malformed: int) -> None:
     if malformed:
-        line(f"skipped {malformed:,} malformed lines")
+        line(f"skipped {counted(malformed, 'malformed line')}")
 
 
 def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:
@@ -217,7 +218,7 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
     line(formula)
     table(
         [
-            (one["word"], f"{one['score']:.4f}", *([f"{one['count']:,} times"] if "count" in one else []))
+            (one["word"], f"{one['score']:.4f}", *([counted(one["count"], "time")] if "count" in one else []))
             for one in found
         ]
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.evaluation.judge import NEIGHBOURS, Judgement, judge
 from w2v.progress import Meter, Report
 from w2v.shown import Result
@@ -87,7 +87,7 @@ def compare(
         raise SettingsError(f"top must be at least 1, not {top}")
     shared = [word for word in first if word in second]
     if len(shared) < 2:
-        raise W2VError(f"the models share {len(shared)} words: at least 2 are needed to compare them")
+        raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in (first, second)]
     head = min(top, len(shared))
     rest = len(shared) - head

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.cpu import processors
-from w2v.errors import W2VError
+from w2v.errors import W2VError, counted
 from w2v.evaluation import subsampling
 from w2v.files import PathLike
 from w2v.losses.loss import Array, Integers
@@ -96,7 +96,7 @@ def perplexity(
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another within its window; "
-            f"{skipped:,} words of the text are not in the vocabulary"
+            f"not in the vocabulary: {counted(skipped, 'word')} of the text"
         )
     keep = subsampling.keep_probabilities(model)
     totals = np.zeros(2)  # of the model, and with subsampling undone

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import CutFile, W2VError
+from w2v.errors import CutFile, W2VError, counted
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import _formats
 from w2v.formats.detect import HEAD_BYTES, Layout, recognise
@@ -135,7 +135,7 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
 
 def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
     if rows is None:
-        return CutFile(f"{path}: cut: its first {whole} rows are whole")
+        return CutFile(f"{path}: cut after {counted(whole, 'whole row')}")
     return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
@@ -196,7 +196,7 @@ def _read_rows(
     rest = b"" if limited else blocks.rest or file.read(BLOCK_BYTES)
     while rest:
         if rest.strip():
-            raise W2VError(f"{path}: wrong header: it says {rows} rows, but more follow")
+            raise W2VError(f"{path}: wrong header: it says {counted(rows, 'row')}, but more follow")
         rest = file.read(BLOCK_BYTES)
     if not limited and is_cut(file):
         raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, counted, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
@@ -65,7 +65,10 @@ class Model:
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
-        return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
+        return (
+            f"<Model: {counted(rows, 'word')}, {counted(size, 'value')} each, {self.settings.model} with loss "
+            f"{self.settings.loss}>"
+        )
 
     def _repr_html_(self) -> str:
         """Settings, what was measured, the accuracy on bundled questions, and the curve of the loss."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.files import Errors, PathLike
 from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
@@ -67,9 +67,9 @@ class KeyedVectors:
         self.tensors = dict(tensors or {})
         self._words = words if isinstance(words, Words) else list(words)
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
-            raise W2VError(f"{len(self._words)} words do not fit vectors of shape {self.vectors.shape}")
+            raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
         if self.counts is not None and self.counts.shape != (len(self),):
-            raise W2VError(f"{len(self)} words do not fit counts of shape {self.counts.shape}")
+            raise W2VError(f"counts of shape {self.counts.shape} do not fit {counted(len(self), 'word')}")
 
     # -- words and vectors --------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class KeyedVectors:
         return np.array(self.vectors, dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"<KeyedVectors: {len(self)} words, {self.vector_size} values each>"
+        return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
 
     def _repr_html_(self) -> str:
         counts = [] if self.counts is None else ["count"]
