@@ -1,13 +1,15 @@
 """Points of a map: finite for every model, the same each time."""
 
 import sys
-from typing import get_args
+import types
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from w2v.errors import SettingsError, W2VError
 from w2v.plotting.projection import Projection, project
+from w2v.progress import Progress
 
 
 @pytest.mark.parametrize("method", ["pca", "tsne"])
@@ -48,12 +50,35 @@ def test_tsne_parts_clusters_and_repeats_itself() -> None:
     generator = np.random.default_rng(5)
     groups = np.repeat(np.arange(3), 15)
     rows = (10 * np.eye(3, 8)[groups] + generator.normal(size=(45, 8))).astype(np.float32)
-    points = project(rows, "tsne", seed=3)
+    reports: list[Progress] = []
+    points = project(rows, "tsne", seed=3, progress=reports.append)
+    assert (reports[-1].phase, reports[-1].unit, reports[-1].done) == ("project", "iterations", reports[-1].total)
     assert (points == project(rows, "tsne", seed=3)).all()
     assert (points != project(rows, "tsne", seed=4)).any()
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(distances, np.inf)
     assert (groups[distances.argmin(axis=1)] == groups).all()
+
+
+def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a stand-in: the library itself compiles for half a minute."""
+    given: dict[str, Any] = {}
+
+    class UMAP:
+        def __init__(self, **options: Any) -> None:
+            given.update(options)
+
+        def fit_transform(self, rows: np.ndarray) -> np.ndarray:
+            assert np.abs(rows).max() == 1
+            return rows[:, :2].astype(np.float32)
+
+    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=UMAP))
+    rows = np.random.default_rng(2).normal(size=(10, 4))
+    np.testing.assert_allclose(project(rows, "umap", seed=8), rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
+    start = given.pop("init")
+    assert given == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}
+    assert np.corrcoef(start.ravel(), project(rows).ravel())[0, 1] > 0.999
+    assert 9 < np.abs(start).max() < 11
 
 
 @pytest.mark.parametrize(("method", "library"), [("tsne", "openTSNE"), ("umap", "umap")])

@@ -15,10 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
+from w2v.text.columns import is_parquet, parquet_texts, texts
 from w2v.text.decompress import decompressed
+from w2v.text.markup import without_markup
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
@@ -102,13 +104,20 @@ class Corpus:
             return None
         return [_fingerprint(file, info) for file, info in zip(self._files, self._infos, strict=True) if info]
 
-    def blocks(self) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens."""
+    def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
+        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens.
+
+        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column. With
+        `strip_markup`, the text of each file, or of each such text, is that of `without_markup`.
+        """
+        if column is not None and not self._files:
+            raise SettingsError(f"column {column!r}: lists of tokens have no columns")
+        of_files = (self._text(*file, column, strip_markup) for file in zip(self._files, self._infos, strict=True))
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files, self._infos)):
+        for name, offset, chunk in itertools.chain(self._lines(strip_markup), *of_files):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -123,15 +132,19 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
 
-    def _lines(self) -> Iterator[tuple[str, int, bytes]]:
+    def _lines(self, strip_markup: bool) -> Iterator[tuple[str, int, bytes]]:
         """The lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
         for number, sentence in enumerate(self._sentences):
             line = _line(number, sentence)
+            if strip_markup:
+                line = b"".join(without_markup([line]))
             yield str(self), offset, line
             offset += len(line)
 
-    def _text(self, file: str, info: os.stat_result | None) -> Iterator[tuple[str, int, bytes]]:
+    def _text(
+        self, file: str, info: os.stat_result | None, column: str | None, strip_markup: bool
+    ) -> Iterator[tuple[str, int, bytes]]:
         """The unpacked text of a file as (name for messages, position in the text, some bytes of it).
 
         Raises W2VError for one that is no longer as `info` says.
@@ -148,13 +161,50 @@ class Corpus:
                     head += chunk
                     if len(head) >= SIGNATURE_BYTES:
                         break
-                text = text_start(name, head)
-                offset = len(head) - len(text)
-                for chunk in itertools.chain([text], chunks, [b"\n"]):
+                offset = 0
+                if column is not None and is_parquet(head):
+                    chunks = self._column(self._parquet(name, stream, info, column), strip_markup)
+                else:
+                    text = text_start(name, head)
+                    offset = len(head) - len(text)
+                    chunks = itertools.chain([text], chunks)
+                    if column is not None:
+                        chunks = self._column(texts(name, chunks, column), strip_markup)
+                    elif strip_markup:
+                        chunks = without_markup(chunks)
+                if column is not None:
+                    name = f"{name}, column {column}"
+                if strip_markup:
+                    name = f"{name}, without markup"
+                for chunk in itertools.chain(chunks, [b"\n"]):
                     yield name, offset, chunk
                     offset += len(chunk)
         except OSError as error:
             raise W2VError(f"cannot read {name}: {error.strerror or error}") from error
+
+    def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
+        """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
+        parts: list[bytes] = []
+        size = 0
+        for value in values:
+            parts += [*without_markup([value]), b"\n"] if strip_markup else [value, b"\n"]
+            size += len(value)
+            if size > BLOCK_BYTES:
+                yield b"".join(parts)
+                parts, size = [], 0
+        yield b"".join(parts)
+
+    def _parquet(self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str) -> Iterator[bytes]:
+        """The texts in a column of a Parquet file, of which some bytes have been read."""
+        if info is None:
+            raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
+        before = self._bytes_read - stream.tell()
+        stream.seek(0)
+        if not is_parquet(stream.read(SIGNATURE_BYTES)):
+            raise W2VError(f"{name}: a compressed Parquet file: unpack it first")
+        for text, share in parquet_texts(name, stream, column):
+            self._bytes_read = before + int(share * info.st_size)
+            yield text
 
     def _read(self, stream: IO[bytes]) -> Iterator[bytes]:
         while chunk := stream.read(BLOCK_BYTES):

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
 from w2v._kernels import Kernel, chunk_ids, worker_bytes
-from w2v.errors import NothingToTrain, W2VError
+from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
@@ -30,6 +30,7 @@ log = logging.getLogger("w2v")
 
 POLL = 0.1  # seconds between looks at the threads
 DRAWN = 1 << 17  # initial values drawn at a time
+HISTORY_ROWS = 200  # of a whole run, about
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
 
 
@@ -99,7 +100,8 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    With `copies`, the memory check includes copies of the matrices, which checkpoints need.
+    It trains on the first `share` of the text. With `copies`, the memory check includes copies of the matrices, which
+    checkpoints need.
     """
 
     def __init__(
@@ -109,14 +111,16 @@ class Run:
         store: IdStore,
         instructions: str | None = None,
         *,
+        share: float = 1.0,
         copies: bool = False,
         ignore_memory: bool = False,
     ) -> None:
         self.vocabulary = start.vocabulary
         self.store = store
         self.seconds = 0.0  # of training
-        self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
-        self.plan = plan_run(settings, start, store, instructions)
+        self.history = np.zeros((0, 4))  # see State
+        self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
+        self.plan = plan_run(settings, start, store, instructions).first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
@@ -146,7 +150,7 @@ class Run:
             raise W2VError(
                 "the checkpoint is of a version of w2v that divides texts differently: resume with that version"
             )
-        self.seconds = state.seconds
+        self.seconds, self.history = state.seconds, state.history
         self.kernel.restore(state.position, state.losses, state.predictions)
 
     @property
@@ -163,11 +167,12 @@ class Run:
             predictions=self.kernel.predictions,
             tokens_trained=self.kernel.tokens_trained,
             seconds=self.seconds,
+            history=self.history,
             instruction_set=self.plan.instruction_set,
         )
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end and write checkpoints, one of them at the end. Raises W2VError if the vectors diverge."""
+        """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
         first = self.kernel.position
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
         meter = Meter(report, "train", self.kernel.tokens_trained, **known)
@@ -196,7 +201,7 @@ class Run:
         try:
             for thread in threads:
                 thread.start()
-            self._watch(threads, meter, checkpoints)
+            self._watch(threads, meter, checkpoints, started)
         except BaseException:
             self.kernel.stop()
             raise
@@ -204,8 +209,10 @@ class Run:
             for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = any(thread.error for thread in threads)
+            self._failed = self.store.is_cut or any(thread.error for thread in threads)
         self._raise_error(threads)
+        self.store.release()
+        self._record(self.seconds)
         self._report(meter)
 
     def _raise_error(self, threads: list[Thread]) -> None:
@@ -221,7 +228,15 @@ class Run:
         alpha = start + (end - start) * done / total
         meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
 
-    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None) -> None:
+    def _record(self, seconds: float) -> None:
+        """Add a row to the history if enough words were trained since the last one, or all are."""
+        words, total = self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens
+        since = words - self.history[-1, 0] if len(self.history) else words
+        if since >= total / HISTORY_ROWS or (since and words == total):
+            row = (words, seconds, self.kernel.losses.sum(), self.kernel.predictions.sum())
+            self.history = np.vstack([self.history, row])
+
+    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None, started: float) -> None:
         """Until the threads end: report progress, check for divergence, and stop them when a checkpoint is due."""
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
@@ -230,17 +245,18 @@ class Run:
                 thread.join(POLL)
                 self._raise_error(threads)
                 self.store.release()
+                self._record(self.seconds + time.perf_counter() - started)
                 self._report(meter)
                 self._check_numbers(checkpoints, *sample)
                 if checkpoints and checkpoints.due(self.kernel.position // self.plan.chunks):
                     self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
-        """Raise W2VError if the losses or one of the arrays have NaN or infinite values."""
+        """Raise Diverged if the losses or one of the arrays have NaN or infinite values."""
         if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
             return
         newest = checkpoints.newest if checkpoints else None
-        raise W2VError(
+        raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
             f"vectors are no longer numbers; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {newest}" if newest else "")

@@ -6,12 +6,12 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError, W2VError, one_line
@@ -25,6 +25,8 @@ from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.model import Model, split
@@ -46,6 +48,7 @@ class RunOptions(ReadingOptions):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
+    phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
     notes: Mapping[str, Any] | None = None
@@ -54,7 +57,7 @@ class RunOptions(ReadingOptions):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{each.name: getattr(self, each.name) for each in fields(ReadingOptions)})
+        return ReadingOptions.of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +95,15 @@ def train(corpus: Source, **given: Any) -> Model:
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
-        cache, errors, max_types: see read_corpus.
+        phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
+            defaults of PhraseOptions.
+        cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
+            the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
-        progress: called now and then with a `Progress`, of phase "read", then "train".
+        progress: called now and then with a `Progress`, of phase "read" (then "count" and "join"), then "train".
 
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
@@ -108,22 +114,31 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
-    settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
+    if run.continue_from is not None:
+        model = _opened(run.continue_from)
+        text = {name: value for name, value in asdict(model.text).items() if name not in given}
+        run = replace(run, continue_from=model, **text)
+        settings, begin = _continued(run, model, options)
+    else:
+        settings, begin = _new(run, options)
     if settings.objective is not None:
         registry.find(str(settings.objective))
     bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
-    text = Corpus(corpus)
+    source = Corpus(corpus)
     checkpoint = run.checkpoint
     if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
         checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
     origin = Origin(
-        **_places(text),
+        **_places(source),
         cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
+        column=run.column,
+        text=TextOptions.of(run),
+        phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
         notes=dict(run.notes or {}),
     )
-    return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
 
 
 def _places(text: Corpus) -> dict[str, Any]:
@@ -160,11 +175,13 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
     return settings, begin
 
 
-def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+def _opened(model: Model | PathLike) -> Model:
+    return model if isinstance(model, Model) else Model.load(model, mmap=True)
+
+
+def _continued(run: RunOptions, model: Model, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
-    given = run.continue_from
-    model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
     settings = continued_settings(model, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
@@ -205,6 +222,10 @@ def resume(
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     if not found.trusted:
+        if isinstance(origin.phrases, str):
+            raise W2VError(
+                f"{found.path} was not written by this user to this folder, so its file of phrases is not used"
+            )
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
@@ -227,15 +248,21 @@ def _train(
 ) -> Model:
     """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
-    with (
-        checkpoints or nullcontext(),
-        read_corpus(
-            text,
-            ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types),
-            workers=settings.threads,
-            progress=progress,
-        ) as store,
-    ):
+    known = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    reading = ReadingOptions(
+        cache=origin.cache,
+        errors=origin.errors,
+        max_types=origin.max_types,
+        column=origin.column,
+        **asdict(origin.text),
+    )
+    with checkpoints or nullcontext(), ExitStack() as stores:
+        store = stores.enter_context(read_corpus(text, reading, **work))
+        phrases = Phrases.find(store, **work) if origin.phrases is True else known
+        if phrases is not None:
+            unjoined, store = store, stores.enter_context(phrases.join(store, folder=origin.cache, **work))
+            unjoined.close()
         if checkpoints:
             checksum = store.checksum()
             if state and checksum != origin.checksum:
@@ -255,20 +282,30 @@ def _train(
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
-    seconds = {"read": read - started, "train": run.seconds}
+    return trained_model(run, read - started, origin.text, phrases)
+
+
+def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases | None = None) -> Model:
+    """The model of a run that has ended; reading took these seconds, made words so, and joined these phrases."""
+    phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.plan.tokens,
         "tokens_trained": run.kernel.tokens_trained,
-        "words_per_second": run.kernel.tokens_trained / seconds["train"],
-        "seconds": seconds,
+        "words_per_second": run.kernel.tokens_trained / phases["train"],
+        "seconds": phases,
         "loss": run.mean_losses,
         "predictions": run.kernel.predictions.tolist(),
-        "sentences": store.sentences,
-        "pruned": store.pruned,
-        "cache_reused": store.reused,
+        "sentences": run.store.sentences,
+        "pruned": run.store.pruned,
+        "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
     }
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    if phrases is not None:
+        metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
+    parts = split(run.parameters)
+    return Model(
+        run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, text=text, **parts
+    )
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:
