@@ -10,7 +10,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from w2v.cli import commands
 from w2v.cli import main as cli
 
 BASH, FISH = shutil.which("bash"), shutil.which("fish")
@@ -73,7 +72,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
     context = click.Context(cli.main)
     free = set()
     for name in cli.COMMANDS:
-        for parameter in getattr(commands, name).params:
+        for parameter in cli.main.get_command(context, name).params:
             takes_value = isinstance(parameter, click.Argument) or not getattr(parameter, "is_flag", False)
             number = isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType)
             if takes_value and not number and not parameter.shell_complete(context, ""):

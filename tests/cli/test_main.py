@@ -20,7 +20,7 @@ import pytest
 
 import w2v
 from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start, wait_for
-from w2v.cli import commands, outputs
+from w2v.cli import outputs
 from w2v.cli import train as jobs
 
 COMMANDS = [
@@ -702,7 +702,7 @@ def test_a_native_file_whose_settings_are_damaged(tmp_path: Path) -> None:
 
 
 def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "load", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 

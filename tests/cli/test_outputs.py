@@ -1,6 +1,5 @@
 """The files that commands write: checked before the work, written as a whole, and saved elsewhere where that fails."""
 
-import importlib
 import re
 import tempfile
 from pathlib import Path
@@ -38,10 +37,11 @@ INPUTS |= {"config", "models", "first", "second", "words_file", "read_phrases"}
 
 def test_every_path_is_known_as_input_or_output() -> None:
     """So that a new output gets the tests below."""
+    context = click.Context(main.main)
     found = {
         (name, str(parameter.name))
         for name in main.COMMANDS
-        for parameter in getattr(importlib.import_module("w2v.cli.commands"), name).params
+        for parameter in main.main.get_command(context, name).params
         if isinstance(parameter.type, click.Path)
     }
     assert {entry for entry in found if entry[1] not in INPUTS} <= {*OUTPUTS, *FOLDERS}

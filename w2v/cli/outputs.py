@@ -7,8 +7,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from w2v.errors import SettingsError, W2VError
+
+if TYPE_CHECKING:
+    from w2v.plotting.figure import Picture
 
 Write = Callable[[Path, bool], None]  # writes a file, or where it is there and the flag is false raises W2VError
 
@@ -68,6 +72,10 @@ def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
     failures = [failure for path, write in files if (failure := _save(path, write, force))]
     if failures:
         raise W2VError("; ".join(failures))
+
+
+def save_picture(picture: "Picture", path: Path, force: bool) -> None:
+    save([(path, lambda path, force: picture.save(path, replace=force))], force)
 
 
 def _refuges() -> Iterator[Path]:
