@@ -31,7 +31,7 @@ OUTPUTS = {
 }
 FOLDERS = {("train", "checkpoint"), ("train", "cache"), ("vocab", "cache"), ("perplexity", "cache"), ("tree", "cache")}
 FOLDERS |= {("phrases", "cache")}
-INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "states", "tree_vectors"}
+INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "resume", "tree_vectors"}
 INPUTS |= {"config", "models", "first", "second", "words_file", "read_phrases"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -34,7 +34,7 @@ from w2v.cli.options import (
     refuse_together,
     settings_options,
 )
-from w2v.cli.train import OUTPUT, check_outputs, new_job, resume_job
+from w2v.cli.train import OUTPUT, Options, check_outputs, new_job, resume_job
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -102,9 +102,7 @@ FIND = ""  # the value of --phrases without FILE
 @click.option(
     "--checkpoint-every", metavar="TIME", help=f"How often: 30s, 10m, 2h or 1epoch.  [default: {DEFAULT_INTERVAL}]"
 )
-@click.option(
-    "--resume", "states", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."
-)
+@click.option("--resume", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder.")
 @click.option(
     "--plot", type=FILE, help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf."
 )
@@ -112,26 +110,7 @@ FIND = ""  # the value of --phrases without FILE
 @FORCE
 @QUIET
 @JSON
-def train(
-    corpus: tuple[str, ...],
-    config: Path | None,
-    save_config: Path | None,
-    output: Path | None,
-    save_vocab: Path | None,
-    read_vocab: Path | None,
-    continue_from: Path | None,
-    vocab: Vocab | None,
-    phrases: bool | str | None,
-    checkpoint: Path | None,
-    checkpoint_every: str | None,
-    states: Path | None,
-    plot: Path | None,
-    ignore_memory: bool,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def train(quiet: bool, as_json: bool, **given: Any) -> None:
     """Train word vectors on a CORPUS.
 
     It is made of files, folders or glob patterns, compressed or not; - is standard input.
@@ -147,22 +126,10 @@ def train(
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    shared: dict[str, Any] = {
-        "output": output,
-        "save_vocab": save_vocab,
-        "checkpoint_every": checkpoint_every,
-        "plot": plot,
-    }
-    shared |= {"force": force, "ignore_memory": ignore_memory}
-    if states:
-        job = resume_job(states, corpus, given, **shared)
-    else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "phrases": phrases}
-        shared |= {"checkpoint": checkpoint}
-        shared |= {"config": config, "save_config": save_config}
-        job = new_job(corpus, given, **shared)
-    if save_config and job.config:
-        job.config.save(save_config, replace=force)
+    options = Options(**{field.name: given.pop(field.name) for field in fields(Options)})
+    job = resume_job(options.resume, options, given) if options.resume else new_job(options, given)
+    if options.save_config and job.config:
+        job.config.save(options.save_config, replace=options.force)
     try:
         with Reporter(quiet) as progress:
             model = job.run(progress=progress)
