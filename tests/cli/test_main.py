@@ -426,7 +426,9 @@ def test_info(model: Path, tmp_path: Path) -> None:
     rows = [native["vocabulary_size"], 50]
     assert native["tensors"] == {"inputs": rows, "outputs": rows, "loss_by_epoch": [5]}
     assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
-    assert "word2vec binary" not in run("info", model).stdout
+    shown = run("info", model).stdout
+    assert "word2vec binary" not in shown
+    assert "mixtures" not in shown  # a setting of another loss
     for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
         run("convert", model, tmp_path / name)
         other = run_json("info", tmp_path / name)

@@ -189,7 +189,7 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
     help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
 )
 @settings_options(*Settings.names())
-@click.option("--resume", is_flag=True, help="Go on from the trials of a run of the same command that was stopped.")
+@click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
 @click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
 @FORCE
 @QUIET
@@ -249,7 +249,7 @@ def tune(
             )
     except Stopped as stopped:
         if state.exists():
-            stopped.add_note("go on with the same command and --resume")
+            stopped.add_note("to resume, repeat the command with --resume")
         raise
     model = result.model
     used = Config(corpus, output, options=model.settings.relevant() | reading)
@@ -393,7 +393,7 @@ def phrases(
             files.append((output, write))
         outputs.save(files, force)
     if store.pruned:
-        say(f"{store.pruned:,} rare words were dropped to keep within --max-types, and left out of the text")
+        say(f"{store.pruned:,} rare words were left out of the text because of --max-types")
     metrics = {
         "output": output and str(output),
         "phrases": len(found),

@@ -173,7 +173,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     w2v info
     w2v info model.safetensors --json
     """
-    found = facts.model(model, load(model, errors=errors)) if model else facts.installation()
+    found = facts.model(model, load(model, errors=errors), as_json) if model else facts.installation()
     if as_json:
         show.as_json(found)
     else:
