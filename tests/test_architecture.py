@@ -41,13 +41,9 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
-    "w2v.cli.commands": {
-        "w2v.explore.server",
-        "w2v.plotting.analogies",
-        "w2v.plotting.history",
-        "w2v.plotting.spectrum",
-        "w2v.plotting.word_map",
-    },
+    "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
+    "w2v.cli.commands.pictures": {"w2v.explore.server", "w2v.plotting.analogies", "w2v.plotting.word_map"},
+    "w2v.cli.commands.training": {"w2v.plotting.history"},
     "w2v.cli.console": {"rich.console", "rich.progress"},
     "w2v.cli.outputs": {"w2v.plotting.figure"},
     "w2v.cli.prompt": {"readline"},

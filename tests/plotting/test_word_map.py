@@ -146,7 +146,11 @@ def test_command(model: Path, tmp_path: Path) -> None:
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
         (["-o", "x.png", "--method", "tsne", "--analogies"], 2, "--method has no effect with --analogies"),
-        (["-o", "x.png", "--analogies", "nothing"], 1, "'nothing' is no section of the questions; they have country-"),
+        (
+            ["-o", "x.png", "--analogies", "nothing"],
+            1,
+            "'nothing' is not a section of the questions: choose from",
+        ),
     ],
 )
 def test_wrong_use_is_one_line(
