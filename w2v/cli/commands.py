@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ from w2v.text.vocabulary import Vocabulary, is_vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL
 from w2v.training.model import Model
 from w2v.training.start import Vocab
+from w2v.training.world import join, leads, together
 from w2v.vectors import query as queries
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import load
@@ -137,29 +139,37 @@ def train(
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
-    shared |= {"force": force, "ignore_memory": ignore_memory}
-    if states:
-        job = resume_job(states, corpus, given, **shared)
-    else:
-        shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab, "checkpoint": checkpoint}
-        shared |= {"config": config, "save_config": save_config}
-        job = new_job(corpus, given, **shared)
-    if save_config and job.config:
-        job.config.save(save_config, replace=force)
-    try:
-        with Reporter(quiet) as progress:
-            model = job.run(progress=progress)
-        trained = time.perf_counter()
-        files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
-        if job.save_vocab:
-            files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
-        outputs.save(files, job.force)
-    except Stopped as stopped:
-        if job.states and job.resumable():
-            own = f" --objective {given['objective']}" if given["objective"] else ""
-            stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
-        raise
+    with join() or nullcontext() as world:
+        shared: dict[str, Any] = {"output": output, "save_vocab": save_vocab, "checkpoint_every": checkpoint_every}
+        shared |= {"force": force, "ignore_memory": ignore_memory, "world": world}
+        with together(world):
+            if states:
+                job = resume_job(states, corpus, given, **shared)
+            else:
+                shared |= {"read_vocab": read_vocab, "continue_from": continue_from, "vocab": vocab}
+                shared |= {"checkpoint": checkpoint, "config": config, "save_config": save_config}
+                job = new_job(corpus, given, **shared)
+            if save_config and job.config and leads(world):
+                job.config.save(save_config, replace=force)
+        try:
+            with Reporter(quiet or not leads(world)) as progress:
+                model = job.run(progress=progress)
+            trained = time.perf_counter()
+            files: list[tuple[Path, outputs.Write]] = [
+                (job.output, lambda path, force: model.save(path, replace=force))
+            ]
+            if job.save_vocab:
+                files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
+            with together(world):
+                if leads(world):
+                    outputs.save(files, job.force)
+        except Stopped as stopped:
+            if job.states and job.resumable():
+                own = f" --objective {given['objective']}" if given["objective"] else ""
+                stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
+            raise
+    if not leads(world):
+        return
     now = time.perf_counter()
     metrics = {
         "output": str(job.output),

@@ -24,6 +24,7 @@ from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
 from w2v.training.model import Model
 from w2v.training.start import Vocab
 from w2v.training.train import resume, train
+from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
 
@@ -68,6 +69,7 @@ def new_job(
     checkpoint_every: str | None,
     force: bool,
     ignore_memory: bool,
+    world: World | None = None,
 ) -> Job:
     """A new run. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(config) if config else Config()
@@ -86,18 +88,21 @@ def new_job(
     files = Corpus(list(corpus)).files
     output = output or file.output or OUTPUT
     inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from])]
-    check_outputs(output, [save_vocab, save_config], force, inputs)
+    if leads(world):
+        check_outputs(output, [save_vocab, save_config], force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
         what = partial(train, files, continue_from=model, vocab=vocab or "old", **file.settings | given_settings(given))
     else:
         words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
         what = partial(train, files, settings=settings, vocabulary=words)
-    checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force) if checkpoint else None
+    checkpoints = None
+    if checkpoint and leads(world):
+        checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force)
     notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
     given_reading = {name: value for name, value in given.items() if value is not None}
     reading = asdict(reading_options(file.options | given_reading))
-    run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, **reading)
+    run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, world=world, **reading)
     used = Config(corpus, output, settings.relevant() | reading)
     return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
 
@@ -112,6 +117,7 @@ def resume_job(
     checkpoint_every: str | None,
     force: bool,
     ignore_memory: bool,
+    world: World | None = None,
 ) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
     beside = ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint")
@@ -148,10 +154,11 @@ def resume_job(
     if not save_vocab and kept.save_vocab is not None:
         save_vocab = Path(kept.save_vocab)
     files = Corpus(list(corpus)).files if corpus else origin.sources
-    check_outputs(output, [save_vocab], force, map(Path, files))
+    if leads(world):
+        check_outputs(output, [save_vocab], force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
     notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
-    run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory)
+    run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory, world=world)
     return Job(run, output, save_vocab, force, folder, lambda: True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import glob
 import hashlib
 import itertools
@@ -18,12 +19,13 @@ from typing import IO, NamedTuple, cast
 from w2v.errors import W2VError
 from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
-from w2v.text.decompress import decompressed
+from w2v.text.decompress import decompressed, is_compressed
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
 SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in its fingerprint, and their size
+LONG_LINE = 1 << 16  # bytes: a text without a line end for as long is divided at a space
 CACHE_SUFFIX = ".w2v-ids"  # of id files, which are no text even if they lie among it
 
 
@@ -61,8 +63,11 @@ class Corpus:
     or zstandard, which is recognised by content. An iterable is read once, one list at a time. Raises W2VError for
     what cannot be read.
 
-    `total_bytes` is the size of all files on disk, or None if it is unknown.
+    `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes of each file that
+    belong to this part of a text, (start, stop); None for the whole text.
     """
+
+    ranges: list[tuple[int, int]] | None = None
 
     def __init__(self, source: Source) -> None:
         self._sentences: Iterable[Iterable[str]] = ()
@@ -87,7 +92,47 @@ class Corpus:
         """The paths of all files, "-" for standard input."""
         return list(self._files)
 
+    def part(self, number: int, parts: int) -> Corpus:
+        """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
+
+        The parts follow each other in the order of the text. Plain files are cut at the end of a line, or of a word
+        where lines are very long; a compressed file belongs to the part in which it begins. Raises W2VError for a text
+        that cannot be divided.
+        """
+        if self.total_bytes is None:
+            raise W2VError(
+                "standard input, pipes and lists of tokens cannot be divided among several ranks: give files"
+            )
+        ranges = [self._ranges(k, parts) for k in range(parts)]
+        if not all(ranges):
+            for file, info in zip(self._files, self._infos, strict=True):
+                if info and info.st_size * parts > self.total_bytes and _is_compressed(file):
+                    raise W2VError(
+                        f"{file} is compressed and cannot be divided among {parts} ranks: unpack it, or give the text "
+                        "in more files"
+                    )
+        own = copy.copy(self)
+        own._files = [self._files[index] for index in ranges[number]]
+        own._infos = [self._infos[index] for index in ranges[number]]
+        own.ranges = list(ranges[number].values())
+        own.total_bytes = sum(stop - start for start, stop in own.ranges)
+        return own
+
+    def _ranges(self, number: int, parts: int) -> dict[int, tuple[int, int]]:
+        """The bytes of each file, by its index, that belong to a part; without files of which nothing does."""
+        total, before = self.total_bytes or 0, 0
+        found = {}
+        for index, (file, info) in enumerate(zip(self._files, self._infos, strict=True)):
+            size = info.st_size if info else 0
+            start, stop = (_cut(file, size, total * k // parts - before) for k in (number, number + 1))
+            if start < stop:
+                found[index] = start, stop
+            before += size
+        return found
+
     def __str__(self) -> str:
+        if self.ranges == []:
+            return "this part of the text"
         if not self._files:
             return "the lists of tokens"
         more = f" and {len(self._files) - 1} more" if len(self._files) > 1 else ""
@@ -108,7 +153,9 @@ class Corpus:
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files, self._infos)):
+        whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
+        ranges = whole if self.ranges is None else self.ranges
+        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files, self._infos, ranges)):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -131,8 +178,10 @@ class Corpus:
             yield str(self), offset, line
             offset += len(line)
 
-    def _text(self, file: str, info: os.stat_result | None) -> Iterator[tuple[str, int, bytes]]:
-        """The unpacked text of a file as (name for messages, position in the text, some bytes of it).
+    def _text(
+        self, file: str, info: os.stat_result | None, part: tuple[int, int | None]
+    ) -> Iterator[tuple[str, int, bytes]]:
+        """The unpacked text of a file, or of a part, as (name for messages, position in the text, some bytes of it).
 
         Raises W2VError for one that is no longer as `info` says.
         """
@@ -142,7 +191,14 @@ class Corpus:
                 contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
                 unchanged(name, stream, info),
             ):
-                chunks = decompressed(name, self._read(stream))
+                start, stop = part
+                if start:
+                    stream.seek(start)
+                    for chunk in itertools.chain(self._read(stream, stop), [b"\n"]):
+                        yield name, start, chunk
+                        start += len(chunk)
+                    return
+                chunks = decompressed(name, self._read(stream, stop))
                 head = b""
                 for chunk in chunks:
                     head += chunk
@@ -156,10 +212,43 @@ class Corpus:
         except OSError as error:
             raise W2VError(f"cannot read {name}: {error.strerror or error}") from error
 
-    def _read(self, stream: IO[bytes]) -> Iterator[bytes]:
-        while chunk := stream.read(BLOCK_BYTES):
+    def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
+        """The bytes of a file from where it is, up to position `stop`, if given."""
+        left = None if stop is None else stop - stream.tell()
+        while chunk := stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
             self._bytes_read += len(chunk)
+            left = None if left is None else left - len(chunk)
             yield chunk
+
+
+def _is_compressed(file: str) -> bool:
+    try:
+        with Path(file).open("rb") as stream:
+            return is_compressed(stream.read(SIGNATURE_BYTES))
+    except OSError as error:
+        raise W2VError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _cut(file: str, size: int, wanted: int) -> int:
+    """Where to divide a file near position `wanted`: at its start or end if it is compressed or `wanted` is outside.
+
+    It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it, otherwise of the first
+    word that does.
+    """
+    if wanted <= 0 or wanted >= size:
+        return 0 if wanted <= 0 else size
+    if _is_compressed(file):
+        return size
+    with Path(file).open("rb") as stream:
+        stream.seek(wanted - 1)
+        end = stream.read(LONG_LINE).find(b"\n")
+        if end >= 0:
+            return wanted + end
+        stream.seek(wanted - 1)
+        while piece := stream.read(BLOCK_BYTES):
+            if space := re.search(rb"\s", piece):
+                return stream.tell() - len(piece) + space.end()
+    return size
 
 
 def _expand(path: PathLike) -> list[str]:

@@ -81,6 +81,7 @@ class RunDescription:
     every: str
     origin: Origin
     version: str
+    ranks: Count = 1
     seal: str = ""  # see seal.py
 
     def __post_init__(self) -> None:
@@ -89,7 +90,10 @@ class RunDescription:
 
 @dataclass(frozen=True)
 class State:
-    """A run at rest. `position` of `end` chunks are done; parameters are what training moves, by name."""
+    """A run at rest. `position` of `end` chunks are done, or rounds in a run of several ranks (see Schedule).
+
+    The parameters are what training moves, by name.
+    """
 
     settings: Settings
     vocabulary: Vocabulary
@@ -102,6 +106,13 @@ class State:
     tokens_trained: int
     seconds: float  # of training
     instruction_set: str
+    ranks: int = 1
+
+    @property
+    def mean_losses(self) -> list[float | None]:
+        """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
+        sums, counts = self.losses.tolist(), self.predictions.tolist()
+        return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -286,6 +297,7 @@ class Checkpoints:
             seconds=state.seconds,
             parameters=list(parameters),
             instruction_set=state.instruction_set,
+            ranks=state.ranks,
             every=self.every,
             origin=self.origin,
             seal=seal(self.folder, asdict(self.origin)),
@@ -404,6 +416,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         losses=arrays["losses"],
         predictions=arrays["predictions"],
         **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
+        ranks=run.ranks,
     )
     trusted = is_sealed(run.seal, path.parent, asdict(run.origin))
     return Checkpoint(path, state, run.origin, run.every, run.version, trusted)

@@ -1,0 +1,325 @@
+"""One training run of several ranks: each trains on its part of the text, and they exchange the rows they have moved.
+
+Every rank keeps all matrices, and a copy `last` of them as all ranks last agreed. In a round a rank trains some of its
+chunks. Then the changes since `last`, Δ, are summed over the ranks that have made some, c of them, for each row:
+
+    last ← last + ΣΔ / c^p
+
+and every rank adds to its row what the others contributed. p = 0 is the sum of the changes and p = 1 their mean; see
+POWER.
+
+A row that is updated often must be exchanged often, a rare one need not be. With rows ordered by frequency, the first
+HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
+takes another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
+vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
+
+The exchange of a round goes on while the next is trained: the result is added at the end of that round to what the rows
+have become meanwhile. Rounds are counted in words, not seconds, so that with one thread each the ranks give the same
+bits on every run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.formats import bfloat16
+from w2v.losses.registry import Settings
+from w2v.plan import Plan
+from w2v.progress import Meter, Report
+from w2v.text.idstore import IdStore, TypeCounts
+from w2v.threads import Thread
+from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.run import POLL, Run, plan_run, resumed_at
+from w2v.training.schedule import Schedule
+from w2v.training.start import Start
+from w2v.training.world import World
+
+HOT = 1024  # rows of a matrix that are exchanged in every round
+ROUND_WORDS = 1 << 16  # of a rank, in a round
+POWER = 0.5  # p: of the number of ranks that have changed a row (bench/README.md)
+ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
+LOOK = 0.002  # seconds between looks at an exchange that goes on: MPI makes progress only when it is called
+
+
+def merged_types(world: World, store: IdStore) -> TypeCounts:
+    """The types of the text of all ranks, as one process would find them: the parts follow each other by rank."""
+    merged: TypeCounts | None = None
+    for rank in range(world.size):
+        sizes = np.array([len(store.counts), len(store.strings), store.pruned], np.int64)
+        world.broadcast(sizes, rank)
+        counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
+        offsets = np.empty(sizes[0] + 1, np.int64)
+        if rank == world.rank:
+            counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
+        for array in (counts, strings, offsets):
+            world.broadcast(array, rank)
+        part = TypeCounts(counts, strings, offsets, int(sizes[2]))
+        merged = part if merged is None else merged.followed_by(part)
+    assert merged
+    return merged
+
+
+def rows_of_round(number: int, rows: int) -> NDArray[np.int64]:
+    """The rows, of so many ordered by frequency, that are exchanged after this round: see the head of the module."""
+    slices = [np.arange(min(HOT, rows))]
+    start, every, share = HOT, 2, HOT // 2
+    while start < rows:
+        first = start + number % every * share
+        slices.append(np.arange(first, min(first + share, rows)))
+        start, every = 2 * start, 2 * every
+    return np.concatenate(slices)
+
+
+@dataclass
+class Matrix:
+    """Rows that all ranks train, (R, D), `last` as they last agreed; `order` (R,) is by frequency."""
+
+    rows: NDArray[Any]
+    last: NDArray[Any]
+    order: NDArray[np.int64]
+
+
+class Wishes(NamedTuple):
+    """What a rank wants, and after an exchange, what any rank does."""
+
+    stop: bool = False
+    failed: bool = False
+    checkpoint: bool = False
+
+
+class Exchange:
+    """Exchanges rows of matrices of one width."""
+
+    def __init__(self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.int64]]], seed: int) -> None:
+        self._world = world
+        self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), order) for rows, order in matrices]
+        self._width = matrices[0][0].shape[1]
+        self._random = np.random.Generator(np.random.PCG64(seed))  # the same on all ranks
+        self._own = self._total = np.empty(0, np.float32)
+        self._pending: list[tuple[Matrix, NDArray[np.int64], NDArray[np.float32]]] = []
+        self._size = 0  # of the message under way; 0 if there is none
+        self._request: Any = None  # None once the message has arrived
+        self.bytes = 0  # given to MPI to be summed
+
+    def agree(self) -> None:
+        """Begin with the rows of rank 0."""
+        for matrix in self._matrices:
+            for start in range(0, len(matrix.rows), ROWS_AT_ONCE):
+                block = bfloat16.bits(matrix.rows)[start : start + ROWS_AT_ONCE]
+                copied = np.ascontiguousarray(block)
+                self._world.broadcast(copied)
+                block[:] = copied
+            np.copyto(matrix.last, matrix.rows)
+
+    def begin(self, number: int | None, wishes: Wishes) -> None:
+        """Begin the exchange after round `number`, or of no rows where that is None; `finish` ends it."""
+        parts = (
+            []
+            if number is None
+            else [(matrix, matrix.order[rows_of_round(number, len(matrix.order))]) for matrix in self._matrices]
+        )
+        self._begin(parts, wishes)
+
+    def all_rows(self) -> None:
+        """Exchange all rows, at once."""
+        for matrix in self._matrices:
+            for start in range(0, len(matrix.order), ROWS_AT_ONCE):
+                self._begin([(matrix, matrix.order[start : start + ROWS_AT_ONCE])], Wishes())
+                self.finish()
+
+    def look(self) -> bool:
+        """Let MPI make progress; returns whether it has more to do."""
+        if self._request is not None and self._request.Test():
+            self._request = None
+        return self._request is not None
+
+    def _begin(self, parts: list[tuple[Matrix, NDArray[np.int64]]], wishes: Wishes) -> None:
+        width = self._width + 1  # the last value is 1 where the row has changed
+        size = width * sum(len(rows) for _, rows in parts) + len(wishes)
+        if size > len(self._own):
+            self._own, self._total = np.empty(size, np.float32), np.empty(size, np.float32)
+        at = 0
+        for matrix, rows in parts:
+            now = bfloat16.widened(matrix.rows[rows])
+            own = self._own[at : at + width * len(rows)].reshape(len(rows), width)
+            np.subtract(now, matrix.last[rows], out=own[:, :-1])
+            own[:, -1] = own[:, :-1].any(axis=1)
+            self._pending.append((matrix, rows, now))
+            at += own.size
+        self._own[at:size] = wishes
+        self._size = size
+        self._request = self._world.start_sum(self._own[:size], self._total[:size])
+        self.bytes += 4 * size
+
+    def finish(self) -> Wishes:
+        """End an exchange: the rows of this rank get what the others contributed. Returns the wishes of all ranks."""
+        if self._request is not None:
+            self._world.wait(self._request)
+        self._request, at = None, 0
+        for matrix, rows, before in self._pending:
+            total = self._total[at : at + (self._width + 1) * len(rows)].reshape(len(rows), -1)
+            agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:])
+            matrix.last[rows] = self._stored(agreed, matrix.last.dtype)
+            since = bfloat16.widened(matrix.rows[rows]) - before  # 0 where no training went on
+            matrix.rows[rows] = self._stored(matrix.last[rows] + since, matrix.rows.dtype)
+            at += total.size
+        wishes = Wishes(*map(bool, self._total[at : self._size]))
+        self._pending, self._size = [], 0
+        return wishes
+
+    def _stored(self, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """float32 values as stored: bfloat16 is rounded stochastically, in the same way on all ranks."""
+        values = values.astype(np.float32, copy=False)
+        if dtype == np.float32:
+            return values
+        noise = self._random.integers(0, 1 << 16, values.shape, np.uint32)
+        rounded: NDArray[Any] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16).view(dtype)
+        return rounded
+
+
+def combined(total: NDArray[np.float32], changed: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The change of each row, from the sums (N, D) of the ranks' changes and the number (N, 1) of these ranks."""
+    scale: NDArray[np.float32] = np.maximum(1, changed) ** np.float32(-POWER)
+    return total * scale
+
+
+class DistributedRun(Run):
+    """A run of several ranks. Each has a store, with its part of the text, and all have the same start."""
+
+    def __init__(self, world: World, settings: Settings, start: Start, store: IdStore, *arguments: Any, **options: Any):
+        if settings.kernel != "cython":
+            raise SettingsError(f"kernel {settings.kernel}: several ranks train with kernel cython and its losses only")
+        self.world = world
+        self._done = 0  # rounds
+        self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process began
+        super().__init__(settings, start, store, *arguments, **options)
+        loss = self.plan.loss
+        orders = {"inputs": np.arange(len(self.vocabulary)), "outputs": loss.rows_by_frequency}
+        matrices = [(array, orders[name]) for name, array in self.parameters.items()]
+        self.exchange = Exchange(world, matrices, self.settings.seed)
+        self.exchange.agree()
+        self.exchange_seconds = 0.0  # without training
+
+    def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
+        with self.world.together():
+            super()._allocate(start, copies + 1, ignore_memory)  # `last`
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
+        return {"ranks": self.world.size, "exchange": exchanged}
+
+    @property
+    def tokens(self) -> int:
+        """Words of the vocabulary in the text of all ranks."""
+        return self._tokens
+
+    def _plan(self, start: Start, instructions: str | None) -> Plan:
+        plan = plan_run(self.settings, start, self.store, instructions, self.world.total)
+        return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
+
+    def _schedule(self) -> Schedule:
+        self._tokens = self.world.total(self.plan.tokens)
+        rounds = -(-self.world.maximum(self.plan.tokens) // ROUND_WORDS)
+        return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
+
+    def restore(self, state: State) -> None:
+        """Continue from the position of a run with the same settings, and with any number of ranks.
+
+        With another number, each rank goes on at the same share of its new part: of the epoch that was under way, some
+        text is then trained twice and some not at all.
+        """
+        self._done = resumed_at(state, self.schedule.end, self.world.size)
+        self.seconds = state.seconds
+        if self.world.leads:  # the sums so far, of all ranks
+            self._sums = state.losses, state.predictions
+        if self.plan.chunks:
+            self.kernel.restore(
+                self.schedule.position(self._done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
+            )
+
+    @property
+    def state(self) -> State:
+        """All ranks must call this, after an exchange of all rows."""
+        losses, predictions = self._sums
+        return replace(
+            super().state,
+            position=self._done,
+            end=self.schedule.end,
+            losses=self.world.sum(self.kernel.losses + losses),
+            predictions=self.world.sum(self.kernel.predictions + predictions),
+            tokens_trained=self.world.total(self.kernel.tokens_trained),
+            ranks=self.world.size,
+        )
+
+    def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
+        """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
+        meter = self._meter(report)
+        with self.world.signals_noted() as told_to_stop:
+            stopped = self._train_rounds(meter, checkpoints, told_to_stop)
+        if stopped:
+            raise W2VError("another rank was told to stop")
+
+    def _train_rounds(self, meter: Meter, checkpoints: Checkpoints | None, told_to_stop: Callable[[], bool]) -> bool:
+        """Returns whether a rank was told to stop before the end."""
+        error: Exception | None = None
+        wishes = Wishes()
+        first = self._done
+        while self._done < self.schedule.end:
+            if error is None:
+                try:
+                    self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
+                except Exception as found:  # the other ranks hear of it after this round
+                    error = found
+            started = time.perf_counter()
+            self._done += 1
+            if self._done > first + 1:
+                wishes = self.exchange.finish()
+            if wishes.failed:
+                break
+            last = wishes.stop or self._done == self.schedule.end
+            if rest := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
+                self.exchange.all_rows()
+            if last or wishes.checkpoint:
+                self._save(error, checkpoints, last)
+            if last:
+                break
+            due = bool(checkpoints and not wishes.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
+            own = Wishes(stop=told_to_stop(), failed=error is not None, checkpoint=due)
+            self.exchange.begin(None if rest else self._done, own)
+            self.exchange_seconds += time.perf_counter() - started
+        self._raise_together(error)
+        state = self.state
+        with self.world.together():
+            self._check_trained(state, checkpoints)
+        return self._done < self.schedule.end
+
+    def _raise_together(self, error: Exception | None) -> None:
+        with self.world.together():
+            if error is not None:
+                raise error
+
+    def _save(self, error: Exception | None, checkpoints: Checkpoints | None, last: bool) -> None:
+        """Write a checkpoint, on rank 0, if the run has a folder for them; but raise an error that any rank has."""
+        self._raise_together(error)
+        state = self.state
+        if checkpoints and last:
+            checkpoints.write(state)
+        elif checkpoints:
+            checkpoints.copy(state)
+
+    def _wait_for(self, thread: Thread) -> None:
+        end = time.monotonic() + POLL
+        while thread.is_alive() and self.exchange.look() and time.monotonic() < end:
+            thread.join(LOOK)
+        thread.join(max(0, end - time.monotonic()))
+
+    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
+        """All ranks stop together, at the end of a round."""
