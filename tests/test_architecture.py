@@ -48,6 +48,7 @@ INSIDE_FUNCTIONS = {
     "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
     "w2v.text.decompress": {"zstandard"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
+    "w2v.training.world": {"mpi4py"},
     "w2v.vectors.benchmarks": {"scipy"},
 }
 # Test files about several modules; all others are named after the one that they test.

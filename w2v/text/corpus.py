@@ -241,9 +241,9 @@ def _cut(file: str, size: int, wanted: int) -> int:
         return size
     with Path(file).open("rb") as stream:
         stream.seek(wanted - 1)
-        end = stream.read(LONG_LINE).find(b"\n")
-        if end >= 0:
-            return wanted + end
+        line = stream.read(LONG_LINE)
+        if b"\n" in line or len(line) < LONG_LINE:  # the last line may have no newline
+            return wanted + line.index(b"\n") if b"\n" in line else size
         stream.seek(wanted - 1)
         while piece := stream.read(BLOCK_BYTES):
             if space := re.search(rb"\s", piece):

@@ -6,6 +6,7 @@ sends and expects signs of life, so that a rank that hangs, or a machine that is
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -25,7 +26,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.launcher import launched
 
 BEAT = 1.0  # seconds between signs of life
-PATIENCE = 20  # signs of life that may be missed in a row; W2V_RANK_TIMEOUT changes it
+PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
 SIGN_OF_LIFE = 7  # the tag of these messages
 FIRST_WAIT, LONGEST_WAIT = 1e-4, 5e-3  # seconds between looks at a message that has not arrived
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -77,6 +78,7 @@ class World:
         self._hosts = self.gather(socket.gethostname())
         self._watch = threading.Thread(target=self._exchange_signs_of_life, daemon=True)
         self._watch.start()
+        atexit.register(self._end_watch)  # before MPI ends
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +89,9 @@ class World:
             self.abort(f"{self.name(self.rank)}: {_described(error)}")
         if not isinstance(error, BaseException) or error is self._agreed:
             self.wait(self._comm.Ibarrier())
+        self._end_watch()
+
+    def _end_watch(self) -> None:
         self._ended.set()
         self._watch.join()
 
@@ -202,15 +207,20 @@ class World:
         """Send one to the next rank and expect one from the rank before, in turns, so that a suspended job goes on."""
         comm = self._mpi.COMM_WORLD
         after, before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
-        sign, received, missed = np.zeros(1, np.uint8), np.empty(1, np.uint8), 0
-        while not self._ended.wait(BEAT):
-            comm.Isend(sign, after, SIGN_OF_LIFE).Free()
-            missed += 1
-            while comm.Iprobe(before, SIGN_OF_LIFE):
+        signs, received = np.array([[False], [True]]), np.array([False])
+        ended, silent = False, 0.0
+        while not (ended and received[0]):
+            if ended:
+                time.sleep(LONGEST_WAIT)
+            else:
+                ended = self._ended.wait(BEAT)
+                comm.Isend(signs[int(ended)], after, SIGN_OF_LIFE).Free()
+            silent += LONGEST_WAIT if ended else BEAT
+            while not received[0] and comm.Iprobe(before, SIGN_OF_LIFE):
                 comm.Recv(received, before, SIGN_OF_LIFE)
-                missed = 0
-            if missed > self._patience:
-                self.abort(f"{self.name(before)} has not answered for {missed} seconds: the run ends")
+                silent = 0.0
+            if silent > self._patience and not received[0]:
+                self.abort(f"{self.name(before)} has not answered for {self._patience} seconds: the run ends")
 
 
 def leads(world: World | None) -> bool:
