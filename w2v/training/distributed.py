@@ -1,12 +1,14 @@
 """One training run of several ranks: each trains on its part of the text, and they exchange the rows they have moved.
 
 Every rank keeps all matrices, and a copy `last` of them as all ranks last agreed. In a round a rank trains some of its
-chunks. Then the changes since `last`, Δ, are summed over the ranks that have made some, c of them, for each row:
+chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
 
-    last ← last + ΣΔ / c^p
+    last ← last + ΣΔ · min(1, Σ‖Δ‖² / ‖ΣΔ‖²)
 
-and every rank adds to its row what the others contributed. p = 0 is the sum of the changes and p = 1 their mean; see
-POWER.
+and every rank adds to its row what the others contributed. Changes in different directions, such as those of rare
+words, are added; equal changes, such as those of words that converge within a round, are averaged, since their sum
+would overshoot. This is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph
+Analytics", which adds the part of a change that is orthogonal to those before it, in a form that needs only sums.
 
 A row that is updated often must be exchanged often, a rare one need not be. With rows ordered by frequency, the first
 HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
@@ -42,8 +44,8 @@ from w2v.training.start import Start
 from w2v.training.world import World
 
 HOT = 1024  # rows of a matrix that are exchanged in every round
-ROUND_WORDS = 1 << 16  # of a rank, in a round
-POWER = 0.5  # p: of the number of ranks that have changed a row (bench/README.md)
+ROUND_WORDS = 1 << 14  # of a thread, in a round
+MAX_CHUNK = 1 << 12  # ids: some chunks for each thread in a round, since all threads wait for the last
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 LOOK = 0.002  # seconds between looks at an exchange that goes on: MPI makes progress only when it is called
 
@@ -141,7 +143,7 @@ class Exchange:
         return self._request is not None
 
     def _begin(self, parts: list[tuple[Matrix, NDArray[np.int64]]], wishes: Wishes) -> None:
-        width = self._width + 1  # the last value is 1 where the row has changed
+        width = self._width + 1  # a change, and its squared length
         size = width * sum(len(rows) for _, rows in parts) + len(wishes)
         if size > len(self._own):
             self._own, self._total = np.empty(size, np.float32), np.empty(size, np.float32)
@@ -150,7 +152,7 @@ class Exchange:
             now = bfloat16.widened(matrix.rows[rows])
             own = self._own[at : at + width * len(rows)].reshape(len(rows), width)
             np.subtract(now, matrix.last[rows], out=own[:, :-1])
-            own[:, -1] = own[:, :-1].any(axis=1)
+            own[:, -1] = squared_lengths(own[:, :-1])
             self._pending.append((matrix, rows, now))
             at += own.size
         self._own[at:size] = wishes
@@ -184,10 +186,17 @@ class Exchange:
         return rounded
 
 
-def combined(total: NDArray[np.float32], changed: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The change of each row, from the sums (N, D) of the ranks' changes and the number (N, 1) of these ranks."""
-    scale: NDArray[np.float32] = np.maximum(1, changed) ** np.float32(-POWER)
+def combined(total: NDArray[np.float32], squares: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The change of each row, from the sums of the ranks' changes (N, D) and of their squared lengths (N, 1)."""
+    length = squared_lengths(total)[:, np.newaxis]
+    scale = np.divide(squares, length, out=np.ones_like(squares), where=length > squares)
     return total * scale
+
+
+def squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The squared length of each row (N, D): (N,)."""
+    found: NDArray[np.float32] = np.einsum("nd,nd->n", rows, rows)
+    return found
 
 
 class DistributedRun(Run):
@@ -222,12 +231,13 @@ class DistributedRun(Run):
         return self._tokens
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
-        plan = plan_run(self.settings, start, self.store, instructions, self.world.total)
+        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
         return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
 
     def _schedule(self) -> Schedule:
         self._tokens = self.world.total(self.plan.tokens)
-        rounds = -(-self.world.maximum(self.plan.tokens) // ROUND_WORDS)
+        words = ROUND_WORDS * self.world.maximum(self.plan.workers)
+        rounds = -(-self.world.maximum(self.plan.tokens) // words)
         return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
-from w2v._kernels import Kernel, chunk_ids, worker_bytes
+from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
 from w2v.errors import NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
@@ -41,6 +41,7 @@ def plan_run(
     store: IdStore,
     instructions: str | None = None,
     total: Callable[[int], int] = int,
+    max_chunk: int = MAX_CHUNK_IDS,
 ) -> Plan:
     """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on.
 
@@ -53,7 +54,7 @@ def plan_run(
             "lower min_count or give more text"
         )
     loss = start.loss or loss_for(settings, vocabulary)
-    chunk = chunk_ids(loss.expected_rows, settings.vector_size, settings.window)
+    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window))
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
