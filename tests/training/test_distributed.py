@@ -66,7 +66,7 @@ def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int)
     while cycle * distributed.HOT < 2 * rows:
         cycle *= 2
     for number in range(first, first + cycle):
-        found = rows_of_round(number, rows)
+        found = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows)])
         assert len(np.unique(found)) == len(found)
         seen[found] += 1
         sizes.add(len(found))
@@ -92,7 +92,7 @@ def test_changes_are_added_unless_they_agree() -> None:
     rows = np.zeros((4, 2), np.float32)
     other = [[2, 0, 4], [0, 2, 4], [-2, 0, 4], [0, 0, 0]]  # changes, and their squared lengths
     world: Any = Ranks([np.append(np.array(other, np.float32), [0, 1, 0])])
-    exchange = Exchange(world, [(rows, np.arange(4))], seed=1)
+    exchange = Exchange(world, [(rows, np.arange(4))], seed=1, threads=2)
     last = exchange._matrices[0].last
     last[:] = 0
     rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]

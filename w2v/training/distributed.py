@@ -7,8 +7,8 @@ chunks. Then, for each row, the changes Δ of the ranks since `last` are combine
 
 and every rank adds to its row what the others contributed. Changes in different directions, such as those of rare
 words, are added; equal changes, such as those of words that converge within a round, are averaged, since their sum
-would overshoot. This is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph
-Analytics", which adds the part of a change that is orthogonal to those before it, in a form that needs only sums.
+would overshoot. This is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using
+Graph Analytics", which adds the part of a change that is orthogonal to those before it, in a form that needs only sums.
 
 A row that is updated often must be exchanged often, a rare one need not be. With rows ordered by frequency, the first
 HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +46,11 @@ from w2v.training.start import Start
 from w2v.training.world import World
 
 HOT = 1024  # rows of a matrix that are exchanged in every round
-ROUND_WORDS = 1 << 14  # of a thread, in a round
+ROUNDS = 1000  # of an epoch
+MIN_WORDS, MAX_WORDS = 1 << 14, 1 << 16  # of a thread in a round, whatever the length of the text
 MAX_CHUNK = 1 << 12  # ids: some chunks for each thread in a round, since all threads wait for the last
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
+PART = 512  # rows that are read, changed and written together
 LOOK = 0.002  # seconds between looks at an exchange that goes on: MPI makes progress only when it is called
 
 
@@ -68,15 +72,15 @@ def merged_types(world: World, store: IdStore) -> TypeCounts:
     return merged
 
 
-def rows_of_round(number: int, rows: int) -> NDArray[np.int64]:
+def rows_of_round(number: int, rows: int) -> list[range]:
     """The rows, of so many ordered by frequency, that are exchanged after this round: see the head of the module."""
-    slices = [np.arange(min(HOT, rows))]
+    found = [range(min(HOT, rows))]
     start, every, share = HOT, 2, HOT // 2
     while start < rows:
         first = start + number % every * share
-        slices.append(np.arange(first, min(first + share, rows)))
+        found.append(range(min(first, rows), min(first + share, rows)))
         start, every = 2 * start, 2 * every
-    return np.concatenate(slices)
+    return found
 
 
 @dataclass
@@ -86,6 +90,38 @@ class Matrix:
     rows: NDArray[Any]
     last: NDArray[Any]
     order: NDArray[np.int64]
+
+    def parts(self, ranges: list[range]) -> list[Part]:
+        """The rows in these ranges of the order, in parts that stay in a core's cache."""
+        pieces = [
+            piece
+            for rows in ranges
+            for piece in np.array_split(self.order[rows.start : rows.stop], -(-len(rows) // PART))
+        ]
+        return [Part(self, contiguous(piece)) for piece in pieces]
+
+
+class Part(NamedTuple):
+    matrix: Matrix
+    rows: slice | NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+
+
+class Pending(NamedTuple):
+    """A part in a message, from `start` on, and its rows before: (rows, D)."""
+
+    part: Part
+    start: int
+    before: NDArray[np.float32]
+
+
+def contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Different rows in any order, as a slice if they are contiguous: rows of a slice need not be gathered."""
+    first, end = int(rows.min()), int(rows.max()) + 1
+    return slice(first, end) if end - first == len(rows) else rows
 
 
 class Wishes(NamedTuple):
@@ -99,13 +135,16 @@ class Wishes(NamedTuple):
 class Exchange:
     """Exchanges rows of matrices of one width."""
 
-    def __init__(self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.int64]]], seed: int) -> None:
+    def __init__(
+        self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.int64]]], seed: int, threads: int
+    ) -> None:
         self._world = world
         self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), order) for rows, order in matrices]
         self._width = matrices[0][0].shape[1]
-        self._random = np.random.Generator(np.random.PCG64(seed))  # the same on all ranks
+        self._seed, self._count = seed, 0  # exchanges
+        self._pool = ThreadPoolExecutor(threads)
         self._own = self._total = np.empty(0, np.float32)
-        self._pending: list[tuple[Matrix, NDArray[np.int64], NDArray[np.float32]]] = []
+        self._pending: list[Pending] = []
         self._size = 0  # of the message under way; 0 if there is none
         self._request: Any = None  # None once the message has arrived
         self.bytes = 0  # given to MPI to be summed
@@ -122,18 +161,17 @@ class Exchange:
 
     def begin(self, number: int | None, wishes: Wishes) -> None:
         """Begin the exchange after round `number`, or of no rows where that is None; `finish` ends it."""
-        parts = (
-            []
-            if number is None
-            else [(matrix, matrix.order[rows_of_round(number, len(matrix.order))]) for matrix in self._matrices]
+        matrices = [] if number is None else self._matrices
+        self._begin(
+            [part for matrix in matrices for part in matrix.parts(rows_of_round(number or 0, len(matrix.rows)))], wishes
         )
-        self._begin(parts, wishes)
 
     def all_rows(self) -> None:
         """Exchange all rows, at once."""
         for matrix in self._matrices:
-            for start in range(0, len(matrix.order), ROWS_AT_ONCE):
-                self._begin([(matrix, matrix.order[start : start + ROWS_AT_ONCE])], Wishes())
+            count = len(matrix.rows)
+            for start in range(0, count, ROWS_AT_ONCE):
+                self._begin(matrix.parts([range(start, min(start + ROWS_AT_ONCE, count))]), Wishes())
                 self.finish()
 
     def look(self) -> bool:
@@ -142,48 +180,58 @@ class Exchange:
             self._request = None
         return self._request is not None
 
-    def _begin(self, parts: list[tuple[Matrix, NDArray[np.int64]]], wishes: Wishes) -> None:
-        width = self._width + 1  # a change, and its squared length
-        size = width * sum(len(rows) for _, rows in parts) + len(wishes)
-        if size > len(self._own):
-            self._own, self._total = np.empty(size, np.float32), np.empty(size, np.float32)
-        at = 0
-        for matrix, rows in parts:
-            now = bfloat16.widened(matrix.rows[rows])
-            own = self._own[at : at + width * len(rows)].reshape(len(rows), width)
-            np.subtract(now, matrix.last[rows], out=own[:, :-1])
-            own[:, -1] = squared_lengths(own[:, :-1])
-            self._pending.append((matrix, rows, now))
-            at += own.size
-        self._own[at:size] = wishes
-        self._size = size
-        self._request = self._world.start_sum(self._own[:size], self._total[:size])
-        self.bytes += 4 * size
+    def _begin(self, parts: list[Part], wishes: Wishes) -> None:
+        starts = np.cumsum([0, *((self._width + 1) * part.size for part in parts)]).tolist()
+        self._size = starts[-1] + len(wishes)
+        if self._size > len(self._own):
+            self._own, self._total = np.empty(self._size, np.float32), np.empty(self._size, np.float32)
+        self._pending = list(self._pool.map(self._packed, parts, starts))
+        self._own[starts[-1] : self._size] = wishes
+        self._request = self._world.start_sum(self._own[: self._size], self._total[: self._size])
+        self.bytes += 4 * self._size
 
     def finish(self) -> Wishes:
         """End an exchange: the rows of this rank get what the others contributed. Returns the wishes of all ranks."""
         if self._request is not None:
             self._world.wait(self._request)
-        self._request, at = None, 0
-        for matrix, rows, before in self._pending:
-            total = self._total[at : at + (self._width + 1) * len(rows)].reshape(len(rows), -1)
-            agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:])
-            matrix.last[rows] = self._stored(agreed, matrix.last.dtype)
-            since = bfloat16.widened(matrix.rows[rows]) - before  # 0 where no training went on
-            matrix.rows[rows] = self._stored(matrix.last[rows] + since, matrix.rows.dtype)
-            at += total.size
-        wishes = Wishes(*map(bool, self._total[at : self._size]))
-        self._pending, self._size = [], 0
+        self._count += 1
+        list(self._pool.map(self._unpack, self._pending, count()))
+        wishes = Wishes(*map(bool, self._total[self._size - len(Wishes._fields) : self._size]))
+        self._request, self._pending, self._size = None, [], 0
         return wishes
 
-    def _stored(self, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """float32 values as stored: bfloat16 is rounded stochastically, in the same way on all ranks."""
-        values = values.astype(np.float32, copy=False)
-        if dtype == np.float32:
-            return values
-        noise = self._random.integers(0, 1 << 16, values.shape, np.uint32)
-        rounded: NDArray[Any] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16).view(dtype)
-        return rounded
+    def _packed(self, part: Part, start: int) -> Pending:
+        """Write the changes of a part, and their squared lengths, into the message."""
+        before = part.matrix.rows[part.rows].astype(np.float32)  # a copy
+        own = self._of_part(self._own, part, start)
+        np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
+        own[:, -1] = squared_lengths(own[:, :-1])
+        return Pending(part, start, before)
+
+    def _unpack(self, pending: Pending, index: int) -> None:
+        """Add to a part what the others contributed."""
+        (matrix, rows), start, before = pending
+        random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
+        total = self._of_part(self._total, pending.part, start)
+        agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:])
+        matrix.last[rows] = stored(agreed, matrix.last.dtype, random)
+        since = matrix.rows[rows].astype(np.float32) - before  # 0 where no training went on
+        matrix.rows[rows] = stored(matrix.last[rows] + since, matrix.rows.dtype, random)
+
+    def _of_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
+        """The values of a part in a message: its changes and their squared lengths, (rows, D + 1)."""
+        width = self._width + 1
+        return message[start : start + width * part.size].reshape(part.size, width)
+
+
+def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Values as a matrix stores them: bfloat16 is rounded stochastically."""
+    values = values.astype(np.float32, copy=False)
+    if dtype == np.float32:
+        return values
+    noise = random.integers(0, 1 << 16, values.shape, np.uint32)
+    rounded: NDArray[Any] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16).view(dtype)
+    return rounded
 
 
 def combined(total: NDArray[np.float32], squares: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -212,7 +260,7 @@ class DistributedRun(Run):
         loss = self.plan.loss
         orders = {"inputs": np.arange(len(self.vocabulary)), "outputs": loss.rows_by_frequency}
         matrices = [(array, orders[name]) for name, array in self.parameters.items()]
-        self.exchange = Exchange(world, matrices, self.settings.seed)
+        self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers)
         self.exchange.agree()
         self.exchange_seconds = 0.0  # without training
 
@@ -236,8 +284,9 @@ class DistributedRun(Run):
 
     def _schedule(self) -> Schedule:
         self._tokens = self.world.total(self.plan.tokens)
-        words = ROUND_WORDS * self.world.maximum(self.plan.workers)
-        rounds = -(-self.world.maximum(self.plan.tokens) // words)
+        most = self.world.maximum(self.plan.tokens)
+        words = min(max(most // ROUNDS, MIN_WORDS), MAX_WORDS) * self.world.maximum(self.plan.workers)
+        rounds = -(-most // words)
         return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:
