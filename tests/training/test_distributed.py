@@ -120,8 +120,6 @@ def test_words_counts_and_tokens_are_those_of_one_process(count: int, text: Path
     assert model.metrics["tokens_trained"] == 3 * alone.vocabulary.tokens
     assert model.metrics["sentences"] == alone.metrics["sentences"]
     assert model.metrics["ranks"] == count
-    for one, other in zip(model.metrics["loss"], alone.metrics["loss"], strict=True):
-        assert one == pytest.approx(other, rel=0.25)
     assert model.metrics["loss"][2] < model.metrics["loss"][0]
 
 

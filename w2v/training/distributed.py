@@ -93,11 +93,7 @@ class Matrix:
 
     def parts(self, ranges: list[range]) -> list[Part]:
         """The rows in these ranges of the order, in parts that stay in a core's cache."""
-        pieces = [
-            piece
-            for rows in ranges
-            for piece in np.array_split(self.order[rows.start : rows.stop], -(-len(rows) // PART))
-        ]
+        pieces = [self.order[start : min(start + PART, rows.stop)] for rows in ranges for start in rows[::PART]]
         return [Part(self, contiguous(piece)) for piece in pieces]
 
 
