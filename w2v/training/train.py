@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 from zlib import crc32
 
 from w2v._kernels import step_for
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
@@ -259,6 +259,8 @@ def _train(
             store = stack.enter_context(read_corpus(part, reading, workers=settings.threads, progress=progress))
         types = merged_types(world, store) if world else store
         with together(world):
+            if not types.tokens:
+                raise NothingToTrain(f"{text} holds no words")
             if checkpoints:
                 checksum = _checksum(store, types, origin.checksum)
                 if state and checksum != origin.checksum:
