@@ -87,7 +87,7 @@ class World:
         """An error that the other ranks do not know of ends them too: they would wait for this rank."""
         if isinstance(error, Exception) and error is not self._agreed:
             self.abort(f"{self.name(self.rank)}: {_described(error)}")
-        if not isinstance(error, BaseException) or error is self._agreed:
+        if error is None or error is self._agreed:
             self.wait(self._comm.Ibarrier())
         self._end_watch()
 
