@@ -7,7 +7,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test cluster compat faults fuzz sanitize bench clean
+.PHONY: build demo test cluster browser compat docs faults fuzz sanitize bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -48,6 +48,10 @@ test: $(VENV)/.checks
 cluster: $(VENV)/.checks
 	python -m pytest -m cluster tests/training/test_distributed.py
 
+# The page of w2v explore in a real browser; Debian's is installed if there is none, and may be.
+browser: $(VENV)/.checks
+	python tests/browser/run.py
+
 # gensim's own tests, run against w2v.gensim.
 compat: $(VENV)/.checks
 	python tests/compat/run.py
@@ -63,11 +67,19 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
 
-# Failures of the system, kills and fuzzing, for about half an hour: make faults KILLS=1000 SECONDS=60
+# The site, in build/docs: every snippet is run, and a warning or a broken link fails.
+docs: $(VENV)/.docs
+	python -m sphinx -q -W --keep-going -b html docs build/docs
+
+$(VENV)/.docs: $(VENV)/.built
+	@$(PIP) 'w2v[docs]'
+	@touch $@
+
+# Failures of the system, kills, forged files and fuzzing, for some hours: make faults KILLS=1000 SECONDS=60
 KILLS ?= 1000
 SECONDS ?= 60
 faults: $(VENV)/.faults
-	python tests/faults/run.py --kills $(KILLS) --fuzz $(SECONDS) --markdown build/faults.md
+	python tests/faults/run.py --kills $(KILLS) --seconds $(SECONDS)
 
 fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)
@@ -95,6 +107,7 @@ bench: build
 	python bench/storage.py $(CORPUS) --share 0.25 --repeats 3 --json build/bench/storage.json
 	python bench/checkpoint.py $(CORPUS) --json build/bench/checkpoint.json
 	python bench/reader.py $(CORPUS) --json build/bench/reader.json
+	python bench/phrases.py $(CORPUS) --share 0.25 --json build/bench/phrases.json
 	python bench/load.py --json build/bench/load.json
 	python bench/startup.py --json build/bench/startup.json
 	w2v train $(CORPUS) -o build/bench/model.bin --force --quiet --vector-size 300 --epochs 1

@@ -42,6 +42,8 @@ setup(
     ext_modules=cythonize(
         [
             extension("text._text", depends=["text/_text.h"]),
+            extension("text._phrases", depends=["text/_phrases.h"]),
+            extension("text._normalise", depends=["text/_normalise.h", "text/_text.h"]),
             extension("formats._formats", depends=["text/_text.h"]),
             extension("vectors._search"),
             extension("_signals"),

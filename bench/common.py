@@ -42,6 +42,7 @@ LINE_WORDS = 1000
 BLOCK = 1 << 22  # bytes
 W2V = [sys.executable, "-m", "w2v"]
 LANES = {"baseline": 4, "neon": 4, "avx2": 8, "avx512": 16}
+WATCHED = 0.005  # seconds between readings
 ROUNDS = 3_000_000  # of 12 multiply-adds: some milliseconds
 
 Spread = dict[str, float]
@@ -102,6 +103,15 @@ def split_lines(source: Path, target: Path, share: float = 1.0) -> None:
                 words = line.split()
                 for start in range(0, len(words), LINE_WORDS):
                     file.write(b" ".join(words[start : start + LINE_WORDS]) + b"\n")
+
+
+def beginnings(text: Path, megabytes: Iterable[float], folder: Path) -> dict[str, Path]:
+    """The first megabytes of a text, as files in a folder, by name."""
+    found = {}
+    for size in megabytes:
+        found[f"{text.stem}, {size:g} MB"] = part = folder / f"{size:g}.txt"
+        split_lines(text, part, size * 1e6 / text.stat().st_size)
+    return found
 
 
 @dataclass(frozen=True)
@@ -207,6 +217,23 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
     if done.returncode:
         sys.exit(f"{shlex.join(map(str, command))} failed:\n{done.stderr}")
     return done.stdout, wall
+
+
+def watched(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The JSON object that a program prints, and the largest values in /proc/PID/status while it ran, in bytes."""
+    most = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            if status.exists():
+                for name, _, value in (line.partition(":") for line in status.read_text().splitlines()):
+                    if name in most:
+                        most[name] = max(most[name], 1024 * int(value.split()[0]))
+            time.sleep(WATCHED)
+        printed = process.communicate()[0]
+    if process.returncode:
+        sys.exit(f"{shlex.join(map(str, command))} failed")
+    return json.loads(printed), most
 
 
 def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:

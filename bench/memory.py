@@ -9,38 +9,17 @@ ids, as resident while nothing else needs the memory; the peak including them is
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from common import arguments, finish, spread, w2v_command
+from common import arguments, finish, spread, w2v_command, watched
 from peers import BASE
 
 import w2v
 
 MEGABYTE = 1e6
-PERIOD = 0.005  # seconds between readings
 WIDTH = 304  # floats of a row of 300, padded
-
-
-def watched(command: list[str]) -> tuple[dict[str, int], int]:
-    """The maximum of the values in /proc/PID/status while the command runs, and the peak that it prints itself."""
-    most = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        status = Path(f"/proc/{process.pid}/status")
-        while process.poll() is None:
-            if status.exists():
-                for name, _, value in (line.partition(":") for line in status.read_text().splitlines()):
-                    if name in most:
-                        most[name] = max(most[name], 1024 * int(value.split()[0]))
-            time.sleep(PERIOD)
-        printed = process.communicate()[0]
-    if process.returncode:
-        sys.exit("w2v train failed")
-    return most, int(json.loads(printed)["peak_memory_bytes"])
 
 
 def main() -> None:
@@ -53,7 +32,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "model.bin"
         for _ in range(options.repeats):
-            runs.append(watched(w2v_command(BASE, options.corpus, output)))
+            printed, most = watched(w2v_command(BASE, options.corpus, output))
+            runs.append((most, int(printed["peak_memory_bytes"])))
         words = w2v.load(output).index_to_key
     matrices = 2 * len(words) * WIDTH * 4
     vocabulary = sum(sys.getsizeof(word) + 8 + 8 for word in words)  # and a reference and a count for each

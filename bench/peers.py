@@ -38,7 +38,13 @@ name, loss, size, window, negative, sample, least, epochs, threads, alpha, sourc
 model = fasttext.train_unsupervised(
     source, model=name, loss=loss, dim=int(size), ws=int(window), neg=int(negative), t=float(sample),
     minCount=int(least), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=0, maxn=0, verbose=0)
-model.save_model(target)
+if target.endswith(".vec"):
+    with open(target, "w", encoding="utf-8") as file:
+        print(len(model.words), size, file=file)
+        for word in model.words:
+            print(word, *model.get_word_vector(word), file=file)
+else:
+    model.save_model(target)
 """
 
 

@@ -1,10 +1,13 @@
-"""`w2v train corpus.txt` without options, compared with the defaults of gensim and of word2vec.c.
+"""`w2v train` without options, compared with the defaults of gensim, word2vec.c and fastText.
 
-    python bench/plain.py TEXT --questions FILE --pairs FILE … --json FILE [--word2vec PATH]
+    python bench/plain.py TEXT --questions FILE --pairs FILE … --json FILE [--megabytes 2 8 100]
+                          [--word2vec PATH] [--fasttext PYTHON]
 
-gensim's defaults: CBOW, 100 dimensions, alpha 0.025, 5 epochs, 3 threads. word2vec.c's: CBOW, 100 dimensions, alpha
-0.05, 5 epochs, 12 threads; without its binary they are given to gensim, whose loops are made after it. Runs are added
-to the JSON file; one that is there already is not made again.
+Both models are trained with each program's other defaults, 100 dimensions and 5 epochs. gensim: alpha 0.025, 3 threads.
+word2vec.c: alpha 0.05 (skip-gram 0.025), 12 threads; without its binary they are given to gensim, whose loops are made
+after it. fastText, without parts of words: alpha 0.05, sample 1e-4, 12 threads; PYTHON is one that has it. --megabytes
+names beginnings of the text, by default all of it. Runs are added to the JSON file; one that is there already is not
+made again.
 """
 
 from __future__ import annotations
@@ -12,37 +15,48 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from common import Runs, commands_markdown, split_lines, table, w2v_command
+from common import Runs, beginnings, commands_markdown, split_lines, table, w2v_command
 from peers import MODES, binary_command, gensim_command
 from quality import measure
 
 from w2v.losses.registry import Settings
+from w2v.settings import ModelName
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
+from w2v.text.vocabulary import Vocabulary
 
-GENSIM = Settings(model="cbow", alpha=0.025, min_alpha=0.0001, workers=3, epochs=5)
-WORD2VEC = Settings(model="cbow", alpha=0.05, workers=12, epochs=5)
+GENSIM = Settings(alpha=0.025, min_alpha=0.0001, sample=1e-3, workers=3, epochs=5)
+WORD2VEC = Settings(sample=1e-3, workers=12, epochs=5)
+FASTTEXT = Settings(alpha=0.05, sample=1e-4, workers=12, epochs=5)
+GROUP = ("text", "model", "defaults of")
 
 
 def plain_markdown(document: dict[str, Any]) -> str:
     columns = list(document["runs"][0]["figures"])
-    rows = [
-        [run["tool"], str(run["epochs"]), *(f"{run['metrics'][name]:.1f}" for name in columns)]
-        for run in document["runs"]
-    ]
-    notes = "Accuracies in percent, Spearman's correlations × 100."
-    metrics = table(["defaults of", "epochs", *columns], rows)
-    return "\n".join(["### Defaults of w2v and others", "", commands_markdown(document), metrics, "", notes])
+    rows = []
+    for run in document["runs"]:
+        values = [run["figures"].get(name) for name in columns]
+        rows.append([*(run[name] for name in GROUP), *("" if value is None else f"{value:.1f}" for value in values)])
+    notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100."
+    metrics = table([*GROUP, *columns], rows)
+    lines = ["### Defaults of w2v and others", "", commands_markdown(document), metrics, "", notes]
+    return "\n".join([*lines, document["machine"]])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
+    parser.add_argument("--models", nargs="+", choices=get_args(ModelName), default=get_args(ModelName))
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--pairs", type=Path, nargs="+", default=[])
     parser.add_argument("--word2vec", metavar="PATH")
+    parser.add_argument("--fasttext", metavar="PYTHON")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
@@ -53,21 +67,32 @@ def main() -> None:
         parser.error("TEXT, --questions and --json are needed, or --table")
 
     runs = Runs(options.json)
-
-    def made(tool: str, settings: Settings, command: list[str]) -> None:
-        work = partial(measure, command, model, options.questions, options.pairs)
-        runs.make({"tool": tool, "epochs": settings.epochs}, work)
-
-    with tempfile.TemporaryDirectory() as folder:
-        model, lines = Path(folder) / "model.bin", Path(folder) / "lines.txt"
-        split_lines(options.corpus, lines)
-        made("w2v", Settings(), w2v_command(Settings(), options.corpus, model))
-        made("gensim", GENSIM, gensim_command(GENSIM, MODES[0], lines, model))
-        if options.word2vec:
-            command = binary_command("word2vec", options.word2vec, WORD2VEC, options.corpus, model)
-            made("word2vec.c", WORD2VEC, command)
-        else:
-            made("word2vec.c, by gensim", WORD2VEC, gensim_command(WORD2VEC, MODES[0], lines, model))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = folder / "lines.txt"
+        whole = {options.corpus.stem: options.corpus}
+        texts = beginnings(options.corpus, options.megabytes, folder) if options.megabytes else whole
+        for text, path in texts.items():
+            split_lines(path, lines)
+            with read_corpus(Corpus(lines)) as store:
+                counts = Vocabulary.from_store(store)
+            for model in options.models:
+                output, fasttext_output = folder / "model.bin", folder / "model.vec"
+                gensim, fasttext = replace(GENSIM, model=model), replace(FASTTEXT, model=model)
+                word2vec = replace(WORD2VEC, model=model, alpha=0.05 if model == "cbow" else 0.025)
+                commands = {"w2v": w2v_command(Settings(model=model), path, output)}
+                commands["gensim"] = gensim_command(gensim, MODES[0], lines, output)
+                if options.word2vec:
+                    commands["word2vec.c"] = binary_command("word2vec", options.word2vec, word2vec, path, output)
+                else:
+                    commands["word2vec.c, by gensim"] = gensim_command(word2vec, MODES[0], lines, output)
+                if options.fasttext:
+                    command = binary_command("fasttext", options.fasttext, fasttext, path, fasttext_output)
+                    commands["fastText"] = command
+                for tool, command in commands.items():
+                    made = fasttext_output if tool == "fastText" else output
+                    work = partial(measure, command, made, options.questions, options.pairs, counts)
+                    runs.make(dict(zip(GROUP, (text, model, tool), strict=True)), work)
     print(plain_markdown(runs.document))
 
 

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from common import (
-    W2V,
     Runs,
     commands_markdown,
     grouped,
@@ -36,7 +36,11 @@ from common import (
 )
 from peers import BASE, MODES, gensim_command
 
+from w2v.evaluation.judge import judge
 from w2v.losses.registry import Settings
+from w2v.text.vocabulary import Vocabulary
+from w2v.vectors.benchmarks import analogies, word_pairs
+from w2v.vectors.keyed import KeyedVectors, load
 
 CONFIGURATIONS = {
     "sg-ns": BASE,
@@ -48,16 +52,28 @@ TOOLS = ("w2v", "bf16", "per-pair", "gensim")
 GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs over several seeds have in common
 
 
-def measure(command: list[str], model: Path, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
-    """The metrics of a run: accuracies in percent, Spearman's correlations × 100, seconds, megabytes."""
+def scores(vectors: KeyedVectors, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
+    """Accuracies in percent and Spearman's correlations × 100; with counts, rare words among neighbours in percent."""
+    analogy = analogies(vectors, questions)
+    found = {"semantic": analogy.semantic, "syntactic": analogy.syntactic, "total": analogy.accuracy}
+    found |= {path.stem: word_pairs(vectors, path).spearman for path in pairs}
+    if vectors.counts is not None:
+        found |= {one.measure: one.scores[0].value for one in judge([vectors]) if one.measure == "rare neighbours"}
+    return {name: None if value is None else round(100 * value, 3) for name, value in found.items()}
+
+
+def measure(
+    command: list[str], model: Path, questions: Path, pairs: list[Path], counts: Vocabulary | None = None
+) -> dict[str, float | None]:
+    """The scores of the model that a command makes, its seconds and megabytes; `counts` are those of its words."""
     (printed, wall), processors = processor_seconds(lambda: run(command))
-    analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
-    scores = {"semantic": analogy["semantic"], "syntactic": analogy["syntactic"], "total": analogy["accuracy"]}
-    for path in pairs:
-        scores[path.stem] = json.loads(run([*W2V, "similarity", model, path, "--json"])[0])["spearman"]
-    metrics = {name: None if value is None else round(100 * value, 3) for name, value in scores.items()}
+    vectors = load(model)
+    if counts:
+        known = dict(zip(counts.words, counts.counts.tolist(), strict=True))
+        vectors.counts = np.array([known.get(word, 0) for word in vectors.index_to_key])
     times = {"seconds": round(wall, 2), "processor seconds": round(processors, 2)}
-    return metrics | times | {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)}
+    peak = {"peak MB": round(json.loads(printed)["peak_memory_bytes"] / 1e6, 1)} if printed.startswith("{") else {}
+    return scores(vectors, questions, pairs) | times | peak
 
 
 def quality_markdown(document: dict[str, Any]) -> str:

@@ -3,17 +3,19 @@
     python bench/reader.py TEXT [--repeats 15] [--json FILE]
 
 TEXT is a plain file; use 50 MB or more for steady results. Goals: 0.7 times the speed of `wc -w` with one
-thread, and 1.7 times that with two. `wc` is a whole process; w2v is a call that ends when all ids are in a file.
+thread, and 1.7 times that with two; with --lower, 1/1.3 of that of one thread without it. `wc` is a whole
+process; w2v is a call that ends when all ids are in a file.
 """
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import alternate, arguments, finish, quotients, seconds, spread
 
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
+from w2v.text.idstore import ReadingOptions, read_corpus
 
 HEAD = 1 << 20  # bytes
 
@@ -38,11 +40,18 @@ def main() -> None:
     options = parser.parse_args()
     path: Path = options.text
     tokens, size = validate(path), path.stat().st_size
+
+    def read(workers: int, **reading: Any) -> float:
+        return seconds(lambda: read_corpus(Corpus(path), ReadingOptions(**reading), workers=workers).close())
+
     times = alternate(
         {
             "wc -w": lambda: seconds(lambda: subprocess.run(["wc", "-w", path], check=True, capture_output=True)),
-            "one thread": lambda: seconds(lambda: read_corpus(Corpus(path), workers=1).close()),
-            "two threads": lambda: seconds(lambda: read_corpus(Corpus(path), workers=2).close()),
+            "one thread": lambda: read(1),
+            "two threads": lambda: read(2),
+            "one thread, --lower": lambda: read(1, lower=True),
+            "one thread, --tokenize words": lambda: read(1, tokenize="words"),
+            "two threads, --tokenize words": lambda: read(2, tokenize="words"),
         },
         options.repeats,
     )
@@ -54,6 +63,12 @@ def main() -> None:
         ratio={
             "one thread / wc -w": spread(quotients(times["wc -w"], times["one thread"]), goal=0.7),
             "two threads / one": spread(quotients(times["one thread"], times["two threads"]), goal=1.7),
+            "one thread, --lower / without": spread(
+                quotients(times["one thread"], times["one thread, --lower"]), goal=1 / 1.3
+            ),
+            "one thread, --tokenize words / without": spread(
+                quotients(times["one thread"], times["one thread, --tokenize words"])
+            ),
         },
     )
 

@@ -1,8 +1,12 @@
 """What the whole-program tests share: a small sample corpus, and a model trained on it."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+
+# Before NumPy is imported: pytest-xdist has a process for each core, and more threads of OpenBLAS wait in busy loops.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -60,7 +60,7 @@ def start(*arguments: object, before: str = "", **options: Any) -> subprocess.Po
 
 
 def wait_for(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not ready():
         assert time.monotonic() < end
         time.sleep(0.005)

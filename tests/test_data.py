@@ -1,7 +1,11 @@
 """The bundled data: sound facts, files that their program reproduces, a corpus with a natural spectrum."""
 
+import errno
 import hashlib
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.helpers import assert_one_line
 from w2v.data import make
 
 TOKENS = 500_000
@@ -162,5 +167,34 @@ def test_file_is_written_once_and_overwritten_by_force(tmp_path: Path):
 def test_wrong_use_is_told_in_one_line(arguments: list[str], code: int):
     result = CliRunner().invoke(make.main, arguments)
     assert result.exit_code == code
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert_one_line(result.stderr)
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("redirected", [">/dev/full", ">&-", "-o {file} --force >&- 2>/dev/full"])
+def test_what_cannot_be_written_is_one_line(redirected: str, tmp_path: Path):
+    file = tmp_path / "corpus.txt"
+    script = f'"$@" {redirected.format(file=file)}'
+    program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000"]
+    done = subprocess.run(["sh", "-c", script, "sh", *program], capture_output=True, text=True, timeout=60)
+    if "-o" in redirected:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert file.read_text("utf-8") == "".join(make.corpus(1000, seed=1))
+    else:
+        assert done.returncode == 1
+        assert_one_line(done.stderr)
+
+
+def test_an_old_file_stands_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "corpus.txt"
+    file.write_text("old")
+    monkeypatch.setattr("os.fsync", full_disk)
+    command = ["corpus", "--tokens", "100", "--force", "-o", str(file)]
+    result = CliRunner().invoke(make.main, command)
+    assert result.exit_code == 1
+    assert_one_line(result.stderr)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def full_disk(_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.faults import injection
+from tests.faults import injection, run
+from w2v.cli.main import COMMANDS
+from w2v.losses.registry import LOSSES
 
 needs_shim = pytest.mark.skipif(
     sys.platform != "linux" or not shutil.which("cc"), reason="preloads a library, which it compiles, on Linux"
@@ -26,12 +28,14 @@ needs_shim = pytest.mark.skipif(
     [
         ("fail", 20, ("done", "refused")),
         ("full", 30, ("refused",)),
-        ("load", 5, ("done", "refused")),
         ("memory", 15, ("done", "refused")),
-        ("memory-load", 15, ("done", "refused")),
         ("kill", 20, ("begun again", "gone on")),
         ("random", 10, ("killed",)),
         ("signals", 10, ("stopped",)),
+        ("commands", 40, ("done", "refused")),
+        ("commands-memory", 5, ("done", "refused")),
+        ("commands-kill", 40, ("begun again",)),
+        ("streams", 8, ("done", "not printed")),
     ],
 )
 def test_whatever_fails_nothing_is_lost(tmp_path: Path, name: str, amount: int, expected: tuple[str, ...]) -> None:
@@ -57,7 +61,7 @@ print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir(
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk of its own")
-@pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 1000, "old.bin")])
+@pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 200, "old.bin")])
 def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, message: str) -> None:
     options = ["--vector-size", str(vector_size)]
     command = ["unshare", "--mount", sys.executable, "-c", FULL, str(tmp_path / "disk"), size, str(sample), *options]
@@ -105,6 +109,15 @@ def test_many_runs_in_one_process_hold_no_more(tmp_path: Path) -> None:
     memory, files, memory_then, files_then = map(int, figures)
     assert files_then == files
     assert memory_then - memory < 8 << 20
+
+
+def test_every_command_and_scenario_has_its_injections() -> None:
+    assert {name.split()[0] for name in injection.COMMANDS} | {"train"} == {*COMMANDS}
+    losses = {
+        job.command[job.command.index("--loss") + 1] for job in injection.kinds_of_training() if "--loss" in job.command
+    }
+    assert losses == {*LOSSES}
+    assert [*injection.SCENARIOS] == run.PARTS[: len(injection.SCENARIOS)]
 
 
 MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in range(0, 6000, 40)]

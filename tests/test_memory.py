@@ -51,7 +51,7 @@ NEEDED = """
 import sys
 import w2v
 from w2v import memory
-lists = [[f"w{i % 12_000}" for i in range(start, start + 20)] for start in range(0, 240_000, 20)]
+lists = [[f"w{i % 12_000}" for i in range(start, start + 20)] for start in range(0, 60_000, 20)]
 estimates = []
 def report(progress):
     if progress.phase == "train" and not estimates:

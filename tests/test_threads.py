@@ -3,10 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from w2v.threads import Thread
+import w2v
+from w2v.threads import NoThread, Thread
 
 
 class Stop(Exception):
@@ -59,3 +62,21 @@ def test_a_thread_is_waited_for() -> None:
     thread.start()
     thread.wait()
     assert (done, thread.is_alive()) == ([1], False)
+
+
+def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    w2v.KeyedVectors([f"w{row}" for row in range(3000)], np.ones((3000, 100), np.float32)).save(tmp_path / "m.bin")
+    (tmp_path / "text").write_text("a b c\n" * 99)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for use in (
+        lambda: w2v.train([["a", "b"]] * 9, min_count=1, workers=1),
+        lambda: w2v.train(tmp_path / "text", workers=2),
+    ):
+        with pytest.raises(NoThread, match=r"^cannot start another thread: close other programs, [^\n]+$"):
+            use()
+    assert len(w2v.load(tmp_path / "m.bin")) == 3000  # one thread is enough to read

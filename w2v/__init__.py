@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from w2v.losses.loss import Loss
     from w2v.losses.registry import Settings
     from w2v.progress import Progress
+    from w2v.text.phrases import PhraseOptions, Phrases
     from w2v.text.vocabulary import Vocabulary
     from w2v.training.model import Model
     from w2v.training.train import resume, train
+    from w2v.training.tune import tune
     from w2v.vectors.benchmarks import analogies, word_pairs
     from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
     from w2v.version import __version__
@@ -24,6 +26,8 @@ __all__ = [
     "Loss",
     "Model",
     "Perplexity",
+    "PhraseOptions",
+    "Phrases",
     "Progress",
     "Settings",
     "SettingsError",
@@ -36,6 +40,7 @@ __all__ = [
     "perplexity",
     "resume",
     "train",
+    "tune",
     "word_pairs",
 ]
 
@@ -45,9 +50,11 @@ _MODULES = {
     "w2v.losses.loss": ("Loss",),
     "w2v.losses.registry": ("Settings",),
     "w2v.progress": ("Progress",),
+    "w2v.text.phrases": ("PhraseOptions", "Phrases"),
     "w2v.text.vocabulary": ("Vocabulary",),
     "w2v.training.model": ("Model",),
     "w2v.training.train": ("resume", "train"),
+    "w2v.training.tune": ("tune",),
     "w2v.vectors.benchmarks": ("analogies", "word_pairs"),
     "w2v.vectors.keyed": ("KeyedVectors", "UnknownWordError", "load"),
     "w2v.version": ("__version__",),

@@ -22,8 +22,17 @@ class NothingToTrain(W2VError):
     """A text has no word of the vocabulary, or subsampling has left no word with another near it."""
 
 
+class Diverged(W2VError):
+    """Training has made vectors that are no longer numbers."""
+
+
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, which is singular for 1: "1 word", "2,000 words"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str) -> str:

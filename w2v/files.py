@@ -30,6 +30,8 @@ HDF5 = rb"\x89HDF\r\n\x1a\n"
 FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
 PICKLE = rb"\x80[\x02-\x05]"
 
+PARQUET = rb"PAR1\x15"
+
 _NOT_TEXT = {  # signature: what the file is, and what to do
     UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
     ZIP: "a zip archive: unpack it and give the text file in it",
@@ -37,6 +39,7 @@ _NOT_TEXT = {  # signature: what the file is, and what to do
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",
     rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
     rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0": "binary, not text",
+    PARQUET: "a Parquet table: name the column that holds the text with --column",
     b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE]): "binary, not text",
 }
 

@@ -1,20 +1,22 @@
-"""Arrays aligned to cache lines, and the memory that this process uses and may use.
+"""Arrays aligned to cache lines, mapped files, and the memory that this process uses and may use.
 
 Large arrays are in huge pages where the system offers them: NumPy asks for these itself.
 """
 
 import math
+import mmap
 import os
 import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from w2v._signals import Guard
 from w2v.errors import W2VError
 
 CACHE_LINE = 64  # bytes; also the width of the widest vector register
@@ -57,6 +59,25 @@ def _aligned(
         raise W2VError(f"no memory for an array of {size / 1e6:,.0f} MB, shape {shape}") from error
     start = -raw.ctypes.data % CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
+
+
+class MappedFile(mmap.mmap):
+    """A whole file, mapped into memory to be read.
+
+    Where another process cuts it, the process ends with a line on standard error when it reads a lost page. With
+    `zeros`, lost pages are zeros instead, and `cut` says so: for what is checked once it is read.
+    """
+
+    def __new__(cls, file: BinaryIO, zeros: bool = False) -> "MappedFile":
+        made = super().__new__(cls, file.fileno(), 0, access=mmap.ACCESS_READ)
+        made._guard = Guard(made, zeros)
+        return made
+
+    _guard: Guard
+
+    @property
+    def cut(self) -> bool:
+        return self._guard.cut or self.size() < len(self)
 
 
 def peak() -> int:

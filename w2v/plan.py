@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,14 @@ class Plan:
     chunk: int
     workers: int
     instruction_set: str
+
+    def first(self, share: float) -> Plan:
+        """The plan of a run over the first `share` of the ids, 0 to 1, and at least one id."""
+        stop = max(1, int(share * len(self.ids)))
+        whole = (stop - 1) // self.chunk  # chunks, before the last
+        rest = np.count_nonzero(self.words.take(self.ids[whole * self.chunk : stop]) >= 0)
+        before = self.tokens_before[: whole + 1]
+        return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + rest))
 
     @property
     def width(self) -> int:

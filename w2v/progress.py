@@ -1,11 +1,32 @@
-"""How long work reports its progress: reading a text, training on it, predicting one."""
+"""How long work reports its progress."""
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import timedelta
+from typing import Any
+
+# What is done, and the unit in which it is counted.
+PHASES = {
+    "read": "bytes",  # a text
+    "count": "words",  # and their pairs
+    "join": "words",  # to phrases
+    "train": "words",
+    "predict": "words",  # of a text, as perplexity does, or of the vocabulary, as rank does
+    "load": "rows",  # of a vector file
+    "save": "rows",
+    "answer": "words",  # searched for the answers to analogy questions
+    "evaluate": "measures",  # of models
+    "compare": "words",  # of two models
+    "project": "iterations",  # of t-SNE
+}
+
+
+REDRAWN_EVERY = 0.1  # seconds between updates of a bar in a notebook
 
 
 @dataclass(frozen=True)
@@ -13,9 +34,9 @@ class Progress:
     """How far a phase of the work has come. Values that are not known (yet) are None.
 
     Attributes:
-        phase: "read" a text, "train" on it, or "predict" one, which perplexity does.
+        phase: see PHASES.
         done, total: units worked through, and in all. A resumed run counts from the beginning of the whole run.
-        unit: "bytes" in phase "read", "words" in the others.
+        unit: that of the phase.
         rate: units per second since this process began the phase.
         seconds_left: what the rest takes at that rate.
         epoch, epochs: the epoch being trained, from 1, and their number.
@@ -24,10 +45,10 @@ class Progress:
         memory, memory_limit: bytes that training needs at its peak, estimated, and that this process may take.
     """
 
-    phase: Literal["read", "train", "predict"]
+    phase: str
     done: int
     total: int | None
-    unit: Literal["bytes", "words"]
+    unit: str
     rate: float | None = None
     seconds_left: float | None = None
     epoch: int | None = None
@@ -41,13 +62,65 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
+def figures(progress: Progress) -> list[str]:
+    """The figures of a report that are known, each as people read it."""
+    found = []
+    if progress.epochs is not None:
+        found.append(f"epoch {progress.epoch}/{progress.epochs}")
+    if progress.loss is not None:
+        found.append(f"loss {progress.loss:.3f}")
+    if progress.alpha is not None:
+        found.append(f"alpha {progress.alpha:.2g}")
+    if progress.rate is not None:
+        found.append(f"{quantity(progress.rate)} {progress.unit}/s")
+    if progress.seconds_left:
+        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
+    return found
+
+
+def quantity(number: float) -> str:
+    """A number of units to about three digits, in millions where it is large."""
+    return f"{number / 1e6:,.2f} M" if number >= 1e4 else f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
+
+
+class NotebookBar:
+    """Progress of one phase as a bar below the running cell of a notebook."""
+
+    def __init__(self) -> None:
+        self._display: Any = None
+        self._last = -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        from IPython import display  # which is there, in a notebook
+
+        now = time.monotonic()
+        if progress.done != progress.total and now < self._last + REDRAWN_EVERY:
+            return
+        self._last = now
+        share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
+        line = display.HTML(f"<div>{progress.phase} <progress{share}></progress> {', '.join(figures(progress))}</div>")
+        if self._display:
+            self._display.update(line)
+        else:
+            self._display = display.display(line, display_id=True)
+
+
+def notebook_bar() -> Report | None:
+    """A bar, if this is the process of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return NotebookBar() if hasattr(shell, "kernel") else None
+
+
 class Meter:
-    """Reports one phase, from `start` units on. `known` are the other fields of Progress that do not change."""
+    """Reports one phase, from `start` units on. `known` are the other fields of Progress that do not change.
+
+    Without a `report`, notebooks show a bar.
+    """
 
     def __init__(self, report: Report | None, phase: str, start: int = 0, **known: Any) -> None:
-        self._report = report
+        self._report = report or notebook_bar()
         self._start = start
-        self._known = {"phase": phase, "unit": "bytes" if phase == "read" else "words", **known}
+        self._known = {"phase": phase, "unit": PHASES[phase], **known}
         self._started = time.monotonic()
 
     def __call__(self, done: int, total: int | None, **more: Any) -> None:

@@ -2,9 +2,39 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
+from w2v.errors import W2VError
+
 POLL_SECONDS = 0.001
+NO_THREAD = "can't start new thread"  # Python's RuntimeError
+
+
+class NoThread(W2VError):
+    """The system starts no more threads for this process or user."""
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Turn Python's error for a thread that cannot be started into NoThread."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != NO_THREAD:
+            raise
+        what = "close other programs, raise ulimit -u, or lower workers"
+        raise NoThread(f"cannot start another thread: {what}") from error
+
+
+class Pool(ThreadPoolExecutor):
+    """A ThreadPoolExecutor that raises NoThread where the system starts no more threads."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        with starting():
+            return super().submit(function, *arguments, **options)
 
 
 class Thread(threading.Thread):
@@ -22,7 +52,9 @@ class Thread(threading.Thread):
         self._claimed = threading.Lock()
 
     def start(self) -> None:
-        super().start()
+        """Raises NoThread."""
+        with starting():
+            super().start()
         self._start_returned = True
 
     def run(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from w2v.cli import commands
 from w2v.cli import main as cli
@@ -21,10 +22,8 @@ def completed(line: str, shell: str = "bash") -> list[str]:
     environment = {"_W2V_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     if shell == "fish":
         environment["COMP_CWORD"] = words[-1]
-    done = subprocess.run(
-        [sys.executable, "-m", "w2v"], env=os.environ | environment, capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    done = CliRunner().invoke(cli.main, [], env=environment, prog_name="w2v")
+    assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
@@ -86,6 +85,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
         "train blocks",
         "train checkpoint_every",
         "perplexity objective",
+        "phrases delimiter",
         "rank objective",
         "query words",
         "similarity words",

@@ -130,9 +130,14 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
     assert "vectors.safetensors: it keeps no settings" in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors)
-    assert "damaged: its settings are not JSON" in error(vectors)
+    assert "its settings: damaged: " in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors)
     assert "model files run no code" in error(vectors, code=2)
+    for name in ("corpus", "output", "cache"):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(vectors)
+        assert f"unknown setting '{name}'" in error(vectors, code=2)
+    (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
+    assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")
     assert (
         "--config has no effect with --resume" in run("train", "--resume", tmp_path, "--config", model, code=2).stderr
     )

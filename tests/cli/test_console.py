@@ -51,7 +51,7 @@ class Terminal:
     def type(self, text: bytes) -> None:
         os.write(self._leader, text)
 
-    def read_until(self, expected: bytes, seconds: float = 20) -> None:
+    def read_until(self, expected: bytes, seconds: float = 60) -> None:
         """Read until this is shown after what was shown before."""
         start, end = len(self.shown), time.monotonic() + seconds
         while expected not in self.shown[start:]:
@@ -65,7 +65,7 @@ class Terminal:
                 self.shown += data
         except OSError:  # how Linux tells that nobody is left at the other end
             pass
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=60)
 
     def close(self) -> None:
         self.process.kill()
@@ -162,34 +162,58 @@ def shell(redirected: str, *arguments: object) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-CLOSED = pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
+def test_a_log_that_cannot_be_written_stops_no_run(closed: str, sample: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.bin"
+    done = shell(closed, "train", sample, *QUICK, "-o", output)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert output.stat().st_size
+    assert "vocabulary" in done.stdout
 
 
-@CLOSED
-def test_a_log_that_cannot_be_written_stops_no_command(closed: str, sample: Path, model: Path, tmp_path: Path) -> None:
-    for arguments in (["train", sample, *QUICK], ["vocab", sample]):
-        output = tmp_path / arguments[0]
-        done = shell(closed, *arguments, "-o", output.with_suffix(".bin"))
-        assert (done.returncode, done.stderr) == (0, "")
-        assert output.with_suffix(".bin").stat().st_size
-        assert "vocabulary" in done.stdout
-    assert shell(closed, "query", model, "nowhere").returncode == 1
-    assert shell(closed, "nowhere").returncode == 2
+@pytest.mark.parametrize(("closed", "word"), [("2>&-", "nowhere"), ("2>/dev/full", "--nowhere")])
+def test_exit_codes_without_a_log(closed: str, word: str, sample: Path, model: Path, tmp_path: Path) -> None:
+    assert shell(closed, "query", model, word).returncode == 1 + word.startswith("--")
+    done = shell(closed, "vocab", sample, "-o", tmp_path / "words")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "words").stat().st_size
+    assert "vocabulary" in done.stdout
+
+
+CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
 
 
 @pytest.mark.parametrize(
-    ("redirected", "reason"),
-    [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device"), ("<&- >&-", "Bad file descriptor")],
+    ("command", "redirections"),
+    [(["train", *QUICK], [CLOSED, FULL, ("<&- >&-", "Bad file descriptor")]), (["vocab"], [CLOSED])],
+    ids=["train", "vocab"],
 )
-def test_a_result_that_cannot_be_printed_is_an_error_and_files_are_written(
-    redirected: str, reason: str, sample: Path, model: Path, tmp_path: Path
+def test_files_are_written_though_the_summary_cannot_be_printed(
+    command: list[str], redirections: list[tuple[str, str]], sample: Path, tmp_path: Path
 ) -> None:
-    for arguments in (["train", sample, *QUICK, "-o", tmp_path / "m.bin"], ["vocab", sample, "-o", tmp_path / "v"]):
-        done = shell(redirected, *arguments)
+    output = tmp_path / "out.bin"
+    for redirected, reason in redirections:
+        done = shell(redirected, *command, sample, "-o", output)
         assert (done.returncode, done.stderr) == (1, f"w2v: standard output: {reason}\n")
-        assert Path(arguments[-1]).stat().st_size
-    for arguments in (["--help"], ["--version"], ["info", "--json"], ["query", model, "the"], ["analogy", model]):
-        done = shell(redirected, *arguments)
+        assert output.stat().st_size
+        output.unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirections"),
+    [
+        ("--help", [CLOSED, FULL]),
+        ("--version", [CLOSED]),
+        ("info --json", [FULL]),
+        ("query {} the", [CLOSED, FULL]),
+        ("analogy {}", [CLOSED]),
+    ],
+)
+def test_a_result_that_cannot_be_printed_is_an_error(
+    arguments: str, redirections: list[tuple[str, str]], model: Path
+) -> None:
+    for redirected, reason in redirections:
+        done = shell(redirected, *arguments.format(model).split())
         assert (done.returncode, done.stderr) == (1, f"w2v: standard output: {reason}\n")
 
 
@@ -228,10 +252,24 @@ def test_a_log_into_a_dead_pipe_stops_nothing(sample: Path, tmp_path: Path) -> N
     assert b'"tokens_trained"' in done.stdout
 
 
+UNTIL_IT_HANGS_UP = """
+import select, signal
+from w2v.cli import console
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+report = console.Reporter.__call__
+def report_and_wait(self, progress):
+    report(self, progress)
+    if progress.phase == "train" and progress.done:
+        poll = select.poll()
+        poll.register(2, 0)
+        poll.poll(60_000)
+console.Reporter.__call__ = report_and_wait
+"""
+
+
 def test_a_terminal_that_is_closed_stops_no_run(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
-    script = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " + PROGRAM[2]
-    terminal = Terminal("-c", script, "train", sample, "-o", output, "--epochs", 60, "--vector-size", 8)
+    terminal = Terminal("-c", UNTIL_IT_HANGS_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK)
     try:
         terminal.read_until(b"words/s")
         os.close(terminal._leader)

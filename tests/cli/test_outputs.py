@@ -22,13 +22,18 @@ OUTPUTS = {
     ("train", "output"): ["train", "{corpus}", *QUICK, "-o", "{out}.bin"],
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
+    ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
+    ("plot", "output"): ["plot", "{model}", "--top", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
+    ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
+    ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
 FOLDERS = {("train", "checkpoint"), ("train", "cache"), ("vocab", "cache"), ("perplexity", "cache"), ("tree", "cache")}
+FOLDERS |= {("phrases", "cache")}
 INPUTS = {"corpus", "model", "questions", "pairs", "read_vocab", "continue_from", "states", "tree_vectors"}
-INPUTS |= {"config", "models", "first", "second"}
+INPUTS |= {"config", "models", "first", "second", "words_file", "read_phrases"}
 
 
 def test_every_path_is_known_as_input_or_output() -> None:
@@ -90,8 +95,9 @@ def test_what_cannot_be_written_is_refused_before_the_work(
 
 @pytest.mark.usefixtures("no_work")
 def test_the_extension_of_a_picture_is_checked_before_the_work(model: Path, tmp_path: Path) -> None:
-    error = run("rank", model, "-o", tmp_path / "rank.bin", code=2).stderr
-    assert "unknown extension of a picture: use .png or .svg" in error
+    for command in (["rank", model, "-o"], ["plot", model, "-o"], ["train", model, "--plot"]):
+        error = run(*command, tmp_path / "picture.bin", code=2).stderr
+        assert "unknown extension of a picture: use .png, .svg or .pdf" in error
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)

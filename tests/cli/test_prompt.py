@@ -36,7 +36,7 @@ class Prompt:
     def read_until(self, expected: str) -> str:
         shown = ""
         while expected not in shown:
-            assert select.select([self._leader], [], [], 20)[0], shown
+            assert select.select([self._leader], [], [], 60)[0], shown
             shown += os.read(self._leader, 1).decode()
         return shown
 
@@ -68,7 +68,7 @@ def test_help_explains_and_quit_ends(prompt: Prompt) -> None:
     prompt.read_until("'francee' (did you mean france")
     prompt.read_until("> ")
     prompt.type("quit\n")
-    assert prompt.process.wait(timeout=10) == 0
+    assert prompt.process.wait(timeout=60) == 0
 
 
 def test_lines_that_are_queries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

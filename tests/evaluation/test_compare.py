@@ -63,7 +63,7 @@ def test_overlaps_and_distances_by_definition() -> None:
 
 def test_models_without_shared_words() -> None:
     one = w2v.KeyedVectors(["a", "b"], np.eye(2))
-    with pytest.raises(w2v.W2VError, match="the models share 1 words"):
+    with pytest.raises(w2v.W2VError, match="the models share 1 word:"):
         compare(one, w2v.KeyedVectors(["b", "c"], np.eye(2)))
     assert compare(one, one).bands[0].overlap == 1
 

@@ -1,6 +1,5 @@
 """w2v rank: what the rank of a model's predictions is, and the softmax bottleneck."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import w2v
 from tests.helpers import run, run_json
 from w2v.data import make
-from w2v.evaluation.rank import SAMPLE, picture, rank
+from w2v.evaluation.rank import SAMPLE, rank
 from w2v.losses.loss import file_names
 from w2v.losses.registry import loss_for
 from w2v.training.model import split
@@ -53,23 +52,6 @@ def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
     shown = run("rank", path).stdout
     assert "rank" in shown
     assert "6" in shown
-
-
-def test_picture(models: dict[str, w2v.Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, drawn = tmp_path / "m.safetensors", tmp_path / "rank.png"
-    models["softmax"].save(path)
-    run("rank", path, "--words", 60, "-o", drawn)
-    assert drawn.read_bytes()[1:4] == b"PNG"
-    result = rank(models["softmax"], 10, 10)
-    picture(result, tmp_path / "rank.svg", "price $ \udcff")  # neither a formula nor a character that cannot be drawn
-    assert b"<svg" in (tmp_path / "rank.svg").read_bytes()
-    with pytest.raises(w2v.SettingsError, match=r"use \.png or \.svg"):
-        picture(result, tmp_path / "rank.nothing", "softmax")
-    with pytest.raises(w2v.W2VError, match="File exists"):
-        picture(result, drawn, "softmax", replace=False)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(w2v.W2VError, match=r"needs matplotlib: pip install 'w2v\[plot\]'$"):
-        picture(result, drawn, "softmax")
 
 
 def random_model(loss: Any, size: int, **options: Any) -> w2v.Model:

@@ -20,9 +20,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.faults.peak import bounded  # noqa: E402
 
 FOLDER = Path("build/fuzz")
 MEMORY = 1 << 30  # bytes of data that a loader may hold
@@ -33,6 +39,8 @@ LARGEST = 4096  # bytes of an input
 def sound() -> dict[str, dict[str, bytes]]:
     """Whole files, by loader and name: what mutation starts from."""
     import w2v
+    from w2v.gensim.models.phrases import Phrases
+    from w2v.gensim.models.word2vec import Word2Vec
     from w2v.vectors.keyed import KeyedVectors
 
     vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
@@ -49,9 +57,12 @@ def sound() -> dict[str, dict[str, bytes]]:
             [["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", storage="bf16", sample=0, epochs=1
         ).save(Path(folder, "hs.safetensors"))
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
+        Phrases([["a", "b", "c"]] * 9, min_count=1, threshold=0.1).save(Path(folder, "phrases"))
+        Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1).save(Path(folder, "gensim"))
+        saved |= {name: Path(folder, name).read_bytes() for name in ("phrases", "gensim")}
         Path(folder, "text").write_bytes(text)
         from w2v.text.corpus import Corpus
-        from w2v.text.idstore import read_corpus
+        from w2v.text.idstore import ReadingOptions, read_corpus
         from w2v.training import checkpoint
 
         checkpoint.checksum = unchecked
@@ -61,7 +72,7 @@ def sound() -> dict[str, dict[str, bytes]]:
                 storage=storage, checkpoint=Path(folder, loss),
             )  # fmt: skip
             saved[loss] = checkpoint.latest(Path(folder, loss)).path.read_bytes()
-        read_corpus(Corpus(Path(folder, "text")), cache=folder).close()
+        read_corpus(Corpus(Path(folder, "text")), ReadingOptions(cache=folder)).close()
         ids = next(Path(folder).glob("*.w2v-ids")).read_bytes()
     without_header = saved["m.txt"].partition(b"\n")[2]
     return {
@@ -76,6 +87,9 @@ def sound() -> dict[str, dict[str, bytes]]:
         "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
         "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
         "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
+        "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
+        "phrases": {"plain": saved["phrases"]},
+        "gensim": {"plain": saved["gensim"]},
         "corpus": {
             "plain": text,
             "gzip": gzip.compress(text),
@@ -101,7 +115,10 @@ def _zstandard(text: bytes) -> bytes:
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
     from w2v.cli import info
+    from w2v.cli.config import Config
     from w2v.errors import W2VError
+    from w2v.gensim.models.phrases import Phrases
+    from w2v.gensim.models.word2vec import Word2Vec
     from w2v.losses import hierarchical_softmax
     from w2v.text import corpus, idstore
     from w2v.text.vocabulary import Vocabulary
@@ -130,7 +147,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         Model.load(path)
 
     def text(path: Path) -> None:
-        with idstore.read_corpus(corpus.Corpus(path), workers=2, errors="replace") as store:
+        with idstore.read_corpus(corpus.Corpus(path), idstore.ReadingOptions(errors="replace")) as store:
             vocabulary = Vocabulary.from_store(store, 1)
             assert int(store.counts.sum()) == len(store.ids)
             assert store.remap(vocabulary.words).max() == len(vocabulary) - 1
@@ -153,9 +170,18 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "questions": lambda path: benchmarks.analogies(known, path),
         "pairs": lambda path: benchmarks.word_pairs(known, path),
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
+        "config": Config.load,
+        "phrases": lambda path: without_attribute_error(Phrases.load, path),
+        "gensim": lambda path: without_attribute_error(Word2Vec.load, path),
         "corpus": text,
         "ids": ids,
     }
+
+
+def without_attribute_error(load: Callable[[Path], object], path: Path) -> None:
+    """Load a file; AttributeError is what gensim's classes raise for a file of another class."""
+    with suppress(AttributeError):
+        load(path)
 
 
 def part_by_part(data: bytes, most: int, seed: int) -> bytes:
@@ -204,6 +230,7 @@ def fuzz(name: str, seconds: int) -> None:
     with atheris.instrument_imports(include=["w2v"]):
         load = loaders()[name]
     from w2v.errors import W2VError
+    from w2v.text.decompress import is_compressed, max_unpacked
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     room = Path(tempfile.mkdtemp(prefix="w2v-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
@@ -211,12 +238,17 @@ def fuzz(name: str, seconds: int) -> None:
 
     def once(data: bytes) -> None:
         path.write_bytes(data)
-        try:
-            load(path)
-        except W2VError as error:
-            if "\n" in str(error) or len(str(error)) > 2000:
-                raise AssertionError(f"not one clear line: {error}") from error
+        unpacked = max_unpacked(len(data)) if is_compressed(data) else len(data)
+        with bounded(2 * unpacked + (64 << 20)):
+            try:
+                load(path)
+            except W2VError as error:
+                if "\n" in str(error) or len(str(error)) > 2000:
+                    raise AssertionError(f"not one clear line: {error}") from error
 
+    for content in sound()[name].values():  # what the first uses import and keep is not the inputs'
+        path.write_bytes(content)
+        load(path)
     kept = FOLDER / name
     options = [
         f"-max_total_time={seconds}",
@@ -225,7 +257,7 @@ def fuzz(name: str, seconds: int) -> None:
         "-print_final_stats=1",
     ]
     options += [f"-max_len={LARGEST}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
-    mutator = {"custom_mutator": part_by_part} if name in ("native", "checkpoint") else {}
+    mutator = {"custom_mutator": part_by_part} if name in ("native", "checkpoint", "gensim") else {}
     atheris.Setup([sys.argv[0], *options, str(kept)], once, **mutator)
     atheris.Fuzz()
 

@@ -1,13 +1,17 @@
 """Failures of the system, made to happen: each call that reads or writes files fails in turn, or the process is killed.
 
-Runs of the command line are forked from one process, in which everything is imported and the shim (shim.c) preloaded:
-so a run takes a fraction of a second, and hundreds of them can be made. A folder holds all that a run reads and
-writes; whatever happens, the rules of `verdict` must hold.
+Runs of the command line are forked from one process, in which everything is imported and compiled and the shim (shim.c)
+preloaded: so a run takes a fraction of a second, and thousands of them can be made. A folder holds all that a run reads
+and writes; whatever happens, the rules of `verdict` must hold.
+
+    python tests/faults/run.py SCENARIO …        runs the scenarios below, and keeps their figures
 """
 
 import contextlib
 import ctypes
 import errno
+import itertools
+import json
 import os
 import random
 import re
@@ -16,29 +20,89 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FAIL, FAIL_FROM, KILL_BEFORE, KILL_AFTER = range(4)  # as in shim.c
 ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES}
-OLD = b"2 1\nold 1\nfile 2\n"  # stands where the model is to be written
-TRAIN = ["train", "corpus.txt", "-o", "model.txt", "--force", "--workers", "1", "--vector-size", "8", "--epochs", "6"]
-TRAIN += ["--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "--cache", "cache"]
-TRAIN += ["--checkpoint", "checkpoints", "--checkpoint-every", "1epoch"]
-RESUME = ["train", "--resume", "checkpoints", "--force"]
-LOAD = ["convert", "given.safetensors", "model.txt", "--force"]
+OLD = b"2 1\nold 1\nfile 2\n"  # stands where outputs are to be written
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
-SECONDS = 60  # that a run may take: it takes less than one
+SECONDS = 120  # that a run may take: it takes less than one
+REPORT_EVERY = 60.0  # seconds
+# Requests for so many bytes or more are refused. Training is safe with the smaller; NumPy and Matplotlib, on which the
+# other commands lean, crash where their own buffers, of up to 128 kB, are refused.
+SMALL, LARGE = 1 << 12, 1 << 18
 
 
-def compiled(folder: Path) -> Path:
-    """The shim, compiled."""
-    library = folder / "shim.so"
-    source = Path(__file__).with_name("shim.c")
-    compiler = os.environ.get("CC", "cc").split()
-    subprocess.run([*compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    return library
+@dataclass(frozen=True)
+class Job:
+    """A command, the files that it writes, and how often its whole is trained: for those with checkpoints."""
+
+    command: list[str]
+    outputs: tuple[str, ...] = ()
+
+
+RESUME = ["train", "--resume", "checkpoints", "--force", "--quiet"]
+TRAIN = Job(
+    ["train", "corpus.txt", "-o", "model.txt", "--force", "--workers", "1", "--vector-size", "8", "--epochs", "6",
+     "--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "--cache", "cache", "--quiet",
+     "--checkpoint", "checkpoints", "--checkpoint-every", "1epoch"],
+    ("model.txt", "words.txt"),
+)  # fmt: skip
+# At least one for each command.
+COMMANDS = {
+    "train --continue": Job(
+        ["train", "corpus.txt", "--continue", "model.safetensors", "-o", "new.txt", "--force", "--epochs", "1",
+         "--workers", "1", "--quiet", "--vocab", "union", "--save-config", "run.toml"],
+        ("new.txt", "run.toml"),
+    ),
+    "train --config": Job(["train", "--config", "settings.toml", "--force", "--quiet"], ("new.txt",)),
+    "analogy": Job(["analogy", "model.safetensors", "questions.txt", "--json"]),
+    "similarity": Job(["similarity", "model.safetensors", "pairs.txt", "--json"]),
+    "evaluate": Job(
+        ["evaluate", "model.safetensors", "model.bin", "--questions", "questions.txt", "--pairs", "pairs.txt", "--json"]
+    ),
+    "compare": Job(["compare", "model.safetensors", "model.bin", "--json"]),
+    "perplexity": Job(["perplexity", "model.safetensors", "corpus.txt", "--json", "--quiet", "--cache", "cache"]),
+    "rank": Job(["rank", "model.safetensors", "-o", "rank.png", "--force"], ("rank.png",)),
+    "query": Job(["query", "model.safetensors", "w1", "-", "w2", "+", "w3", "--vector", "--json"]),
+    "info": Job(["info", "model.safetensors"]),
+    "convert": Job(["convert", "model.safetensors", "new.txt.gz", "--force"], ("new.txt.gz",)),
+    "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
+    "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
+    "tree": Job(
+        ["tree", "words.txt", "--tree", "clustered", "--tree-vectors", "model.safetensors", "--json", "--quiet"]
+    ),
+}  # fmt: skip
+QUESTIONS = b": one\nw1 w2 w3 w4\nw2 w1 w4 w3\n: gram2\nw1 w3 w5 w7\n"
+PAIRS = b"w1 w2 1\nw3 w4 2.5\nw5 w6 3\nw7 w8 0.5\n"
+SETTINGS = b'corpus = "corpus.txt"\noutput = "new.txt"\nepochs = 1\nworkers = 1\nmin_count = 1\nvector_size = 8\n'
+
+
+def kinds_of_training() -> Iterator[Job]:
+    """Runs with checkpoints: every loss in both models and each storage, and what else a run may be."""
+    from w2v.losses.registry import LOSSES
+
+    def job(corpus: str, every: str, *options: str) -> Job:
+        command = ["train", corpus, "-o", "new.safetensors", "--force", "--workers", "1", "--min-count", "1", "--quiet"]
+        command += ["--checkpoint", "checkpoints", "--checkpoint-every", every, *options]
+        return Job(command, ("new.safetensors",))
+
+    small = ["--vector-size", "8", "--epochs", "4"]
+    for (name, kind), model in itertools.product(LOSSES.items(), ("skipgram", "cbow")):
+        for storage in kind.storages:
+            shape = ["--model", model, "--loss", name, "--storage", storage]
+            yield job("short.txt" if kind.kernels == ("numba",) else "corpus.txt", "1epoch", *shape, *small)
+    yield job("corpus.txt", "0.02s", *small, "--per-pair", "--cache", "cache")
+    yield job("corpus.txt", "0.02s", *small, "--loss", "hs", "--per-pair", "--vectors", "input")
+    yield job("corpus.txt", "0.02s", *small, "--loss", "sampled", "--adaptive-samples", "--vectors", "concatenated")
+    yield job("corpus.txt", "1epoch", *small, "--model", "cbow", "--cbow-gradient", "corrected", "--sample", "0")
+    yield job("corpus.txt.gz", "0.05s", *small, "--fixed-windows", "--max-types", "30", "--save-vocab", "words.txt")
+    yield job("short.txt", "1epoch", *small, "--kernel", "numba")
+    for vocab in ("old", "union"):
+        yield job("corpus.txt", "1epoch", "--continue", "model.safetensors", "--vocab", vocab, "--epochs", "4")
 
 
 @dataclass(frozen=True)
@@ -52,114 +116,156 @@ class Fault:
     bytes: int = 1 << 16
     number: signal.Signals = signal.SIGKILL
     after: float = 0  # seconds, at which the signal is sent; 0: never
+    streams: tuple[tuple[int, str], ...] = ()  # descriptors, and what becomes of them: a path, "closed" or "dead pipe"
 
 
 @dataclass(frozen=True)
 class Outcome:
     code: int  # negative: ended by this signal
     said: list[str]  # lines on standard error
+    shown: bytes  # on standard output
     calls: list[str]  # that were counted
+
+
+@dataclass
+class Whole:
+    """What a job gives if nothing goes wrong."""
+
+    files: dict[str, object] = field(default_factory=dict)  # by name, see `content`
+    shown: bytes = b""
 
 
 class Runs:
     """Runs of the command line in `folder`, which is made anew before each with `fresh`."""
 
     def __init__(self, folder: Path, library: Path) -> None:
-        self.folder, self.log, self.errors = folder, folder.with_name("calls"), folder.with_name("errors")
+        self.folder = folder
+        self.log, self.errors, self.shown = (folder.with_name(name) for name in ("calls", "errors", "shown"))
         self.shim = ctypes.CDLL(str(library))
         self.shim.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
         self.shim.limit_allocations.argtypes = [ctypes.c_long, ctypes.c_size_t]
         chance = random.Random(1)
         words = [f"w{int(50 * chance.random() ** 3)}" for _ in range(60_000)]
-        self.text = "\n".join(" ".join(words[start : start + 20]) for start in range(0, len(words), 20)).encode()
-        self.given = b""
-        self.fresh()
-        self.run(TRAIN)
-        self.whole = {name: (folder / name).read_bytes() for name in ("model.txt", "words.txt")}
-        self.run(["convert", "model.txt", "given.safetensors", "--force"])
-        self.given = (folder / "given.safetensors").read_bytes()
-        self.fresh()
-        assert self.verdict(self.run(LOAD)) == "done"
-        assert self.whole["model.txt"].count(b"\n") > 40
+        lines = [" ".join(words[start : start + 20]) for start in range(0, len(words), 20)]
+        self.inputs = {
+            "corpus.txt": "\n".join(lines).encode(),
+            "short.txt": "\n".join(lines[:200]).encode(),
+            "questions.txt": QUESTIONS,
+            "pairs.txt": PAIRS,
+            "settings.toml": SETTINGS,
+        }
+        self.inputs |= self._made()
 
-    def fresh(self) -> None:
+    def _made(self) -> dict[str, bytes]:
+        """Files that commands read, made by commands."""
+        made = {}
+        model = [*TRAIN.command, "-o", "model.safetensors"]
+        for command, name in (
+            (model, "model.safetensors"),
+            (model, "words.txt"),
+            (["convert", "model.safetensors", "model.bin"], "model.bin"),
+            (["convert", "model.safetensors", "model.txt.gz"], "model.txt.gz"),
+        ):
+            self.fresh()
+            for given, content in made.items():
+                (self.folder / given).write_bytes(content)
+            outcome = self.run(command)
+            assert outcome.code == 0, outcome.said
+            made[name] = (self.folder / name).read_bytes()
+        import gzip
+
+        return made | {"corpus.txt.gz": gzip.compress(self.inputs["corpus.txt"])}
+
+    def fresh(self, job: Job | None = None) -> None:
+        """Nothing but the inputs is there, and old files where outputs are to be written."""
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "tmp").mkdir(parents=True)
-        (self.folder / "corpus.txt").write_bytes(self.text)
-        (self.folder / "given.safetensors").write_bytes(self.given)
-        (self.folder / "model.txt").write_bytes(OLD)
+        outputs = job.outputs if job else ()
+        for name, content in (self.inputs | dict.fromkeys(outputs, OLD)).items():
+            (self.folder / name).write_bytes(content)
+
+    def whole(self, job: Job) -> Whole:
+        """What the job gives, twice the same."""
+        found = []
+        for _ in range(2):
+            self.fresh(job)
+            outcome = self.run(job.command)
+            assert outcome.code == 0, (job.command, outcome.said)
+            found.append(Whole({name: content(self.folder / name) for name in job.outputs}, outcome.shown))
+        assert found[0] == found[1], job.command
+        assert OLD not in found[0].files.values(), job.command
+        return found[0]
 
     def run(self, command: list[str], fault: Fault | None = None) -> Outcome:
         fault = fault or Fault()
-        for file in (self.log, self.errors):
+        for file in (self.log, self.errors, self.shown):
             file.write_bytes(b"")
         child = os.fork()
         if not child:
             self._child(command, fault)
+        try:
+            code = self._waited(child, fault)
+        except BaseException:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        said = self.errors.read_text("utf-8", "replace").splitlines()
+        return Outcome(code, said, self.shown.read_bytes(), self.log.read_text().split())
+
+    def _waited(self, child: int, fault: Fault) -> int:
         started = time.monotonic()
         sent = False
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
             passed = time.monotonic() - started
-            if passed > SECONDS:
-                os.kill(child, signal.SIGKILL)
-                raise AssertionError(f"{command}, {fault}: no end in {SECONDS} s")
+            assert passed < SECONDS, f"{fault}: no end in {SECONDS} s"
             if fault.after and not sent and passed > fault.after:
                 os.kill(child, fault.number)
                 sent = True
             time.sleep(0.001)
-        said = self.errors.read_text("utf-8", "replace").splitlines()
-        return Outcome(os.waitstatus_to_exitcode(ended[1]), said, self.log.read_text().split())
+        return os.waitstatus_to_exitcode(ended[1])
 
     def _child(self, command: list[str], fault: Fault) -> None:
         from w2v.cli.main import main
 
         code = 70
         try:
-            out = os.open(self.errors, os.O_WRONLY | os.O_APPEND)
-            os.dup2(out, 2)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            for number in (signal.SIGINT, signal.SIGTERM):  # as in w2v/__main__.py
+                signal.signal(number, signal.SIG_DFL)
+            for number, path in ((0, Path(os.devnull)), (1, self.shown), (2, self.errors)):
+                os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), number)
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
             os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
             self.shim.arm(str(self.folder).encode(), fault.at, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
+            for number, what in fault.streams:
+                spoil(number, what)
             try:
-                main([*command, "--quiet"] if command[0] == "train" else command)
+                main(command, prog_name="w2v")
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else 0
             self.shim.limit_allocations(0, 0)
         finally:
-            sys.stderr.flush()
+            with contextlib.suppress(OSError):
+                sys.stderr.flush()
             os._exit(code)
 
-    def verdict(self, outcome: Outcome, after_kill: bool = False) -> str:
+    def verdict(self, job: Job, whole: Whole, outcome: Outcome, after_kill: bool = False) -> str:
         """What a run has come to, "done", "refused" or "stopped"; raises AssertionError where it breaks a rule.
 
-        Either all is written, or the exit code is 1 and each line on standard error a clear one, or the code is a
-        signal's and no more than one line is said; the old model stands or the new one is whole; nothing unfinished is
-        left, unless by a process that was killed before.
+        Either all is written and printed, or the exit code is 1 and each line on standard error a clear one, or the
+        code is a signal's and no more than one line is said; each output is the old file or the new one, whole; nothing
+        unfinished is left, unless by a process that was killed before.
         """
-        model = (self.folder / "model.txt").read_bytes()
         lines = "\n".join(outcome.said)
         assert outcome.code in (0, 1, *STOPPED), (outcome.code, lines)
         assert not re.search(r"Traceback|internal error|Error:|Exception", lines), lines
         assert all(line.startswith("w2v: ") for line in outcome.said), lines
-        assert model in (OLD, self.whole["model.txt"]), "the model is neither the old one nor the new"
-        for path in self.folder.rglob("*"):
-            known = path.is_dir() or re.fullmatch(
-                r"corpus\.txt|given\.safetensors|model\.txt|words\.txt|cache/w2v-\w+\.w2v-ids|"
-                r"checkpoints/checkpoint-\d+\.safetensors|tmp/w2v-\w+-(model|words)\.txt|state/w2v/key",
-                str(path.relative_to(self.folder)),
-            )
-            known = known or (
-                after_kill and re.fullmatch(r"\..*\.tmp", path.name) and path.parent.name != "checkpoints"
-            )
-            assert known, f"{path} is left"
-            if path.parent.name == "tmp":  # saved there, for it could not be saved where it was to be
-                assert path.read_bytes() == self.whole[path.name.split("-")[-1]]
+        written = self.check_files(job, whole, after_kill)
         if outcome.code == 0:
-            assert model == self.whole["model.txt"]
+            assert written == len(job.outputs), "an output is not written"
+            assert outcome.shown == whole.shown, "another result"
             return "done"
         if outcome.code in STOPPED:
             assert len(outcome.said) == (outcome.code > 0), lines  # less than 0: outside of main, as other programs
@@ -167,86 +273,127 @@ class Runs:
         assert outcome.said, "exit code 1, and nothing said"
         return "refused"
 
-    def failing(self, command: list[str], every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
-        """Makes each `every`-th call fail in turn, with each error; yields what comes of it."""
-        self.fresh()
-        calls = len(self.run(command).calls)
-        for at in range(first, calls + 1, every):
-            for action in actions:
-                for name, error in ERRORS.items():
-                    self.fresh()
-                    outcome = self.run(command, Fault(at, action, error))
-                    if len(outcome.calls) < at:  # when checkpoints are due, the clock says
-                        continue
-                    with told(
-                        f"{command[0]}: call {at} of {calls} ({outcome.calls[at - 1]}) fails with {name}", outcome
-                    ):
-                        yield self.verdict(outcome)
+    def check_files(self, job: Job, whole: Whole, after_kill: bool, killed: bool = False) -> int:
+        """How many outputs are written; raises AssertionError for one that is neither old nor new, or other files.
 
-    def without_memory(self, command: list[str], every: int, size: int = 1 << 16) -> Iterator[str]:
+        Those that were not finished may lie there where the process was killed, but not among the checkpoints once
+        another has run.
+        """
+        written = 0
+        for name in job.outputs:
+            found = (self.folder / name).read_bytes()
+            if found != OLD:
+                assert content(self.folder / name) == whole.files[name], f"{name} is neither the old file nor the new"
+                written += 1
+        for path in self.folder.rglob("*"):
+            name = str(path.relative_to(self.folder))
+            if path.is_dir() or name in self.inputs or name in job.outputs or name == "words.txt":
+                continue
+            if path.parent.name == "tmp":  # saved there, for it could not be saved where it was to be
+                saved = re.fullmatch(r"w2v-\w+-(.*)", path.name)
+                assert saved, f"{path} is left"
+                assert content(path) == whole.files[saved[1]]
+                continue
+            known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key"
+            may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
+            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
+            assert unfinished or re.fullmatch(known, name), f"{path} is left"
+        return written
+
+    def failing(self, job: Job, every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
+        """Makes each `every`-th call fail in turn, with each error; yields what comes of it."""
+        whole = self.whole(job)
+        self.fresh(job)
+        calls = len(self.run(job.command).calls)
+        for at, action, (name, error) in itertools.product(range(first, calls + 1, every), actions, ERRORS.items()):
+            self.fresh(job)
+            outcome = self.run(job.command, Fault(at, action, error))
+            if len(outcome.calls) < at:  # when checkpoints are due, the clock says
+                continue
+            with told(f"{job.command}: call {at} of {calls} ({outcome.calls[at - 1]}) fails with {name}", outcome):
+                yield self.verdict(job, whole, outcome)
+
+    def without_memory(self, job: Job, every: int, size: int) -> Iterator[str]:
         """Refuses memory from each `every`-th large request on."""
+        whole = self.whole(job)
         for at in range(1, 10_000, every):
-            self.fresh()
-            outcome = self.run(command, Fault(allocation=at, bytes=size))
-            with told(f"{command[0]}: no memory from large request {at} on", outcome):
-                verdict = self.verdict(outcome)
+            self.fresh(job)
+            outcome = self.run(job.command, Fault(allocation=at, bytes=size))
+            with told(f"{job.command}: no memory from large request {at} on", outcome):
+                verdict = self.verdict(job, whole, outcome)
                 yield verdict
                 if verdict == "done":
                     return
 
-    def killed_at_each_call(self, every: int, first: int = 1) -> Iterator[str]:
-        """Kills training before or after each `every`-th call, then lets it go on."""
-        self.fresh()
-        calls = len(self.run(TRAIN).calls)
-        for at in range(first, calls + 1, every):
-            for action in (KILL_BEFORE, KILL_AFTER):
-                self.fresh()
-                outcome = self.run(TRAIN, Fault(at, action))
-                if len(outcome.calls) < at:
-                    continue
-                with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {calls}", outcome):
-                    assert outcome.code == -signal.SIGKILL
-                    yield self.goes_on()
+    def killed_at_each_call(self, job: Job, every: int, first: int = 1) -> Iterator[str]:
+        """Kills a command before or after each `every`-th call, then lets a training go on."""
+        whole = self.whole(job)
+        self.fresh(job)
+        calls = len(self.run(job.command).calls)
+        for at, action in itertools.product(range(first, calls + 1, every), (KILL_BEFORE, KILL_AFTER)):
+            self.fresh(job)
+            outcome = self.run(job.command, Fault(at, action))
+            if len(outcome.calls) < at:
+                continue
+            with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {calls}", outcome):
+                assert outcome.code == -signal.SIGKILL
+                self.check_files(job, whole, after_kill=True, killed=True)
+                yield self.goes_on(job, whole)
 
-    def ended_at_random(self, times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
-        """Ends training at random moments by one of these, and what goes on with it again and again, until it ends."""
-        chance = random.Random(seed)
-        self.fresh()
-        started = time.monotonic()
-        self.run(TRAIN)
-        usual = time.monotonic() - started
-        ends = 0
-        while ends < times:
-            self.fresh()
-            command, place = TRAIN, 0
-            while True:
-                number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1)
-                outcome = self.run(command, Fault(number=number, after=after))
-                with told(f"end {ends} at random", outcome):
-                    killed = outcome.code == -signal.SIGKILL
-                    verdict = "killed" if killed else self.verdict(outcome, after_kill=signal.SIGKILL in signals)
-                    if verdict == "done":
-                        break
-                    assert verdict != "refused"
-                    ends += 1
-                    now = self.place()
-                    assert now >= place, "a checkpoint is lost"
-                    if command == TRAIN and outcome.code > 0 and (self.folder / "model.txt").read_bytes() == OLD:
-                        assert ("--resume" in outcome.said[0]) == bool(now)
-                    command, place = (RESUME if now else TRAIN), now
-                    yield verdict
-            with told("at the end", outcome):
-                assert (self.folder / "model.txt").read_bytes() == self.whole["model.txt"]
-
-    def goes_on(self) -> str:
-        """What comes of a killed run that goes on: it must end with the same model."""
-        model = (self.folder / "model.txt").read_bytes()
-        assert model in (OLD, self.whole["model.txt"]), "the model is neither the old one nor the new"
+    def goes_on(self, job: Job, whole: Whole) -> str:
+        """What comes of a killed command that goes on or is begun again: it must end with the same files."""
         place = self.place()
-        outcome = self.run(RESUME if place else TRAIN)
-        assert self.verdict(outcome, after_kill=True) == "done", outcome.said
-        assert (self.folder / "words.txt").read_bytes() == self.whole["words.txt"]
+        outcome = self.run(RESUME if place else job.command)
+        assert self.verdict(job, whole, outcome, after_kill=True) == "done", outcome.said
         return "gone on" if place else "begun again"
+
+    def ended_at_random(self, jobs: Iterable[Job], times: int, seed: int, *signals: signal.Signals) -> Iterator[str]:
+        """Ends trainings at random moments by one of these, and what goes on with them again and again, until they end.
+
+        Each of the jobs takes its turn, until they have been ended so many times in all.
+        """
+        chance = random.Random(seed)
+        ends = 0
+        known: dict[int, tuple[Whole, float]] = {}
+        for number, job in itertools.cycle(enumerate(jobs)):
+            if number not in known:
+                whole = self.whole(job)
+                started = time.monotonic()
+                self.fresh(job)
+                self.run(job.command)
+                known[number] = whole, time.monotonic() - started
+            if ends >= times:
+                return
+            for verdict in self._ended_until_done(job, *known[number], chance, signals):
+                ends += 1
+                yield verdict
+
+    def _ended_until_done(
+        self, job: Job, whole: Whole, usual: float, chance: random.Random, signals: tuple[signal.Signals, ...]
+    ) -> Iterator[str]:
+        self.fresh(job)
+        place = stuck = 0
+        while True:
+            command = RESUME if place else job.command
+            # Later and later while nothing is reached: on a machine that has become busy, runs take longer than usual.
+            number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1) * (1 + stuck / 10)
+            outcome = self.run(command, Fault(number=number, after=after))
+            with told(f"{job.command} ended after {after:.3f} s from place {place}", outcome):
+                after_kill = signal.SIGKILL in signals
+                if killed := outcome.code == -signal.SIGKILL:
+                    verdict = "killed"
+                else:
+                    verdict = self.verdict(job, whole, outcome, after_kill)
+                    if verdict == "done":
+                        return
+                    assert verdict != "refused"
+                written = self.check_files(job, whole, after_kill, killed)
+                now = self.place()
+                assert now >= place, "a checkpoint is lost"
+                if not killed and not place and outcome.code > 0 and not written:
+                    assert ("--resume" in outcome.said[0]) == bool(now)
+                stuck, place = 0 if now > place else stuck + 1, now
+            yield verdict
 
     def place(self) -> int:
         """How far the newest checkpoint is; every file of that name must be whole."""
@@ -254,6 +401,50 @@ class Runs:
 
         found = checkpoint.files(self.folder / "checkpoints")
         return max((checkpoint.read(path).state.position for path in found), default=0)
+
+    def with_spoilt_streams(self, job: Job) -> Iterator[str]:
+        """Runs a command with standard streams that are closed, full or read by nobody."""
+        whole = self.whole(job)
+        both = itertools.product(SPOILT, SPOILT)
+        for stdout, stderr, stdin in [*((*pair, "") for pair in both), ("", "", "closed"), 3 * ("closed",)]:
+            spoilt = tuple((number, what) for number, what in enumerate((stdin, stdout, stderr)) if what)
+            self.fresh(job)
+            outcome = self.run(job.command, Fault(streams=spoilt))
+            with told(f"{job.command} with {spoilt}", outcome):
+                assert self.check_files(job, whole, False) == len(job.outputs), "an output is not written"
+                lost = bool(stdout and whole.shown)
+                assert outcome.code == lost
+                expected = [f"w2v: standard output: {SPOILT[stdout]}"] if lost and SPOILT[stdout] else []
+                assert outcome.said == ([] if stderr else expected)
+                assert outcome.shown == (b"" if stdout else whole.shown)
+                yield "not printed" if lost else "done"
+
+
+SPOILT = {"": "", "closed": "Bad file descriptor", "/dev/full": "No space left on device", "dead pipe": ""}
+
+
+def spoil(number: int, what: str) -> None:
+    if what == "closed":
+        os.close(number)
+        return
+    if what == "dead pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(what, os.O_WRONLY)
+    os.dup2(writer, number)
+    os.close(writer)
+
+
+def content(path: Path) -> object:
+    """What must be the same in two files: of a model, all but the times that its training took."""
+    data = path.read_bytes()
+    if path.suffix != ".safetensors" or data == OLD:
+        return data
+    from w2v.formats.native import read_native
+
+    arrays, metadata = read_native(path)
+    return {name: array.tobytes() for name, array in arrays.items()}, metadata.get("settings")
 
 
 @contextlib.contextmanager
@@ -264,66 +455,95 @@ def told(what: str, outcome: Outcome) -> Iterator[None]:
         raise AssertionError(f"{what}: {error}\n" + "\n".join(outcome.said)) from error
 
 
+def compiled(folder: Path) -> Path:
+    """The shim, compiled."""
+    library = folder / "shim.so"
+    source = Path(__file__).with_name("shim.c")
+    compiler = os.environ.get("CC", "cc").split()
+    subprocess.run([*compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
 def preloaded(folder: Path, *arguments: str) -> list[str]:
     """The command that runs this module with the shim; see __main__."""
     library = compiled(folder)
-    return [
-        "env",
-        f"LD_PRELOAD={library}",
-        "OPENBLAS_NUM_THREADS=1",
-        sys.executable,
-        __file__,
-        str(library),
-        str(folder),
-        *arguments,
-    ]
+    variables = [f"LD_PRELOAD={library}", "OPENBLAS_NUM_THREADS=1", f"MPLCONFIGDIR={folder}"]
+    return ["env", *variables, sys.executable, "-m", "tests.faults.injection", str(library), str(folder), *arguments]
 
 
 SCENARIOS = {
     "fail": "each call of training, saving and checkpointing fails",
-    "full": "each call and all that follow fail",
-    "load": "each call of loading fails",
+    "full": "each call of it and all that follow fail, as on a full disk",
     "memory": "no memory, in training",
-    "memory-load": "no memory, in loading",
-    "kill": "kill -9 before and after each call, then --resume",
-    "random": "kill -9 at random moments, then --resume",
-    "signals": "Ctrl-C or SIGTERM at random moments, then --resume",
+    "kill": "kill -9 before and after each call of training, then --resume",
+    "random": "kill -9 at random moments of training, with every loss, model and storage, then --resume",
+    "signals": "Ctrl-C or SIGTERM at random moments of training, with every loss, model and storage, then --resume",
+    "commands": "each call of every other command fails, alone or with all that follow",
+    "commands-memory": "no memory for requests of 256 kB or more, in every other command",
+    "commands-kill": "kill -9 before and after each call of every other command, then once more",
+    "streams": "every command, with standard streams closed, full or read by nobody",
 }
 
 
 def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
-    """`amount`: of kills, or else the step from call to call."""
+    """`amount`: of ends at random moments, or else the step from call to call."""
     first = 1 + seed % amount
     match name:
         case "fail":
-            return runs.failing(TRAIN, amount, (FAIL,), first)
+            yield from runs.failing(TRAIN, amount, (FAIL,), first)
         case "full":
-            return runs.failing(TRAIN, amount, (FAIL_FROM,), first)
-        case "load":
-            return runs.failing(LOAD, amount, (FAIL, FAIL_FROM), first)
+            yield from runs.failing(TRAIN, amount, (FAIL_FROM,), first)
         case "memory":
-            return runs.without_memory(TRAIN, amount, 1 << 12)
-        case "memory-load":
-            return runs.without_memory(LOAD, amount, 1 << 12)
+            yield from runs.without_memory(TRAIN, amount, SMALL)
         case "kill":
-            return runs.killed_at_each_call(amount, first)
+            yield from runs.killed_at_each_call(TRAIN, amount, first)
         case "random":
-            return runs.ended_at_random(amount, seed, signal.SIGKILL)
-        case _:
-            return runs.ended_at_random(amount, seed, signal.SIGINT, signal.SIGTERM)
+            yield from runs.ended_at_random([*kinds_of_training()], amount, seed, signal.SIGKILL)
+        case "signals":
+            yield from runs.ended_at_random([*kinds_of_training()], amount, seed, signal.SIGINT, signal.SIGTERM)
+        case "commands":
+            for job in COMMANDS.values():
+                yield from runs.failing(job, amount, (FAIL, FAIL_FROM), first)
+        case "commands-memory":
+            for job in COMMANDS.values():
+                yield from runs.without_memory(job, amount, LARGE)
+        case "commands-kill":
+            for job in COMMANDS.values():
+                yield from runs.killed_at_each_call(job, amount, first)
+        case "streams":
+            for job in [TRAIN, *COMMANDS.values()][seed % amount :: amount]:
+                yield from runs.with_spoilt_streams(job)
+
+
+def prepare(name: str) -> None:
+    """Import and compile once, before all runs of a scenario, what commands import and compile when they need it."""
+    import scipy.stats  # noqa: F401
+
+    import w2v.cli.commands
+
+    if name in ("random", "signals"):
+        shape = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 8, "epochs": 1, "workers": 1}
+        for options in ({"loss": "dsoftmax"}, {"loss": "mos"}, {"loss": "charcnn"}, {"kernel": "numba"}):
+            w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, **shape, **options)
+    else:
+        import matplotlib.figure
+
+        figure = matplotlib.figure.Figure()
+        figure.subplots().set_title("fonts are found")
+        figure.savefig(os.devnull, format="png")
 
 
 def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
-    """Prints how often what came of it."""
-    import w2v.cli.commands  # all is imported once, before all runs
-    import w2v.cli.main
-    import w2v.cli.train  # noqa: F401
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in w2v_command.py
-    found: dict[str, int] = {}
+    """Prints how often what came of it, each minute and at the end, as a JSON object on a line."""
+    prepare(name)
+    found: Counter[str] = Counter()
+    reported = time.monotonic()
     for verdict in scenario(Runs(Path(folder, "run").resolve(), Path(library)), name, int(amount), int(seed)):
-        found[verdict] = found.get(verdict, 0) + 1
-    print(", ".join(f"{verdict} {times}" for verdict, times in sorted(found.items())))
+        found[verdict] += 1
+        if time.monotonic() > reported + REPORT_EVERY:
+            reported = time.monotonic()
+            print(json.dumps(found), flush=True)
+    print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

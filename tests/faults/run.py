@@ -1,9 +1,12 @@
-"""The long run: all of tests/faults, and a table of what was tried, how often, and what came of it.
+"""The long runs: all of tests/faults, and a table of what was tried, how often, and what came of it.
 
-    python tests/faults/run.py --kills 1000 --fuzz 60 [--markdown FILE]
+    python tests/faults/run.py [PART …] [--kills N] [--step N] [--seconds S]
+    python tests/faults/run.py --table
 
-A row that says "none" in the last column is what is promised: no committed checkpoint lost, the old model or a whole
-new one there, the same vectors in the end, one clear line otherwise. The program ends with the first thing lost.
+A part that ends, or is ended, leaves its figures in build/faults, with the version of the code; injections do so each
+minute. --table prints those of all parts as the README shows them. What is promised: no committed checkpoint lost, the
+old file or a whole new one there, the same bits in the end, one clear line otherwise. A run ends with the first thing
+lost, and exit code 1.
 """
 
 import argparse
@@ -13,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,83 +24,167 @@ sys.path.insert(0, str(ROOT))
 
 from tests.faults import injection  # noqa: E402
 
-Row = tuple[str, str, str, str]
+FOLDER = ROOT / "build/faults"
+Row = tuple[str, int, str]  # what was done, how often, what came of it
+
+# What tests of the rooms show, by a line for the table: their files, and which of their tests (as pytest's -k).
+TESTS = {
+    "a folder of checkpoints is removed, made again or taken by another run": (
+        ["training/test_checkpoint.py"],
+        "vanishes or taken or made_again",
+    ),
+    "file names as long as the system allows, and longer": (["test_files.py", "cli/test_outputs.py"], "name"),
+    "outputs that exist, or whose writing fails at the end": (
+        ["cli/test_outputs.py", "test_data.py"],
+        "stands or refused or goes",
+    ),
+    "--resume of a stranger's checkpoint": (["training/test_seal.py"], ""),
+    "links and pipes planted under names that can be guessed": (
+        ["test_files.py", "text/test_idstore.py", "cli/test_outputs.py", "training/test_checkpoint.py"],
+        "planted or lies_in_wait or no_link or in_place_of",
+    ),
+    "files that promise more than they hold, read by every command that opens a model: memory": (
+        ["formats/test_hostile.py"],
+        "memory",
+    ),
+    "words, names and file names that could control a terminal": (
+        ["cli/test_console.py"],
+        "control or harmless or exact",
+    ),
+    "a user's own loss raises an exception in a thread": (["training/test_numba_kernel.py"], "exception_in_a_thread"),
+    "a text that is cut, grows or changes while it is read, or behind its times": (
+        ["text/test_corpus.py", "text/test_idstore.py"],
+        "changes or changed",
+    ),
+    "the limit of processor time (SIGXCPU)": (
+        ["training/test_checkpoint.py", "cli/test_main.py"],
+        "limit_of_processor or signals",
+    ),
+    "a thread that cannot be started": (
+        ["test_threads.py", "training/test_checkpoint.py", "cli/test_console.py"],
+        "cannot_be_started or gets_no_thread",
+    ),
+    "a mapped model or cache that another process cuts (SIGBUS)": (["test_signals.py"], ""),
+    "Numba's cache on disk damaged, full or read-only": (["training/test_numba_kernel.py"], "cannot_be_used"),
+    "a terminal or log that is closed while it trains": (
+        ["cli/test_console.py"],
+        "terminal_that_is_closed or dead_pipe",
+    ),
+}
 
 
-def injected(kills: int) -> list[Row]:
-    rows = []
-    for name, what in injection.SCENARIOS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            command = injection.preloaded(
-                Path(folder), name, str(kills if name in ("random", "signals") else 1), str(int(time.time()))
-            )
-            done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"{what}:\n{done.stderr}")
-        said = done.stdout.strip()
-        rows.append((what, str(sum(map(int, re.findall(r"\d+", said)))), said, "none"))
-        print(*rows[-1], sep=": ", flush=True)
-    return rows
+def injected(name: str, amount: int) -> Iterator[list[Row]]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = injection.preloaded(Path(folder), name, str(amount), str(int(time.time())))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdout
+            for line in process.stdout:
+                found = json.loads(line)
+                said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
+                yield [(injection.SCENARIOS[name], sum(found.values()), said)]
+    if process.returncode:
+        raise SystemExit(f"{name}: exit code {process.returncode}")
 
 
-def workers(text: Path) -> list[Row]:
+def proven() -> Iterator[list[Row]]:
+    rows: list[Row] = []
+    for what, (files, chosen) in TESTS.items():
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files)]
+        done = subprocess.run([*command, "-k", chosen], capture_output=True, text=True, cwd=ROOT)
+        passed = re.search(r"(\d+) passed", done.stdout)
+        if done.returncode or not passed:
+            raise SystemExit(f"{what}:\n{done.stdout[-5000:]}")
+        rows.append((what, int(passed[1]), "as its tests say"))
+        yield rows
+
+
+def workers() -> Iterator[list[Row]]:
     """Whether every token is trained once an epoch, and how far the loss is from that of one worker."""
     import w2v
+    from w2v.data import make
 
-    rows = []
-    for count in (1, 2, 4, 16, 64):
-        trained = w2v.train(text, workers=count, epochs=3, vector_size=50)
-        metrics = trained.metrics
-        if metrics["tokens_trained"] != 3 * metrics["tokens"]:
-            raise SystemExit(f"{count} workers trained {metrics['tokens_trained']} tokens, not 3 × {metrics['tokens']}")
-        losses = [round(loss, 3) for loss in metrics["loss"]]
-        rows.append(
-            (f"{count} workers: tokens trained, loss by epoch", "1", f"{metrics['tokens_trained']}, {losses}", "none")
-        )
-        print(*rows[-1], sep=": ", flush=True)
-    losses = [float(row[2].split(",")[-1].strip(" ]")) for row in rows]
-    if max(losses) > 1.05 * min(losses):
-        raise SystemExit(f"the last loss depends on the number of workers: {losses}")
-    return rows
+    rows: list[Row] = []
+    last = []
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder, "text")
+        text.write_text("".join(make.corpus(300_000, seed=1)), "utf-8")
+        for count in (1, 2, 4, 16, 64):
+            metrics = w2v.train(text, workers=count, epochs=3, vector_size=50).metrics
+            if metrics["tokens_trained"] != 3 * metrics["tokens"]:
+                raise SystemExit(
+                    f"{count} workers trained {metrics['tokens_trained']} tokens, not 3 × {metrics['tokens']}"
+                )
+            last.append(metrics["loss"][-1])
+            rows.append((f"{count} workers", 1, f"{metrics['tokens_trained']:,} tokens trained, loss {last[-1]:.3f}"))
+    if max(last) > 1.05 * min(last):
+        raise SystemExit(f"the last loss depends on the number of workers: {last}")
+    yield rows
 
 
-def fuzzed(seconds: int) -> list[Row]:
-    rows = []
-    command = [sys.executable, str(ROOT / "tests/faults/fuzz.py"), str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    for line in done.stdout.splitlines():
-        metrics = json.loads(line)
-        if metrics["code"]:
-            raise SystemExit(f"fuzzing found {metrics['found']}\n{done.stderr}")
-        executions = metrics["number_of_executed_units"]
-        rows.append(
-            (f"any bytes to the loader: {metrics['loader']}, {seconds} s", executions, "loaded or refused", "none")
-        )
-        print(*rows[-1], sep=": ", flush=True)
-    return rows
+def programs(name: str, seconds: int) -> Iterator[list[Row]]:
+    """The rows of fuzz.py or forge.py, each of which prints a JSON object for each kind of file."""
+    rows: list[Row] = []
+    command = [sys.executable, str(ROOT / f"tests/faults/{name}.py"), str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        for line in process.stdout:
+            found = json.loads(line)
+            if name == "fuzz":
+                if found["code"]:
+                    raise SystemExit(f"fuzzing found {found}")
+                times = int(found["number_of_executed_units"])
+                rows.append((f"any bytes to the loader: {found['loader']}", times, "loaded or refused in one line"))
+            else:
+                times = found["loaded"] + found["refused"]
+                said = f"{found['loaded']:,} loaded, {found['refused']:,} refused in one line"
+                rows.append((f"forged files: {found['kind']}", times, said))
+            yield rows
+    if process.returncode:
+        raise SystemExit(f"{name}: exit code {process.returncode}")
+
+
+def version() -> str:
+    said = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT).stdout
+    return said.strip()
+
+
+def table() -> str:
+    lines = ["| what was done | times | result | version |", "|---|---:|---|---|"]
+    for part in PARTS:
+        file = FOLDER / f"{part}.json"
+        if file.exists():
+            kept = json.loads(file.read_text("utf-8"))
+            lines += [f"| {what} | {times:,} | {said} | {kept['version']} |" for what, times, said in kept["rows"]]
+    return "\n".join(lines)
+
+
+PARTS = [*injection.SCENARIOS, "proven", "workers", "fuzz", "forge"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--fuzz", type=int, default=60, help="seconds for each loader; 0: none")
-    parser.add_argument("--text", type=Path, help="to train with many workers; by default the sample corpus")
-    parser.add_argument("--markdown", type=Path, help="write the table here")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"by default all: {', '.join(PARTS)}")
+    parser.add_argument("--kills", type=int, default=1000, help="ends at random moments, by each kind of signal")
+    parser.add_argument("--step", type=int, default=1, help="let each N-th call fail")
+    parser.add_argument("--seconds", type=int, default=60, help="of fuzzing and forging, for each kind of file")
+    parser.add_argument("--table", action="store_true", help="print the table of what was run, and run nothing")
     given = parser.parse_args()
-    rows = injected(given.kills)
-    with tempfile.TemporaryDirectory() as folder:
-        text = given.text or Path(folder, "text")
-        if not given.text:
-            from w2v.data import make
-
-            text.write_text("".join(make.corpus(300_000, seed=1)), "utf-8")
-        rows += workers(text)
-    rows += fuzzed(given.fuzz) if given.fuzz else []
-    lines = ["| what | times | what came of it | lost |", "|---|---|---|---|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    print("\n".join(lines))
-    if given.markdown:
-        given.markdown.write_text("\n".join(lines) + "\n", "utf-8")
+    for part in [] if given.table else given.parts or PARTS:
+        if part not in PARTS:
+            parser.error(f"{part}: choose from {', '.join(PARTS)}")
+        if part in injection.SCENARIOS:
+            results = injected(part, given.kills if part in ("random", "signals") else given.step)
+        elif part in ("fuzz", "forge"):
+            results = programs(part, given.seconds)
+        else:
+            results = proven() if part == "proven" else workers()
+        began_with = version()
+        for rows in results:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            (FOLDER / f"{part}.json").write_text(json.dumps({"version": began_with, "rows": rows}), "utf-8")
+        print(part, *map(list, rows), sep="\n  ", flush=True)
+    if given.table or not given.parts:
+        print(table())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tests.faults.variants import assert_origin
 from w2v._kernels import LOSSES, step_for
 from w2v.instruction_set import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
+from w2v.text.idstore import ReadingOptions, read_corpus
 
 WORKERS = 4
 
@@ -39,7 +39,7 @@ def main() -> None:
         path.write_text("\n".join(lines))
         with read_corpus(Corpus(path), workers=WORKERS) as store, read_corpus(Corpus(path), workers=1) as slow:
             assert np.array_equal(store.ids, slow.ids)
-        read_corpus(Corpus(path), workers=WORKERS, max_types=100).close()
+        read_corpus(Corpus(path), ReadingOptions(max_types=100), workers=WORKERS).close()
         for model, loss in itertools.product(("skipgram", "cbow"), LOSSES):
             trained = w2v.train(
                 path, model=model, loss=loss, workers=WORKERS, vector_size=8, max_vocab=64, epochs=2,

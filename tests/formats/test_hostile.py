@@ -22,11 +22,13 @@ from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.losses.loss import PREFIX
+from w2v.losses.registry import Settings, loss_for
 from w2v.losses.tree import Tree
 from w2v.text import decompress
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint
+from w2v.training.model import Model
 from w2v.vectors import keyed as vectors
 from w2v.vectors.keyed import KeyedVectors, load
 
@@ -305,6 +307,10 @@ COMMANDS = {
     "rank": "rank MODEL --contexts 2 --words 2",
     "continue": "train CORPUS --continue MODEL -o OUT.safetensors --force",
     "tree": "tree CORPUS --tree clustered --tree-vectors MODEL --min-count 1",
+    "vector": "query MODEL a --vector",
+    "evaluate": "evaluate MODEL MODEL",
+    "compare": "compare MODEL MODEL",
+    "config": "train CORPUS --config MODEL -o OUT.safetensors --force",
 }
 
 
@@ -351,3 +357,36 @@ def test_memory_of_commands_is_bounded(tmp_path: Path, command: str) -> None:
     assert "internal error" not in done.stderr
     peak = int(done.stdout.split()[-1])
     assert peak <= 2 * max(path.stat().st_size for path in hostile) + (64 << 20)
+
+
+CHARACTERS = """
+import sys
+from w2v import memory
+from w2v.training.model import Model
+for path in sys.argv[1:]:
+    before = memory.peak()
+    model = Model.load(path)
+    loaded = memory.peak()
+    assert model.log_probabilities(model.inputs[:2]).shape == (2, len(model.vocabulary))
+print(loaded - before, memory.peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("length", [500, 1 << 19])
+def test_memory_of_a_model_with_many_characters(tmp_path: Path, length: int) -> None:
+    """Output vectors made of characters: what they take goes with the words' bytes, once a byte."""
+    for name, size in (("small", 4), ("large", SIZE // length)):
+        vocabulary = Vocabulary([word.decode().ljust(length, "x") for word in words(4, size)], np.full(size, 5))
+        settings = Settings(loss="charcnn", vector_size=4, negative=2)
+        loss = loss_for(settings, vocabulary)
+        random = np.random.default_rng(1)
+        learnt = {part: random.normal(size=shape).astype(np.float32) for part, shape in loss.shapes.items()}
+        inputs = np.ones((size, 4), np.float32)
+        model = Model(settings, vocabulary, inputs, np.empty((0, 4), np.float32), loss, {}, learnt)
+        model.save(tmp_path / f"{name}.safetensors")
+    paths = [tmp_path / "small.safetensors", tmp_path / "large.safetensors"]
+    program = [sys.executable, "-c", CHARACTERS, *map(str, paths)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert max(map(int, done.stdout.split())) <= 2 * paths[1].stat().st_size + (64 << 20)

@@ -123,7 +123,7 @@ numerals = st.one_of(
 )
 
 
-@given(texts=st.lists(numerals, min_size=1, max_size=20))
+@given(texts=st.lists(numerals, min_size=1, max_size=6))
 @settings(max_examples=300)
 def test_numbers_are_read_as_python_reads_them(texts: list[str]) -> None:
     vectors = np.empty((1, len(texts)), np.float32)
@@ -203,7 +203,7 @@ def test_content_that_could_not_be_read_back_is_not_written(tmp_path: Path, exte
     for words, vectors, part in [
         (["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32), "'b'"),
         (["a", "a"], ones, "twice"),
-        (["a"], ones, "1 words"),
+        (["a"], ones, "1 word,"),
         ([], ones[:0], "0 words"),
     ]:
         with pytest.raises(W2VError, match=part):
@@ -375,7 +375,7 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (gzip.compress(b"", mtime=0), "empty"),
         (b"\x1f\x8b\x08\x00garbage that is long enough", "damaged gzip data"),
         (gzip.compress(b"2 1\na 1\nb 2\n", mtime=0)[:-8] + b"12345678", "damaged gzip data"),
-        (gzip.compress(b"a 1\nb 2\n" * 5000, mtime=0)[:-20], "cut: its first"),
+        (gzip.compress(b"a 1\nb 2\n" * 5000, mtime=0)[:-20], "cut after "),
         (b"2 2\na 1 2\nb nan 4\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 -Infinity\nb 3 4\n", "row 1 ('a') holds NaN"),
         (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
@@ -383,7 +383,7 @@ def test_wrong_headers(tmp_path: Path, kind: str, header: str) -> None:
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # two halves of one character
         (b"2 2\na 1 2\nb 3", "cut, or its header is wrong: 1 of 2 rows"),
-        (b"a 1 2\nb 3", "cut: its first 1 rows"),
+        (b"a 1 2\nb 3", "cut after 1 whole row"),
         (b"2 2\na 1 2\nb 3\n", "row 2 is not a word and 2 numbers"),
         (b"2 2\na 1 2\n 3 4\n", "row 2 is not a word and 2 numbers"),
         (b"\n5 5\n\v\n", "row 2 is not a word and 1 numbers"),

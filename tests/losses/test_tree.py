@@ -129,8 +129,8 @@ def text(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [
-        (b"", "tree: 4 words of the vocabulary have no code, for example 'a'"),
-        (b"a 00\nb 01\nc 1\n", "tree: 1 words of the vocabulary have no code, for example 'd'"),
+        (b"", "tree: no code for 4 words of the vocabulary, for example 'a'"),
+        (b"a 00\nb 01\nc 1\n", "tree: no code for 1 word of the vocabulary, for example 'd'"),
         (b"a 00\nb 01\nc 100\nd 101\n", "tree: no code begins with 11: the tree is not full"),
         (b"a 00\nb 010\nc 10\nd 11\n", "tree: no code begins with 011: the tree is not full"),
         (b"a 0\nb 01\nc 10\nd 11\n", "tree: code 0 of 'a' is a prefix of another code"),

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -189,12 +190,17 @@ def test_patterns_match_what_glob_matches(tmp_path, monkeypatch):
         assert set(Corpus(pattern).files) == set(expected), pattern
 
 
+@cache
+def compressed_squares(compression):
+    return COMPRESS[compression](b"".join(b"%d " % (number * number) for number in range(90_000)))
+
+
 @compressions
 @pytest.mark.parametrize("change", ["cut", "grown", "replaced"])
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression, change):
     monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
     path = tmp_path / "text"
-    path.write_bytes(COMPRESS[compression](b"".join(b"%d " % (number * number) for number in range(90_000))))
+    path.write_bytes(compressed_squares(compression))
     blocks = Corpus(path).blocks()
     next(blocks)
     with path.open("r+b") as file:

@@ -10,9 +10,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -26,6 +29,7 @@ from w2v.text import corpus
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import TypeCounts
+from w2v.text.normalise import Digits, Normaliser, TextOptions, Tokenize
 
 
 def words_of(store):
@@ -53,6 +57,31 @@ def test_any_blocks_and_workers_give_the_reference(tmp_path_factory, text, block
     else:
         with pytest.raises(W2VError, match="text holds no words"):
             read(path, block, workers=workers, errors=errors)
+
+
+@given(
+    st.lists(st.tuples(st.text("AbéΣİ1٣.'日\u0301", max_size=5), st.sampled_from(" \n\t")), max_size=60),
+    st.integers(1, 60),
+    st.integers(1, 3),
+    st.builds(
+        TextOptions,
+        lower=st.booleans(),
+        tokenize=st.sampled_from(get_args(Tokenize)),
+        digits=st.sampled_from(get_args(Digits)),
+    ),
+)
+def test_any_blocks_and_workers_make_the_same_words(tmp_path_factory, pairs, block, workers, options):
+    text = "".join(chain.from_iterable(pairs))
+    words = {word: Normaliser(options).words(word) for word in text.split()}
+    expected = [[each for word in line.split() for each in words[word]] for line in text.split("\n")]
+    path = tmp_path_factory.mktemp("corpus") / "text"
+    path.write_text(text)
+    if any(expected):
+        ids, types = reference("\n".join(map(" ".join, expected)).encode())
+        assert read(path, block, workers=workers, **asdict(options)) == (ids, [word.decode() for word in types])
+    else:
+        with pytest.raises(W2VError, match="text holds no words"):
+            read(path, block, workers=workers, **asdict(options))
 
 
 PIECES = st.sampled_from(
@@ -112,6 +141,15 @@ def test_words_and_lines_of_many_megabytes(tmp_path):
     ids, words = read(tmp_path / "text", workers=2)
     assert words == ["a", long, "b", long + "y"]
     assert ids == [2, 3, 4, 5, 0, *([2, 4] * 2_000_000), 0]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("options", [{"lower": True}, {"tokenize": "words"}, {"digits": "zero"}], ids=str)
+def test_malformed_text_is_named_before_words_are_made(tmp_path, options, workers, monkeypatch):
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 20)
+    (tmp_path / "text").write_bytes(100 * "İ 1 ".encode() + b"caf\xe9 A " + 100 * b"a ")
+    with pytest.raises(W2VError, match=r"text: byte 503, in b'caf\\xe9', is not UTF-8"):
+        read_text(Corpus(tmp_path / "text"), workers=workers, **options)
 
 
 def test_malformed_text_names_file_byte_and_word(tmp_path):
@@ -251,6 +289,9 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
     assert [path.name for path in cache.iterdir()] == [name]
     assert not reused(errors="ignore")
     assert not reused(max_types=10)
+    for options in ({"lower": True}, {"tokenize": "words"}, {"digits": "zero"}, {"strip_markup": True}):
+        assert not reused(**options)
+        assert reused(**options)
     assert not reused(source=[text, text])
     assert reused()
 
@@ -425,7 +466,6 @@ def test_what_lies_in_wait_in_a_shared_cache_is_replaced(text, tmp_path, plant):
 PEAK = """
 import re, sys
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import TypeCounts
 from w2v.text.idstore import read_corpus
 print(read_corpus(Corpus(sys.argv[1]), workers=2).tokens)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
@@ -468,10 +508,10 @@ def test_types_of_parts_are_those_of_the_whole(tmp_path_factory, contents):
 
 def test_each_part_has_a_cache_of_its_own(tmp_path):
     path = tmp_path / "text"
-    path.write_bytes(b"one two\nthree four\n")
+    path.write_bytes(b"three four\none two\n")
     for reused in (False, True):
         for number in range(2):
             with read_text(Corpus(path).part(number, 2), cache=tmp_path / "cache") as store:
                 assert store.reused == reused
-                assert words_of(store) == [["one", "two"], ["three", "four"]][number]
+                assert words_of(store) == [["three", "four"], ["one", "two"]][number]
     assert len(list((tmp_path / "cache").iterdir())) == 2

@@ -61,9 +61,9 @@ def test_nothing_left_by_pruning():
 @pytest.mark.parametrize(
     ("words", "counts", "message"),
     [
-        ([], [], "0 words do not fit counts"),
-        (["a", "b"], [2], r"2 words do not fit counts of shape \(1,\)"),
-        (["a"], [2, 1], r"1 words do not fit counts of shape \(2,\)"),
+        ([], [], "do not fit 0 words"),
+        (["a", "b"], [2], r"counts of shape \(1,\) and type int64 do not fit 2 words$"),
+        (["a"], [2, 1], r"counts of shape \(2,\) and type int64 do not fit 1 word$"),
         (["a"], [[2]], "do not fit"),
         (["a"], [2.0], "type float64"),
         (["a"], ["2"], "do not fit"),
@@ -84,8 +84,8 @@ def test_words_and_counts_that_are_no_vocabulary(words, counts, message):
 
 def test_repr_is_short():
     found = Vocabulary([f"w{i}" for i in range(10_000)], np.full(10_000, 3))
-    assert repr(found) == "<Vocabulary: 10000 words, 30000 tokens>"
-    assert repr(found.words) == "<Words: 10000 words>"
+    assert repr(found) == "<Vocabulary: 10,000 words, 30,000 tokens>"
+    assert repr(found.words) == "<Words: 10,000 words>"
 
 
 def test_counts_of_any_whole_type():

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -69,7 +68,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
     assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
+@pytest.mark.parametrize("options", [MODELS[0], MODELS[-1]], ids=str)
 def test_checkpoints_change_nothing(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
@@ -98,6 +97,20 @@ def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match="list of sentences: give it again"):
         w2v.resume(tmp_path)
     assert_same(w2v.resume(tmp_path, lists), whole)
+
+
+def test_words_are_made_in_the_same_way_after_a_stop(sample: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.jsonl"
+    lines = sample.read_text("utf-8").splitlines()
+    text.write_text("".join(json.dumps({"t": f"<p>{line.title()}, 1</p>"}) + "\n" for line in lines))
+    options = {"column": "t", "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True}
+    found = stopped(tmp_path / "states", text, **options)
+    assert w2v.load(found.path).words_in("Paris, 7!") == ["paris", "seven"]
+    again = w2v.resume(tmp_path / "states")
+    assert again.text == w2v.train(text, **SMALL, **options).text == found.origin.text
+    assert "one" in again.vocabulary.words
+    assert_same(again, w2v.train(text, **SMALL, **options))
+    assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == again.text
 
 
 def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path) -> None:
@@ -326,12 +339,18 @@ def test_an_unforeseen_error_of_the_writer_ends_no_run(
     assert [record.getMessage() for record in caplog.records] == ["division by zero: no checkpoint this time"]
 
 
-def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (10, resource.RLIM_INFINITY))
+LIMITED = """
+import resource, time
+from w2v.cli import console
+def show(self, progress):
+    if progress.phase == "train" and progress.done and resource.getrlimit(resource.RLIMIT_CPU)[0] < 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, resource.RLIM_INFINITY))
+console.Reporter.__call__ = show
+"""
 
-    command = quick(sample, tmp_path, "--epochs", 100_000)
-    with start(*command, preexec_fn=limit) as process:
+
+def test_the_limit_of_processor_time_ends_a_run_with_a_checkpoint(sample: Path, tmp_path: Path) -> None:
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=LIMITED) as process:
         stderr = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 128 + signal.SIGXCPU
     assert stderr.splitlines()[-1].startswith("w2v: stopped by SIGXCPU; resume with: w2v train --resume ")
@@ -602,7 +621,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
     with start(*arguments, "--checkpoint", states, "--checkpoint-every", "0.05s", text=True) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (code, "")
     by = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
     assert stderr == f"w2v: stopped by {by}; resume with: w2v train --resume '{states}'\n"
@@ -632,7 +651,7 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
         assert process.stdout
         assert process.stdout.read(5) == "waits"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=10) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 
@@ -653,7 +672,7 @@ console.Reporter.__call__ = show
 
 def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
     with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143
     assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
 

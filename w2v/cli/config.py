@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,27 @@ from w2v.files import PathLike, atomic_write
 from w2v.formats import table
 from w2v.losses.registry import OWN, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
+from w2v.schema import decode
 from w2v.text.idstore import ReadingOptions
+from w2v.text.normalise import TextOptions
 from w2v.training.train import RENAMED
 
 MODEL_SUFFIX = ".safetensors"
+MAX_BYTES = 1 << 20  # of a TOML file
 KINDS = (Settings, ReadingOptions)
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name."""
+    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name.
+
+    `phrases` is True, or the path of a file of phrases.
+    """
 
     corpus: tuple[str, ...] = ()
     output: Path | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    phrases: bool | str = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -39,25 +46,32 @@ class Config:
         Raises SettingsError, naming the file, for an unknown name and for a value of the wrong type or out of range;
         W2VError for a file that cannot be read.
         """
-        values = _of_model(path) if path.suffix == MODEL_SUFFIX else _of_toml(path)
         options = {name: kind for kind in KINDS for name in options_of(kind)}
+        if path.suffix == MODEL_SUFFIX:
+            # A model may be a stranger's: it names no files to write.
+            values, names = _of_model(path), [*Settings.names(), *options_of(TextOptions)]
+        else:
+            values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
         try:
-            refuse_unknown(values, [*options, "corpus", "output"], RENAMED)
+            refuse_unknown(values, names, RENAMED)
             corpus, output = values.pop("corpus", []), values.pop("output", None)
             corpus = [corpus] if isinstance(corpus, str) else corpus
             if not isinstance(corpus, list) or not all(isinstance(each, str) and each for each in corpus):
                 raise SettingsError(f"corpus {corpus!r}: it must be a path or a list of paths")
             if output is not None and (not isinstance(output, str) or not output):
                 raise SettingsError(f"output {output!r}: it must be a path")
+            phrases = values.pop("phrases", False)
+            if not isinstance(phrases, bool | str) or phrases == "":
+                raise SettingsError(f"phrases {phrases!r}: it must be true, or a path")
             checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
-        return cls(tuple(corpus), Path(output) if output else None, checked)
+        return cls(tuple(corpus), Path(output) if output else None, checked, phrases)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
         """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
         values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
-        values |= self.options
+        values |= self.options | {"phrases": self.phrases or None}
         with atomic_write(path, replace) as file:
             for name, value in values.items():
                 if value is not None:
@@ -66,7 +80,11 @@ class Config:
 
 def _of_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        return tomllib.loads(text.decode())
     except OSError as error:
         raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # neither UTF-8 nor TOML
@@ -75,16 +93,12 @@ def _of_toml(path: Path) -> dict[str, Any]:
 
 def _of_model(path: Path) -> dict[str, Any]:
     metadata = table.read(path, mmap=True).metadata
-    try:
-        values = json.loads(metadata["settings"])
-    except KeyError:
-        raise W2VError(f"{path}: it keeps no settings, only vectors: name a file written by w2v train") from None
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise W2VError(f"{path}: damaged: its settings are not JSON")
+    if "settings" not in metadata:
+        raise W2VError(f"{path}: it keeps no settings, only vectors: name a file written by w2v train")
+    values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -19,13 +18,13 @@ import click
 from w2v._signals import end_on_bus_error
 from w2v.errors import SettingsError, W2VError, printable
 from w2v.launcher import launched
+from w2v.progress import figures, quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from w2v.progress import Progress
 
-NO_THREAD = "can't start new thread"  # Python's RuntimeError
 LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 RETRY = 0.001  # seconds
 SHOW_CURSOR = b"\x1b[?25h"
@@ -38,8 +37,8 @@ class Stopped(BaseException):
     """A signal asks the program to end. Its notes are printed with the signal's name."""
 
 
-class Program(click.Group):
-    """Commands that end with exit code 0, or with one line on standard error and another exit code:
+class Program(click.Command):
+    """A command that ends with exit code 0, or with one line on standard error and another exit code:
 
     2 for wrong use, 1 for failed work, 128 + n for signal n.
     """
@@ -71,8 +70,6 @@ class Program(click.Group):
         except MemoryError:
             _fail(1, "out of memory")
         except Exception as error:
-            if str(error) == NO_THREAD:
-                _fail(1, "cannot start another thread: close other programs, raise ulimit -u, or lower --workers")
             _fail(1, f"internal error: {type(error).__name__}: {error}")  # a bug of ours
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
@@ -241,27 +238,11 @@ class Reporter:
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
             done, total = progress.done, progress.total
-            share = f"{done / total:.0%}" if total else f"{done / 1e6:,.0f} M {progress.unit}"
+            share = f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}"
             parts = [share, *figures(progress)]
             if progress.memory is not None:
                 parts.append(needs(progress.memory))
             say(f"{progress.phase}: {', '.join(parts)}")
-
-
-def figures(progress: Progress) -> list[str]:
-    """The figures of a report that are known, each as people read it."""
-    found = []
-    if progress.epochs is not None:
-        found.append(f"epoch {progress.epoch}/{progress.epochs}")
-    if progress.loss is not None:
-        found.append(f"loss {progress.loss:.3f}")
-    if progress.alpha is not None:
-        found.append(f"alpha {progress.alpha:.2g}")
-    if progress.rate is not None:
-        found.append(f"{progress.rate / 1e6:.2f} M {progress.unit}/s")
-    if progress.seconds_left:
-        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
-    return found
 
 
 def needs(memory: int) -> str:

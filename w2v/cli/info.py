@@ -1,6 +1,7 @@
 """What `w2v info` shows: this installation, or a model file."""
 
 import platform
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.instruction_set import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, needed_for, settings_from
+from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # words named
@@ -34,6 +36,7 @@ def installation() -> dict[str, Any]:
 def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
     """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings."""
     kept = vectors.metadata.get("settings")
+    text = TextOptions.from_metadata(vectors.metadata, f"{path}: its text options")
     settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
     return {
         "model": str(path),
@@ -47,6 +50,7 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
         "settings": settings and settings.as_dict(),
+        "text": asdict(text) if text != TextOptions() else {},
     }
 
 

@@ -11,21 +11,25 @@ from w2v.cli.console import Program
 
 COMMANDS = {
     "train": "Train word vectors on a CORPUS.",
+    "tune": "Try settings on a CORPUS for a given time, and train with the best.",
     "analogy": "Answer analogy QUESTIONS and report the accuracy.",
     "similarity": "Correlate cosine similarities with the scores of word PAIRS.",
     "evaluate": "Evaluate one MODEL or several, with intervals and tests of their differences.",
     "compare": "Show in what two models differ.",
     "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
     "rank": "Show the rank and the singular values of what MODEL predicts.",
+    "plot": "Draw a map of WORDS, by default of the most frequent ones.",
     "query": "Show the words nearest to WORDS.",
+    "explore": "Explore MODEL in the browser: neighbours, analogies, a map.",
     "info": "Describe MODEL or, without one, this installation.",
     "convert": "Convert MODEL to another format.",
     "vocab": "Count the words of a CORPUS.",
+    "phrases": "Find the phrases of a CORPUS, and join their words.",
     "tree": "Compare Huffman and other trees by expected code length.",
 }
 
 
-class LazyProgram(Program):
+class LazyProgram(Program, click.Group):
     """Commands whose names and first lines of help are known before they are imported."""
 
     def list_commands(self, context: click.Context) -> list[str]:

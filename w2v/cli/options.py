@@ -15,6 +15,7 @@ from w2v.files import Errors
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, type_of, words_of
 from w2v.text.idstore import ReadingOptions
+from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
 from w2v.training.start import continued_settings
 from w2v.vectors.benchmarks import Method
@@ -96,6 +97,11 @@ def complete_file(context: click.Context, parameter: click.Parameter, incomplete
 
 def complete_tree(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     names = [CompletionItem(name) for name in TREES if name.startswith(incomplete)]
+    return [CompletionItem(incomplete, type="file"), *names]
+
+
+def complete_connectors(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem("english")] if "english".startswith(incomplete) else []
     return [CompletionItem(incomplete, type="file"), *names]
 
 
@@ -188,13 +194,25 @@ METHOD = click.option(
 OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
 MODEL = together(click.argument("model", type=FILE), ERRORS)
 READING = together(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
+PHRASES = together(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = together(click.argument("corpus", nargs=-1, required=True, type=click.Path()), READING)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
     """The ReadingOptions among the options given."""
-    chosen = {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
-    return ReadingOptions(**chosen)
+    return ReadingOptions(**given_reading(given))
+
+
+def given_reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ReadingOptions that are given as options."""
+    return {name: given[name] for name in options_of(ReadingOptions) if given.get(name) is not None}
+
+
+def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
+    """The PhraseOptions among the options given."""
+    chosen = {name: given[name] for name in options_of(PhraseOptions) if given.get(name) is not None}
+    words = connectors(given["connectors"]) if given.get("connectors") else frozenset()
+    return PhraseOptions(**chosen, connectors=words)
 
 
 def chosen_settings(

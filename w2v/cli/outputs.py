@@ -44,6 +44,14 @@ def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
+def check_picture(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
+    """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
+    check(path, force, others)
+    from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
+
+    format_of(path)
+
+
 def _same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from w2v.errors import printable
+from w2v.errors import counted, printable
+from w2v.shown import text
 
 if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
+    from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
     "mul": "3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1",
@@ -65,9 +68,10 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
 
 def training(metrics: Mapping[str, Any]) -> None:
     """Summary of a training run."""
+    values = counted(metrics["vector_size"], "value")
     rows = [
         ("output", metrics["output"]),
-        ("vocabulary", f"{metrics['vocabulary_size']:,} words, {metrics['vector_size']} values each"),
+        ("vocabulary", f"{counted(metrics['vocabulary_size'], 'word')}, {values} each"),
         ("corpus", f"{metrics['tokens']:,} words, without those not in the vocabulary"),
         ("trained", f"{metrics['tokens_trained']:,} words, {metrics['words_per_second'] / 1e6:.2f} M words/s"),
         ("loss by epoch", text(metrics["loss"])),
@@ -82,8 +86,21 @@ def training(metrics: Mapping[str, Any]) -> None:
     if metrics["cache_reused"]:
         rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
-        rows.append(("pruned", f"{metrics['pruned']:,} rare words dropped, because of --max-types"))
+        rows.append(("pruned", f"{counted(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     table(rows)
+
+
+def trial(latest: Trial, tuner: Tuner) -> None:
+    """One trial of tuning, on standard error, under a header before the first."""
+    changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
+    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, _number(latest.score), _number(tuner.score))
+    row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
+    for each in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [row]:
+        click.echo("{:>5}  {:>6}  {:>4}  {:>7}  {:>7}  {:>7}  {}".format(*each), err=True)
+
+
+def _number(score: float | None) -> str:
+    return "-" if score is None or not math.isfinite(score) else f"{100 * score:.2f}"
 
 
 def analogies(result: AnalogyResult) -> None:
@@ -139,7 +156,7 @@ def _difference(score: Score) -> str:
 def comparison(names: Sequence[str], result: Comparison) -> None:
     """The words, the overlap by frequency, the words that differ most, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
-    line(f"{result.shared:,} words in both models, {only}")
+    line(f"{counted(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
     line("words whose neighbourhoods differ most:")
@@ -157,8 +174,8 @@ def perplexity(result: Perplexity) -> None:
             ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
             ("perplexity, as trained", f"{result.perplexity:,.2f}"),
             ("cross-entropy, as trained", f"{result.cross_entropy_bits:.4f} bits"),
-            ("predicted", f"{result.tokens:,} words in {result.predictions:,} predictions"),
-            ("skipped", f"{result.skipped:,} words not in the vocabulary"),
+            ("predicted", f"{counted(result.tokens, 'word')} in {counted(result.predictions, 'prediction')}"),
+            ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
 
@@ -174,7 +191,7 @@ def rank(result: Rank) -> None:
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
             ("limit of the loss", "none" if limit is None else f"{limit:,}"),
-            ("matrix", f"{result.contexts:,} contexts, {result.words:,} words"),
+            ("matrix", f"{counted(result.contexts, 'context')}, {counted(result.words, 'word')}"),
         ]
     )
     table(rows, ("singular value", ""))
@@ -190,13 +207,13 @@ def code_lengths(result: CodeLengths) -> None:
     line(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
-        line(f"{word.word}: {word.count:,} times, {word.information_bits:.3f} bits")
+        line(f"{word.word}: {counted(word.count, 'time')}, {word.information_bits:.3f} bits")
         table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
 def skipped(malformed: int) -> None:
     if malformed:
-        line(f"skipped {malformed:,} malformed lines")
+        line(f"skipped {counted(malformed, 'malformed line')}")
 
 
 def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:
@@ -204,7 +221,7 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
     line(formula)
     table(
         [
-            (one["word"], f"{one['score']:.4f}", *([f"{one['count']:,} times"] if "count" in one else []))
+            (one["word"], f"{one['score']:.4f}", *([counted(one["count"], "time")] if "count" in one else []))
             for one in found
         ]
     )
@@ -215,20 +232,6 @@ def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mappin
 def facts(values: Mapping[str, Any]) -> None:
     """One name and value per line; nested values on one line."""
     table([(name.replace("_", " "), text(value)) for name, value in values.items() if value not in (None, {}, [])])
-
-
-def text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
-    if isinstance(value, list):
-        return " ".join(map(text, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "none"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def share(part: int, whole: int) -> str:

@@ -12,13 +12,22 @@ import click
 
 from w2v.cli import outputs
 from w2v.cli.config import Config
-from w2v.cli.options import chosen_settings, first_name, given_settings, reading_options, refuse_together
+from w2v.cli.options import (
+    chosen_settings,
+    first_name,
+    given_reading,
+    given_settings,
+    reading_options,
+    refuse_together,
+)
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
 from w2v.losses import registry
+from w2v.options import options_of
 from w2v.schema import PathText, checked
 from w2v.text.corpus import Corpus
+from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
 from w2v.training.model import Model
@@ -31,7 +40,8 @@ OUTPUT = Path("model.bin")
 
 @dataclass(frozen=True)
 class Job:
-    """`run` trains (given `progress`); the model is written to `output`, its words to `save_vocab`, if any.
+    """`run` trains (given `progress`); the model is written to `output`, its words to `save_vocab`, the picture of the
+    run to `plot`, if any.
 
     `states` is the folder of its checkpoints, if any, and `resumable` says whether there is one to resume from.
     `config` is what --save-config writes.
@@ -40,6 +50,7 @@ class Job:
     run: Callable[..., Model]
     output: Path
     save_vocab: Path | None
+    plot: Path | None
     force: bool
     states: Path | None
     resumable: Callable[[], bool]
@@ -52,6 +63,7 @@ class Notes:
 
     output: PathText | None = None
     save_vocab: PathText | None = None
+    plot: PathText | None = None
 
 
 def new_job(
@@ -62,9 +74,11 @@ def new_job(
     save_config: Path | None,
     output: Path | None,
     save_vocab: Path | None,
+    plot: Path | None,
     read_vocab: Path | None,
     continue_from: Path | None,
     vocab: Vocab | None,
+    phrases: bool | str | None,
     checkpoint: Path | None,
     checkpoint_every: str | None,
     force: bool,
@@ -87,9 +101,11 @@ def new_job(
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus)).files
     output = output or file.output or OUTPUT
-    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from])]
+    phrases = phrases or file.phrases
+    phrase_file = Path(phrases) if isinstance(phrases, str) else None
+    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from, phrase_file])]
     if leads(world):
-        check_outputs(output, [save_vocab, save_config], force, inputs)
+        check_outputs(output, [save_vocab, save_config], plot, force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
         what = partial(train, files, continue_from=model, vocab=vocab or "old", **file.settings | given_settings(given))
@@ -99,12 +115,13 @@ def new_job(
     checkpoints = None
     if checkpoint and leads(world):
         checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force)
-    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
-    given_reading = {name: value for name, value in given.items() if value is not None}
-    reading = asdict(reading_options(file.options | given_reading))
-    run = partial(what, checkpoint=checkpoints, notes=notes, ignore_memory=ignore_memory, world=world, **reading)
-    used = Config(corpus, output, settings.relevant() | reading)
-    return Job(run, output, save_vocab, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
+    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), plot=absolute(plot)))
+    inherited = asdict(model.text) if model else {}
+    reading = asdict(reading_options(inherited | file.options | given_reading(given)))
+    beside: dict[str, Any] = {"phrases": phrases, "notes": notes, "ignore_memory": ignore_memory, "world": world}
+    run = partial(what, checkpoint=checkpoints, **beside, **reading)
+    used = Config(corpus, output, settings.relevant() | reading, phrases)
+    return Job(run, output, save_vocab, plot, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
 
 
 def resume_job(
@@ -114,13 +131,14 @@ def resume_job(
     *,
     output: Path | None,
     save_vocab: Path | None,
+    plot: Path | None,
     checkpoint_every: str | None,
     force: bool,
     ignore_memory: bool,
     world: World | None = None,
 ) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    beside = ("cache", "errors", "max_types", "read_vocab", "continue_from", "vocab", "checkpoint")
+    beside = (*options_of(ReadingOptions), "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
     refuse_together("--resume", (*beside, "config", "save_config"))
     if given.get("objective"):
         registry.find(given["objective"])
@@ -153,18 +171,24 @@ def resume_job(
     output = output or Path(str(kept.output))
     if not save_vocab and kept.save_vocab is not None:
         save_vocab = Path(kept.save_vocab)
+    if not plot and kept.plot is not None:
+        plot = Path(kept.plot)
     files = Corpus(list(corpus)).files if corpus else origin.sources
     if leads(world):
-        check_outputs(output, [save_vocab], force, map(Path, files))
+        check_outputs(output, [save_vocab], plot, force, map(Path, files))
     found = replace(found, every=checkpoint_every or found.every)
-    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab)))
+    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), plot=absolute(plot)))
     run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory, world=world)
-    return Job(run, output, save_vocab, force, folder, lambda: True)
+    return Job(run, output, save_vocab, plot, force, folder, lambda: True)
 
 
-def check_outputs(output: Path, others: Iterable[Path | None], force: bool, inputs: Iterable[Path]) -> None:
-    """Check the files to be written, the model and `others`, each against all files that are read or written."""
+def check_outputs(
+    output: Path, others: Iterable[Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
+) -> None:
+    """Check the files to be written: the model, `others` and a picture, each against all that are read or written."""
     read, written = list(inputs), [other for other in others if other]
+    if plot:
+        outputs.check_picture(plot, force, [output, *read, *written])
     outputs.check(output, force, [*read, *written])
     table.format_of(output)
     for number, other in enumerate(written):

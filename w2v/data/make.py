@@ -15,6 +15,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import click
 
+from w2v.cli.console import Program
+from w2v.cli.options import FILE, FORCE
+from w2v.cli.outputs import check
+from w2v.files import atomic_write
+
 T = TypeVar("T")
 FOLDER = Path(__file__).parent
 SEMANTIC = [
@@ -271,16 +276,16 @@ def pairs(seed: int) -> Iterator[str]:
         seen |= set(new)
 
 
-@click.command()
+@click.command(cls=Program)
 @click.argument("what", type=click.Choice(["corpus", "questions", "pairs"]))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File [standard output].")
-@click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words [2000000].")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, other sentences.")
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("-o", "--output", type=FILE, help="File to write.  [default: standard output]")
+@click.option("--tokens", type=click.IntRange(min=1), help="Size of the corpus, in words.  [default: 2,000,000]")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed makes other sentences.")
+@FORCE
 def main(what: str, output: Path | None, tokens: int | None, seed: int, force: bool) -> None:
     """Make the sample corpus, the analogy questions or the word pairs."""
     if tokens and what != "corpus":
-        raise click.UsageError("--tokens is for the corpus only.")
+        raise click.UsageError("--tokens is for the corpus only")
     if what == "corpus":
         lines = corpus(tokens or 2_000_000, seed)
     else:
@@ -289,14 +294,10 @@ def main(what: str, output: Path | None, tokens: int | None, seed: int, force: b
         for line in lines:
             click.echo(line, nl=False)
         return
-    try:
-        with output.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except FileExistsError:
-        raise click.ClickException(f"{output} exists: name another file or add --force.") from None
-    except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+    check(output, force)
+    with atomic_write(output, replace=force) as file:
+        file.writelines(line.encode() for line in lines)
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="w2v.data.make")

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.evaluation.judge import NEIGHBOURS, Judgement, judge
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -51,7 +53,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """In what two models differ.
 
     Attributes:
@@ -68,7 +70,14 @@ class Comparison:
     judgements: list[Judgement]
 
 
-def compare(first: KeyedVectors, second: KeyedVectors, *, top: int = 10_000, words: int = 20) -> Comparison:
+def compare(
+    first: KeyedVectors,
+    second: KeyedVectors,
+    *,
+    top: int = 10_000,
+    words: int = 20,
+    progress: Report | None = None,
+) -> Comparison:
     """Compare the 10 nearest shared words of shared words, in the order of the first model: the most frequent first.
 
     Those of the `top` words are compared, from which the `words` that moved most are named, and a sample of the others.
@@ -78,13 +87,13 @@ def compare(first: KeyedVectors, second: KeyedVectors, *, top: int = 10_000, wor
         raise SettingsError(f"top must be at least 1, not {top}")
     shared = [word for word in first if word in second]
     if len(shared) < 2:
-        raise W2VError(f"the models share {len(shared)} words: at least 2 are needed to compare them")
+        raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in (first, second)]
     head = min(top, len(shared))
     rest = len(shared) - head
     others = np.linspace(head, len(shared), min(SAMPLED, rest), endpoint=False, dtype=np.int64)  # all different
     rows = np.concatenate([np.arange(head), others])
-    nearest = [nearest_rows(each, rows, NEIGHBOURS) for each in vectors]
+    nearest = [nearest_rows(each, rows, NEIGHBOURS, Meter(progress, "compare")) for each in vectors]
     both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
     overlaps = both.mean(axis=1)
     distances = _distances(vectors, rows[:head], [each[:head] for each in nearest])
@@ -98,7 +107,7 @@ def compare(first: KeyedVectors, second: KeyedVectors, *, top: int = 10_000, wor
             Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()
         ],
-        judgements=judge([first, second]),
+        judgements=judge([first, second], progress=progress),
     )
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.files import PathLike
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -51,7 +53,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Result):
     """The scores of all models in one measure on one set.
 
     Attributes:
@@ -92,13 +94,19 @@ def judge(
     top: int = 30_000,
     method: Method = "add",
     seed: int = 1,
+    progress: Report | None = None,
 ) -> list[Judgement]:
     """Score models on the bundled questions and pairs, on files of such, and by the neighbours that words have.
 
     `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be
     used.
     """
-    return list(_judgements(models, questions, pairs, top, method, seed))
+    found: list[Judgement] = []
+    meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
+    for judgement in _judgements(models, questions, pairs, top, method, seed):
+        found.append(judgement)
+        meter(len(found), total)
+    return found
 
 
 def _judgements(
@@ -267,6 +275,7 @@ def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
     """The ranks of n values in B samples, less their mean; equal values share the mean of their ranks: (B, n)."""
     group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first is NaN, hence not zero
-    sizes = np.add.reduceat(weights[:, order], starts, axis=1)  # (B, groups)
+    # take, for indexing crashes if memory is short
+    sizes = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, groups)
     ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
-    return ranks[:, group]
+    return ranks.take(group, axis=1)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
 from w2v.cpu import processors
-from w2v.errors import W2VError
+from w2v.errors import W2VError, counted
 from w2v.evaluation import subsampling
-from w2v.files import Errors, PathLike
+from w2v.files import PathLike
 from w2v.losses.loss import Array, Integers
+from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
@@ -29,7 +32,7 @@ BLOCK = 1 << 20  # words looked at at a time
 
 
 @dataclass(frozen=True)
-class Perplexity:
+class Perplexity(Result):
     """How well a model predicts a text.
 
     Attributes:
@@ -56,31 +59,27 @@ def perplexity(
     model: Model | PathLike,
     corpus: Source,
     *,
-    cache: PathLike | None = None,
-    errors: Errors = ReadingOptions.errors,
-    max_types: int = ReadingOptions.max_types,
     progress: Report | None = None,
+    **reading: Any,
 ) -> Perplexity:
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
     Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
     skip-gram, for each of its words in CBOW; the memory goes neither with that nor with the length of the text, whose
     words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram. `progress` is called as in
-    training, with the phases "read" and "predict"; the other arguments are those of `train`. Raises W2VError for a text
+    training, with the phases "read" and "predict". `reading` are the arguments of `train` about reading a text; by
+    default words are made of it as in the training of the model. Raises W2VError for a text
     that cannot be read or in which there is nothing to predict, for a model whose scores are beyond float32, and where
     there is too little memory or space on disk.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
+    refuse_unknown(reading, options_of(ReadingOptions), {})
+    options = ReadingOptions(**asdict(model.text) | reading)
     model = model.widened()  # once, not for every block
     check_memory(model)
-    with read_corpus(
-        Corpus(corpus),
-        ReadingOptions(cache=cache, errors=errors, max_types=max_types),
-        workers=processors(),
-        progress=progress,
-    ) as store:
-        text = Text(store, model, Path(tempfile.gettempdir() if cache is None else cache))
+    with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
+        text = Text(store, model, Path(tempfile.gettempdir() if options.cache is None else options.cache))
         skipped = store.tokens - len(text)
     skipgram = model.settings.model == "skipgram"
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
@@ -97,7 +96,7 @@ def perplexity(
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another within its window; "
-            f"{skipped:,} words of the text are not in the vocabulary"
+            f"not in the vocabulary: {counted(skipped, 'word')} of the text"
         )
     keep = subsampling.keep_probabilities(model)
     totals = np.zeros(2)  # of the model, and with subsampling undone

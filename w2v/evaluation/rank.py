@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,15 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
-from w2v.files import atomic_write
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
-PICTURES = (".png", ".svg")
 
 
 @dataclass(frozen=True)
-class Rank:
+class Rank(Result):
     """The singular values of the matrix log p(word | context).
 
     Attributes:
@@ -40,7 +39,7 @@ class Rank:
     singular_values: list[float]
 
 
-def rank(model: Model, contexts: int | None = None, words: int | None = None) -> Rank:
+def rank(model: Model, contexts: int | None = None, words: int | None = None, progress: Report | None = None) -> Rank:
     """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
 
     In CBOW too a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
@@ -53,45 +52,14 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None) ->
             raise SettingsError(f"{name} {number}: from 2 to {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
     blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
-    logs: NDArray[Any] = np.concatenate([model.log_probabilities(rows)[:, :m] for rows in blocks])
+    logs: NDArray[Any] = np.empty((n, m))
+    meter, done = Meter(progress, "predict"), 0
+    for rows in blocks:
+        logs[done : done + len(rows)] = model.log_probabilities(rows)[:, :m]
+        done += len(rows)
+        meter(done, n)
     if not np.isfinite(logs).all():
         raise W2VError("the model predicts what is not a number: its vectors have diverged")
     values = np.linalg.svd(logs, compute_uv=False)
     significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
     return Rank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())
-
-
-def check_picture(path: Path) -> str:
-    """The format of a picture of this name. Raises SettingsError for another, W2VError where matplotlib is missing."""
-    kind = path.suffix.lower()
-    if kind not in PICTURES:
-        raise SettingsError(f"{path}: unknown extension of a picture: use {' or '.join(PICTURES)}")
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise W2VError("a picture needs matplotlib: pip install 'w2v[plot]'") from error
-    return kind.removeprefix(".")
-
-
-def picture(result: Rank, path: Path, name: str, *, replace: bool = True) -> None:
-    """Plot the spectrum to a file, atomically.
-
-    Raises SettingsError for an extension that is not one of PICTURES; W2VError where matplotlib is missing, the file
-    cannot be written, or it exists and `replace` is false.
-    """
-    kind = check_picture(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    values = np.array(result.singular_values)
-    axes.semilogy(np.arange(1, len(values) + 1), values / values[0])
-    if result.max_rank is not None:
-        axes.axvline(result.max_rank, color="grey", linestyle=":", label=f"limit of the loss: {result.max_rank:,}")
-    axes.axvline(result.rank, color="tab:red", linestyle="--", label=f"rank {result.rank:,}")
-    title = "".join(character if character.isprintable() else "?" for character in name)
-    axes.set_title(title, parse_math=False)
-    axes.set(xlabel="singular value", ylabel="relative to the first")
-    axes.legend()
-    with atomic_write(path, replace) as file:
-        figure.savefig(file, format=kind)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import mmap as memory_map
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import bfloat16
 from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, checked_words
+from w2v.progress import Meter, Report
 from w2v.text.words import Words
 
 VERSION = 1
@@ -36,14 +36,14 @@ _DTYPES = {
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
-def write(path: PathLike, content: VectorFile, replace: bool = True) -> None:
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a vector file, atomically. Raises W2VError if it cannot be written or could not be read back."""
     check_content(path, content)
     tensors = {**content.tensors, "vectors": content.vectors}
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
         tensors["counts"] = content.counts
-    write_native(path, tensors, content.metadata, replace)
+    write_native(path, tensors, content.metadata, replace, progress=progress)
 
 
 def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
@@ -79,13 +79,19 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
 
 
 def write_native(
-    path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, str], replace: bool = True, follow: bool = True
+    path: PathLike,
+    tensors: Mapping[str, Array],
+    metadata: Mapping[str, str],
+    replace: bool = True,
+    follow: bool = True,
+    progress: Report | None = None,
 ) -> None:
     """Write arrays and strings to one file, atomically; `replace` and `follow` as in atomic_write.
 
     The arrays may be views with padded rows, which are written without a copy of the whole array.
     """
     names, text = header_bytes(path, tensors, metadata)
+    meter, done, size = Meter(progress, "save"), 0, sum(len(np.atleast_1d(tensors[name])) for name in names)
     with atomic_write(path, replace, follow) as file:
         file.write(text)
         for name in names:
@@ -93,6 +99,8 @@ def write_native(
             rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
             for start in range(0, len(array), rows):
                 file.write(np.ascontiguousarray(array[start : start + rows]).data)
+                meter(done + min(start + rows, len(array)), size)
+            done += len(array)
 
 
 def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> tuple[list[str], bytes]:
@@ -130,7 +138,7 @@ def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], d
             layout, metadata, start = _header(path, file)
             tensors: dict[str, Array] = {}
             if mmap:
-                mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ)
+                mapped = memory.MappedFile(file)
                 for name, (dtype, shape, begin) in layout.items():
                     array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
                     tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned

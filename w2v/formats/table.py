@@ -14,16 +14,17 @@ from w2v.formats import native, word2vec
 from w2v.formats.detect import HEAD_BYTES, recognise, refuse_foreign
 from w2v.formats.row_blocks import is_compressed, is_cut, opened
 from w2v.formats.vector_file import VectorFile
+from w2v.progress import Report
 
 FormatName = Literal["native", "binary", "text"]
 
 
 class Format(NamedTuple):
-    """A format, the extensions of its files, and the function (path, content, replace) that writes them."""
+    """A format, the extensions of its files, and the function (path, content, replace, progress) that writes them."""
 
     name: FormatName
     extensions: tuple[str, ...]
-    write: Callable[[PathLike, VectorFile, bool], None]
+    write: Callable[[PathLike, VectorFile, bool, Report | None], None]
 
 
 FORMATS = (
@@ -46,21 +47,28 @@ def _by_extension(path: PathLike) -> Format:
     raise SettingsError(f"{path}: unknown extension: use .bin, .txt or .vec (also with .gz), or .safetensors")
 
 
-def write(path: PathLike, content: VectorFile, replace: bool = True) -> None:
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a vector file, atomically, in the format that the extension of `path` names.
 
-    Only the native format keeps counts, tensors and metadata. Raises W2VError if the content does not fit the format,
-    the system refuses, or the file exists and `replace` is false; SettingsError for an unknown extension.
+    Only the native format keeps counts, tensors and metadata. `progress` is called in phase "save". Raises W2VError if
+    the content does not fit the format, the system refuses, or the file exists and `replace` is false; SettingsError
+    for an unknown extension.
     """
-    _by_extension(path).write(path, content, replace)
+    _by_extension(path).write(path, content, replace, progress)
 
 
-def read(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None) -> VectorFile:
+def read(
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Report | None = None,
+) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
     With `mmap` (only for the native format) the arrays are read-only, and neither read nor checked before they are
     used. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit` only the first rows,
-    that many, are read.
+    that many, are read. `progress` is called in phase "load" while a word2vec file is read.
 
     Raises W2VError for a file that is missing, cut, inconsistent or of no known format, for NaN or infinite values and
     for a word that appears twice.
@@ -75,7 +83,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: i
         refuse_foreign(path, head)
         if mmap:
             raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
-        return word2vec.read(path, file, head, max_size, errors, limit)
+        return word2vec.read(path, file, head, max_size, errors, limit, progress)
 
 
 def _head(path: PathLike, file: BufferedReader) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, counted
 from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
 from w2v.text.words import Words
@@ -45,7 +45,7 @@ def check_content(path: PathLike, content: VectorFile) -> None:
     """Raise W2VError for content that could not be read back once it is written."""
     words, vectors = content.words, content.vectors
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
-        raise W2VError(f"{path}: not written: {len(words)} words, vectors of shape {vectors.shape}")
+        raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
     if not words.has_valid_offsets():
         raise W2VError(f"{path}: not written: the word offsets are damaged")
     check_finite(path, words, vectors)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
@@ -15,40 +14,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v import memory
-from w2v.errors import CutFile, W2VError
+from w2v.errors import CutFile, W2VError, counted
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import _formats
-from w2v.formats.detect import Layout, recognise
+from w2v.formats.detect import HEAD_BYTES, Layout, recognise
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
+from w2v.progress import Meter, Report
 from w2v.text.words import Words
-
-THREADS = 2  # reading is bound by memory: more threads do not help
+from w2v.threads import NoThread, Pool
 
 # -- writing --------------------------------------------------------------------------------
 
 
-def write(path: PathLike, content: VectorFile, replace: bool = True, *, binary: bool) -> None:
+def write(
+    path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None, *, binary: bool
+) -> None:
     """Write words and vectors, atomically, compressed by gzip if the name ends in .gz.
 
     Text has the fewest digits that read back as the same float32. Raises W2VError if the file cannot be written or a
     word does not fit the format.
     """
     blocks = encoded(path, content, binary=binary)
+    meter, rows = Meter(progress, "save"), len(content.words)
     with atomic_write(path, replace) as plain, packed(path, plain) as file:
         file.write(b"%d %d\n" % content.vectors.shape)
-        for block in blocks:
+        for done, block in blocks:
             file.write(block)
+            meter(done, rows)
 
 
-def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[memoryview]:
-    """The rows of a file, without its header, in blocks. Raises W2VError at once for what the format cannot keep."""
+def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[tuple[int, memoryview]]:
+    """The rows of a file, without its header, in blocks, each with the number of rows up to its end.
+
+    Raises W2VError at once for what the format cannot keep.
+    """
     check_content(path, content)
     _check_words_fit(path, content.words)
     return _encoded_blocks(content, binary)
 
 
-def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[memoryview]:
+def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
     words, vectors = content.words, content.vectors
     rows, columns = vectors.shape
     fill = _formats.binary_format if binary else _formats.text_format
@@ -58,7 +64,7 @@ def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[memoryview]:
         block = np.ascontiguousarray(vectors[start : start + step], np.float32)
         offsets = words.offsets[start : start + len(block) + 1]
         out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
-        yield out[: fill(block, words.blob, offsets, out)].data
+        yield start + len(block), out[: fill(block, words.blob, offsets, out)].data
 
 
 def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
@@ -90,7 +96,13 @@ _CODECS = {
 
 
 def read(
-    path: PathLike, file: BufferedReader, head: bytes, max_size: int, errors: Errors, limit: int | None = None
+    path: PathLike,
+    file: BufferedReader,
+    head: bytes,
+    max_size: int,
+    errors: Errors,
+    limit: int | None = None,
+    progress: Report | None = None,
 ) -> VectorFile:
     """Read the word2vec file at `path`, opened as `file`, of which `head` has been read; see formats.table.read.
 
@@ -100,14 +112,14 @@ def read(
     layout = recognise(path, head)
     rows = layout.rows
     if rows is not None and layout.min_bytes(rows) <= max_size:
-        return _read_rows(path, layout, rows, file, head, errors, limit)
+        return _read_rows(path, layout, rows, file, head, errors, limit, progress)
     whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
     if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
         raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
     if rows is not None or is_cut(file):
         raise _cut(path, whole, rows)
     with opened(path) as (again, _):
-        return _read_rows(path, layout, whole, again, again.read(len(head)), errors, limit)
+        return _read_rows(path, layout, whole, again, again.read(len(head)), errors, limit, progress)
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
@@ -123,7 +135,7 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
 
 def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
     if rows is None:
-        return CutFile(f"{path}: cut: its first {whole} rows are whole")
+        return CutFile(f"{path}: cut after {counted(whole, 'whole row')}")
     return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
@@ -135,6 +147,7 @@ def _read_rows(
     head: bytes,
     errors: Errors,
     limit: int | None,
+    progress: Report | None,
 ) -> VectorFile:
     limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)
@@ -145,9 +158,11 @@ def _read_rows(
     pieces: dict[int, bytes] = {}  # the words of each block, by its first row
     problems: dict[int, W2VError] = {}  # by row
 
-    def parse_blocks(_: int) -> None:
+    def parse_blocks(meter: Meter | None = None) -> None:
         words = np.empty(0, np.uint8)
         for data, first, count in blocks:
+            if meter:
+                meter(first, rows)
             if len(words) < len(data):
                 words = np.empty(len(data), np.uint8)
             lengths = offsets[first + 1 : first + count + 1]
@@ -162,8 +177,18 @@ def _read_rows(
                     problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(parse_blocks, range(THREADS)))
+    with Pool(1) as pool:  # reading is bound by memory: more than two threads do not help
+        others = []
+        if len(head) == HEAD_BYTES:  # a shorter file is not worth a thread
+            with suppress(NoThread):
+                others.append(pool.submit(parse_blocks))
+        try:
+            parse_blocks(Meter(progress, "load"))
+        except BaseException:
+            blocks.stop()
+            raise
+        for other in others:
+            other.result()
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:
@@ -171,7 +196,7 @@ def _read_rows(
     rest = b"" if limited else blocks.rest or file.read(BLOCK_BYTES)
     while rest:
         if rest.strip():
-            raise W2VError(f"{path}: wrong header: it says {rows} rows, but more follow")
+            raise W2VError(f"{path}: wrong header: it says {counted(rows, 'row')}, but more follow")
         rest = file.read(BLOCK_BYTES)
     if not limited and is_cut(file):
         raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from w2v.files import PathLike, atomic_write
+
 RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
 
 TrimRule = Callable[..., int]  # of (word, count, min_count)
@@ -58,7 +60,7 @@ def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | No
     return sum(vocab.pop(word) for word in dropped)
 
 
-def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: str) -> None:
+def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -> None:
     """Write sentences, one to a line, with spaces between the words."""
-    with open(filename, "w", encoding="utf-8") as file:  # noqa: PTH123 (a path or a descriptor, as in gensim)
-        file.writelines(" ".join(sentence) + "\n" for sentence in corpus)
+    with atomic_write(filename) as file:
+        file.writelines((" ".join(sentence) + "\n").encode() for sentence in corpus)

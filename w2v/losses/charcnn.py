@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,13 @@ from w2v import memory
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
 from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
+from w2v.text.words import Words
 
 CHARACTERS = 254  # most frequent ones; all others share one vector
 OTHER, EDGE = 0, 1
 SPAN = 3  # width of a filter, in characters
+BYTES_AT_ONCE = 1 << 20  # of words whose characters are numbered together
+SPANS_AT_ONCE = 1 << 14  # to which the filters are applied together
 
 
 class CharacterCNN(Loss):
@@ -38,18 +41,29 @@ class CharacterCNN(Loss):
 
     def prepare(self) -> None:
         settings, words = self.settings, self.vocabulary.words
-        counts = Counter(character for word in words for character in word)
-        ordered = sorted(counts, key=lambda character: (-counts[character], character))[:CHARACTERS]
-        numbers = {character: number for number, character in enumerate(ordered, EDGE + 1)}
-        spelt = [[EDGE, *(numbers.get(character, OTHER) for character in word), EDGE] for word in words]
-        spelt = [[*word, EDGE] if len(word) < SPAN else word for word in spelt]
-        starts = np.cumsum([0, *map(len, spelt)])
+        counts = np.zeros(sys.maxunicode + 1, np.int64)
+        lengths = np.empty(len(words), np.int64)
+        for first, last in pieces(words.offsets, BYTES_AT_ONCE):
+            characters, lengths[first:last] = spelling(words, first, last)
+            found, times = np.unique(characters, return_counts=True)
+            counts[found] += times
+        ordered = np.argsort(-counts, kind="stable")[:CHARACTERS]
+        ordered = ordered[counts[ordered] > 0]
+        numbers = np.full(len(counts), OTHER, np.uint8)
+        numbers[ordered] = np.arange(len(ordered)) + EDGE + 1
+        starts = np.cumsum(np.append(0, lengths + 2))
+        spelt = np.full(starts[-1], EDGE, np.uint8)
+        for first, last in pieces(words.offsets, BYTES_AT_ONCE):
+            characters, _ = spelling(words, first, last)
+            begin = starts[first]
+            inside = np.ones(starts[last] - begin, bool)
+            inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
+            spelt[begin : starts[last]][inside] = numbers[characters]
         weights = noise_weights(self.vocabulary.counts, settings.ns_exponent)
         self.predrawn, self._characters = settings.negative, len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         offsets = log_expected_draws(weights, settings.negative)
-        self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts}
-        self.data |= {"spelt": np.concatenate(spelt).astype(np.int64)}
+        self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts, "spelt": spelt}
         most = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
 
@@ -114,17 +128,29 @@ class CharacterCNN(Loss):
 
     def outputs(self, parameters: Mapping[str, Array]) -> Array:
         """The output vectors of all words, (V, D)."""
-        starts, spelt = self.data["starts"], self.data["spelt"]
-        last = np.zeros(len(spelt), bool)  # positions at which no span begins
+        starts, projection = self.data["starts"], parameters["projection"]
+        found = np.empty((len(starts) - 1, len(projection)), projection.dtype)
+        for first, last in pieces(starts, SPANS_AT_ONCE):
+            features = np.tanh(self._best(parameters, first, last)), parameters["corrections"][first:last]
+            found[first:last] = np.concatenate(features, axis=1) @ projection.T
+        return found
+
+    def _best(self, parameters: Mapping[str, Array], first: int, last: int) -> Array:
+        """The highest value of each filter in the words from `first` to `last`, (words, filters)."""
+        characters, filters = parameters["characters"], parameters["filters"]
+        starts = self.data["starts"][first : last + 1]
+        inside = np.ones(starts[-1] - starts[0], bool)  # positions at which a span begins
         for back in range(1, SPAN):
-            last[starts[1:] - back] = True
-        positions = np.flatnonzero(~last)
-        firsts = np.searchsorted(positions, starts[:-1])
-        learnt, best = parameters, np.empty((len(starts) - 1, self.filters), parameters["filters"].dtype)
-        spans = learnt["characters"][spelt[positions[:, None] + np.arange(SPAN)]].reshape(len(positions), -1)
-        for f in range(self.filters):
-            best[:, f] = np.maximum.reduceat(spans @ learnt["filters"][f], firsts)
-        return np.concatenate([np.tanh(best), learnt["corrections"]], axis=1) @ learnt["projection"].T
+            inside[starts[1:] - back - starts[0]] = False
+        positions = starts[0] + np.flatnonzero(inside)
+        word = np.repeat(np.arange(last - first), np.diff(starts))[inside]  # of each
+        best = np.full((last - first, len(filters)), -np.inf, filters.dtype)
+        for begin in range(0, len(positions), SPANS_AT_ONCE):
+            block = positions[begin : begin + SPANS_AT_ONCE, None] + np.arange(SPAN)
+            values = characters[self.data["spelt"][block]].reshape(len(block), -1) @ filters.T
+            rows, begins = np.unique(word[begin : begin + SPANS_AT_ONCE], return_index=True)
+            best[rows] = np.maximum(best[rows], np.maximum.reduceat(values, begins))
+        return best
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         if self._computed is None or self._computed[0] is not parameters["filters"]:
@@ -163,6 +189,23 @@ class CharacterCNN(Loss):
         for j in range(m):
             move_word(s, s.rows[j], j)
         return loss
+
+
+def pieces(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of words that take at most `size` places together, or are one word; word i ends at offsets[i + 1]."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + size, "right")) - 1)
+        yield first, last
+        first = last
+
+
+def spelling(words: Words, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The code points of the words from `first` to `last`, end to end, and how many each word has."""
+    offsets = words.offsets[first : last + 1]
+    blob = words.blob[offsets[0] : offsets[-1]]
+    points = np.frombuffer(blob.tobytes().decode().encode("utf-32-le"), "<u4")
+    return points, np.add.reduceat(blob & 0xC0 != 0x80, offsets[:-1] - offsets[0], dtype=np.int64)
 
 
 def read_spans(s: Worker, word: int) -> int:

@@ -84,7 +84,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         super().__post_init__()
         self._choose_loss()
         kind = self.loss_class
-        where = f"objective {self.objective}" if self.objective else f"loss {self.loss}"
+        where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
         if not self.kernel:
             object.__setattr__(self, "kernel", kind.kernels[0])
         if self.kernel not in kind.kernels:
@@ -103,9 +103,11 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def _choose_loss(self) -> None:
         if self.objective is not None:
             if ":" not in str(self.objective) or not str(self.objective).isprintable():
-                raise SettingsError(f"objective {self.objective!r}: write module:Name")
+                raise SettingsError(f"objective {one_line(repr(self.objective))}: write module:Name")
             if self.loss not in ("", OWN):
-                raise SettingsError(f"objective {self.objective} replaces loss {self.loss}: give only one of them")
+                raise SettingsError(
+                    f"objective {one_line(self.objective)} replaces loss {self.loss}: give only one of them"
+                )
             object.__setattr__(self, "loss", OWN)
         elif self.loss == OWN:
             raise SettingsError(f"loss {OWN}: name your loss with objective, as module:Name")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, counted
 from w2v.formats.codes import MAX_CODE_LENGTH
 from w2v.losses import _trees
 from w2v.text.vocabulary import Vocabulary
@@ -157,7 +157,7 @@ def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary
     missing = [word for word, code in zip(vocabulary.words, found, strict=True) if not code]
     if missing:
         raise W2VError(
-            f"{source}: {len(missing)} words of the vocabulary have no code, for example {missing[0][:60]!r}"
+            f"{source}: no code for {counted(len(missing), 'word')} of the vocabulary, for example {missing[0][:60]!r}"
         )
     return found
 

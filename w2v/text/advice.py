@@ -56,7 +56,7 @@ def _on_words(store: TypeCounts) -> str:
     if attached > ATTACHED or capitals > CAPITALS:
         return (
             f"{attached:.0%} of the words begin or end with punctuation, {capitals:.0%} have capital letters: "
-            'the, The and "the," are three words; lower-case the text and separate its punctuation first'
+            'the, The and "the," are three words; add --lower (lower=True) and --tokenize words (tokenize="words")'
         )
     return ""
 

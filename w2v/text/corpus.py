@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
+from w2v.text.columns import is_parquet, parquet_texts, texts
 from w2v.text.decompress import decompressed, is_compressed
+from w2v.text.markup import without_markup
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
@@ -92,23 +94,24 @@ class Corpus:
         """The paths of all files, "-" for standard input."""
         return list(self._files)
 
-    def part(self, number: int, parts: int) -> Corpus:
+    def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
         """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
 
         The parts follow each other in the order of the text. Plain files are cut at the end of a line, or of a word
-        where lines are very long; a compressed file belongs to the part in which it begins. Raises W2VError for a text
-        that cannot be divided.
+        where lines are very long; a compressed file, or any if `whole`, belongs to the part in which it begins. Raises
+        W2VError for a text that cannot be divided.
         """
         if self.total_bytes is None:
             raise W2VError(
                 "standard input, pipes and lists of tokens cannot be divided among several ranks: give files"
             )
-        ranges = [self._ranges(k, parts) for k in range(parts)]
+        ranges = [self._ranges(k, parts, whole) for k in range(parts)]
         if not all(ranges):
             for file, info in zip(self._files, self._infos, strict=True):
-                if info and info.st_size * parts > self.total_bytes and _is_compressed(file):
+                if info and info.st_size * parts > self.total_bytes and (whole or _is_compressed(file)):
+                    reason, unpack = ("has columns", "") if whole else ("is compressed", "unpack it, or ")
                     raise W2VError(
-                        f"{file} is compressed and cannot be divided among {parts} ranks: unpack it, or give the text "
+                        f"{file} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
                         "in more files"
                     )
         own = copy.copy(self)
@@ -118,13 +121,13 @@ class Corpus:
         own.total_bytes = sum(stop - start for start, stop in own.ranges)
         return own
 
-    def _ranges(self, number: int, parts: int) -> dict[int, tuple[int, int]]:
+    def _ranges(self, number: int, parts: int, whole: bool) -> dict[int, tuple[int, int]]:
         """The bytes of each file, by its index, that belong to a part; without files of which nothing does."""
         total, before = self.total_bytes or 0, 0
         found = {}
         for index, (file, info) in enumerate(zip(self._files, self._infos, strict=True)):
             size = info.st_size if info else 0
-            start, stop = (_cut(file, size, total * k // parts - before) for k in (number, number + 1))
+            start, stop = (_cut(file, size, total * k // parts - before, whole) for k in (number, number + 1))
             if start < stop:
                 found[index] = start, stop
             before += size
@@ -147,15 +150,23 @@ class Corpus:
             return None
         return [_fingerprint(file, info) for file, info in zip(self._files, self._infos, strict=True) if info]
 
-    def blocks(self) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens."""
+    def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
+        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens.
+
+        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column. With
+        `strip_markup`, the text of each file, or of each such text, is that of `without_markup`.
+        """
+        if column is not None and not self._files and self.ranges is None:
+            raise SettingsError(f"column {column!r}: lists of tokens have no columns")
+        whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
+        ranges = whole if self.ranges is None else self.ranges
+        files = zip(self._files, self._infos, ranges, strict=True)
+        of_files = (self._text(*file, column, strip_markup) for file in files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
-        ranges = whole if self.ranges is None else self.ranges
-        for name, offset, chunk in itertools.chain(self._lines(), *map(self._text, self._files, self._infos, ranges)):
+        for name, offset, chunk in itertools.chain(self._lines(strip_markup), *of_files):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -170,16 +181,23 @@ class Corpus:
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
 
-    def _lines(self) -> Iterator[tuple[str, int, bytes]]:
+    def _lines(self, strip_markup: bool) -> Iterator[tuple[str, int, bytes]]:
         """The lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
         for number, sentence in enumerate(self._sentences):
             line = _line(number, sentence)
+            if strip_markup:
+                line = b"".join(without_markup([line]))
             yield str(self), offset, line
             offset += len(line)
 
     def _text(
-        self, file: str, info: os.stat_result | None, part: tuple[int, int | None]
+        self,
+        file: str,
+        info: os.stat_result | None,
+        part: tuple[int, int | None],
+        column: str | None,
+        strip_markup: bool,
     ) -> Iterator[tuple[str, int, bytes]]:
         """The unpacked text of a file, or of a part, as (name for messages, position in the text, some bytes of it).
 
@@ -204,13 +222,50 @@ class Corpus:
                     head += chunk
                     if len(head) >= SIGNATURE_BYTES:
                         break
-                text = text_start(name, head)
-                offset = len(head) - len(text)
-                for chunk in itertools.chain([text], chunks, [b"\n"]):
+                offset = 0
+                if column is not None and is_parquet(head):
+                    chunks = self._column(self._parquet(name, stream, info, column), strip_markup)
+                else:
+                    text = text_start(name, head)
+                    offset = len(head) - len(text)
+                    chunks = itertools.chain([text], chunks)
+                    if column is not None:
+                        chunks = self._column(texts(name, chunks, column), strip_markup)
+                    elif strip_markup:
+                        chunks = without_markup(chunks)
+                if column is not None:
+                    name = f"{name}, column {column}"
+                if strip_markup:
+                    name = f"{name}, without markup"
+                for chunk in itertools.chain(chunks, [b"\n"]):
                     yield name, offset, chunk
                     offset += len(chunk)
         except OSError as error:
             raise W2VError(f"cannot read {name}: {error.strerror or error}") from error
+
+    def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
+        """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
+        parts: list[bytes] = []
+        size = 0
+        for value in values:
+            parts += [*without_markup([value]), b"\n"] if strip_markup else [value, b"\n"]
+            size += len(value)
+            if size > BLOCK_BYTES:
+                yield b"".join(parts)
+                parts, size = [], 0
+        yield b"".join(parts)
+
+    def _parquet(self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str) -> Iterator[bytes]:
+        """The texts in a column of a Parquet file, of which some bytes have been read."""
+        if info is None:
+            raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
+        before = self._bytes_read - stream.tell()
+        stream.seek(0)
+        if not is_parquet(stream.read(SIGNATURE_BYTES)):
+            raise W2VError(f"{name}: a compressed Parquet file: unpack it first")
+        for text, share in parquet_texts(name, stream, column):
+            self._bytes_read = before + int(share * info.st_size)
+            yield text
 
     def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
         """The bytes of a file from where it is, up to position `stop`, if given."""
@@ -229,15 +284,16 @@ def _is_compressed(file: str) -> bool:
         raise W2VError(f"cannot read {file}: {error.strerror}") from error
 
 
-def _cut(file: str, size: int, wanted: int) -> int:
-    """Where to divide a file near position `wanted`: at its start or end if it is compressed or `wanted` is outside.
+def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
+    """Where to divide a file near position `wanted`: at its start or end if `wanted` is outside, at its end if the file
+    is compressed or must stay `whole`.
 
     It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it, otherwise of the first
     word that does.
     """
     if wanted <= 0 or wanted >= size:
         return 0 if wanted <= 0 else size
-    if _is_compressed(file):
+    if whole or _is_compressed(file):
         return size
     with Path(file).open("rb") as stream:
         stream.seek(wanted - 1)

@@ -11,9 +11,9 @@ import mmap
 import os
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
@@ -22,13 +22,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import NothingToTrain, SettingsError, W2VError
 from w2v.files import Errors, PathLike, atomic_write
-from w2v.options import check_options, option
+from w2v.memory import MappedFile
+from w2v.options import option
 from w2v.progress import Meter, Report
 from w2v.schema import Count, decode, encode
 from w2v.settings import TEXT
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
+from w2v.threads import Pool
 
 SIGNATURE = b"w2v ids, format 1\n"
 MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
@@ -51,6 +54,7 @@ class TypeCounts:
 
     Attributes:
         counts: int64 (types + 2,), how often each id occurs.
+        types: the word of each id as Words, empty for ids 0 and 1.
         strings: uint8, the bytes of all types, end to end, and PADDING. offsets: int64 (types + 3,), see Words.
         pruned: number of types dropped to keep within `max_types`, int.
         tokens: number of words in the corpus, int.
@@ -61,13 +65,13 @@ class TypeCounts:
         self, counts: NDArray[np.int64], strings: NDArray[np.uint8], offsets: NDArray[np.int64], pruned: int
     ) -> None:
         self.counts, self.strings, self.offsets, self.pruned = counts, strings, offsets, pruned
-        self._words = Words(strings[: -len(PADDING)], offsets)
+        self.types = Words(strings[: -len(PADDING)], offsets)
         self.tokens = int(counts[PRUNED_TYPE:].sum())
         self.sentences = int(counts[SENTENCE_END_ID])
 
     def words(self, ids: NDArray[np.int64]) -> Words:
         """The words with these ids."""
-        return self._words.take(ids)
+        return self.types.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The index of each id's word among `words`, −1 if it is not there: int32 (types + 2,)."""
@@ -108,7 +112,7 @@ class IdStore(TypeCounts):
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
-        self._memory = memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._memory = memory = MappedFile(file, zeros=True)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError("an id file is incomplete")
@@ -117,7 +121,7 @@ class IdStore(TypeCounts):
             raise ValueError("the description of an id file is longer than the file")
         self.description = decode(Description, memory[tail - length : tail], "an id file")
         ids, types, pruned = self.description.ids, self.description.types, self.description.pruned
-        if max(ids, types) > tail:
+        if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
@@ -132,7 +136,7 @@ class IdStore(TypeCounts):
 
     def _check(self) -> None:
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
-        if not self._words.has_valid_offsets() or not self._words.is_utf8() or self.counts.min() < 0:
+        if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = 0
         for start in range(0, len(self.ids), IDS_AT_ONCE):
@@ -164,32 +168,48 @@ class IdStore(TypeCounts):
             self.release()
         return found.hexdigest()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file has been cut: then ids may have been read that are not those of the text."""
+        return self._memory.cut
+
     def release(self) -> None:
         """Free the memory of the file's pages; those used again are read again from disk.
 
-        Raises W2VError if the file has been cut, for then these pages are no longer there.
+        Raises W2VError if the file has been cut.
         """
-        if self._memory.size() < len(self._memory):
+        if self.is_cut:
             raise W2VError("the file with the ids of the text was cut by another process: train again")
         if hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
-        for name in ("ids", "counts", "offsets", "strings", "_words", "_memory"):
+        for name in ("ids", "counts", "types", "offsets", "strings", "_memory"):
             vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Raises W2VError if the file has been cut."""
+        try:
+            if kind is None and "_memory" in vars(self):
+                self.release()
+        finally:
+            self.close()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
+class ReadingOptions(TextOptions):
     """How a text is read. Raises SettingsError for impossible values."""
 
+    column: str | None = option(
+        None,
+        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence.",
+        TEXT,
+        default_text="none: plain text",
+    )
     cache: PathLike | None = option(
         None, "Keep the text as ids in this folder, and use them again.", TEXT, default_text="none"
     )
@@ -201,9 +221,6 @@ class ReadingOptions:
         minimum=1,
         maximum=MAX_TYPES_LIMIT,
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def is_id_file(path: PathLike) -> bool:
@@ -225,7 +242,8 @@ def read_corpus(
     The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file in the folder
     `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once is not
     cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types the rarest
-    are dropped, as in word2vec.c. `progress` is called with a Progress of phase "read" now and then.
+    are dropped, as in word2vec.c. The text is that of `column` in tables; `strip_markup`, `digits`, `lower` and
+    `tokenize` are applied to it, in this order. `progress` is called with a Progress of phase "read" now and then.
 
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
@@ -233,33 +251,32 @@ def read_corpus(
     if workers < 1:
         raise SettingsError(f"workers {workers}: it must be at least 1")
     reading = reading or ReadingOptions()
-    cache, errors, max_types = reading.cache, reading.errors, reading.max_types
+    cache = reading.cache
     files = corpus.fingerprint()
-    settings: dict[str, Any] = {"files": files, "errors": errors, "max_types": max_types}
-    if corpus.ranges is not None:
-        settings["ranges"] = corpus.ranges
+    how = {name: value for name, value in asdict(reading).items() if name != "cache"}
+    part = [] if corpus.ranges is None else corpus.ranges
+    described = {"files": files, **how} if corpus.ranges is None else {"files": files, "ranges": part, **how}
+    description = json.dumps(described)
     folder = Path(tempfile.gettempdir() if cache is None else cache)
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
-        with _writing_to(folder):
-            temporary = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
-        with cast(BinaryIO, temporary) as file:
-            _write(file, folder, corpus, settings, workers, progress)
+        with _temporary(folder) as file:
+            _write(file, folder, corpus, reading, description, workers, progress)
             return IdStore(file)
 
     # One cache file for the same files read in the same way; its description tells whether they have changed.
-    identity = json.dumps([errors, max_types, *(each.path for each in files), *(corpus.ranges or ())])
+    identity = json.dumps([how, *(each.path for each in files), *part])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is written anew
         # In a folder that others may write to, a link or pipe of this name may lie in wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True)
-        if store.description.settings == json.dumps(settings):
+        if store.description.settings == description:
             return store
     with atomic_write(path, follow=False) as file:
-        _write(file, folder, corpus, settings, workers, progress)
+        _write(file, folder, corpus, reading, description, workers, progress)
         file.flush()
         return IdStore(file)
 
@@ -289,25 +306,26 @@ def _write(
     file: BinaryIO,
     folder: Path,
     corpus: Corpus,
-    settings: dict[str, Any],
+    reading: ReadingOptions,
+    description: str,
     workers: int,
     progress: Report | None,
 ) -> None:
     """Write a new file for an IdStore: see there for its content."""
-    types = Types(settings["errors"])
-    max_types = settings["max_types"]
+    types = Types(reading.errors)
+    normalise = Normaliser(TextOptions.of(reading), reading.errors)
+    blocks = corpus.blocks(reading.column, reading.strip_markup)
+    max_types = reading.max_types
     pruned = threshold = 0
     meter = Meter(progress, "read")
-    for number, (block, scan) in enumerate(_scanned(types, corpus.blocks(), workers), 1):
-        try:
-            ids = types.merge(scan)
-        except Malformed as error:
-            position, word = error.args
-            name, offset = block.locate(position)
-            raise W2VError(
-                f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or add "
-                "--errors replace or --errors ignore"
-            ) from None
+
+    def scan(block: TextBlock) -> Scan:
+        with _naming(block):
+            return types.scan(normalise(block.text))
+
+    for number, (block, scanned) in enumerate(_scanned(scan, blocks, workers), 1):
+        with _naming(block):
+            ids = types.merge(scanned)
         with _writing_to(folder):
             _put(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
@@ -321,15 +339,55 @@ def _write(
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
-    size = int(counts.sum())
-    encoded = encode(Description(json.dumps(settings), size, len(types), pruned), folder).encode()
     with _writing_to(folder):
-        _put(file, bytes(_aligned(4 * size) - 4 * size))
-        _put(file, counts.data)
-        _put(file, np.cumsum(np.append(0, types.lengths())).data)
-        for piece in types.strings():
-            _put(file, piece.data)
-        _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+        _write_types(file, counts, types.lengths(), types.strings(), description, pruned)
+
+
+def _write_types(
+    file: BinaryIO,
+    counts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    strings: Iterable[NDArray[np.uint8]],
+    settings: str,
+    pruned: int,
+) -> None:
+    """Write what follows the ids in a file for an IdStore."""
+    size = int(counts.sum())
+    encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
+    _put(file, bytes(_aligned(4 * size) - 4 * size))
+    _put(file, counts.data)
+    _put(file, np.cumsum(np.append(0, lengths)).data)
+    for piece in strings:
+        _put(file, piece.data)
+    _put(file, PADDING + encoded + len(encoded).to_bytes(8, "little") + SIGNATURE)
+
+
+def rewritten(
+    store: IdStore,
+    pieces: Iterable[NDArray[np.uint32]],
+    types: Callable[[], tuple[NDArray[np.int64], Words]],
+    folder: Path,
+) -> IdStore:
+    """A store of other ids for the same text, in an unnamed temporary file in a folder.
+
+    `types` returns their counts, int64 (types + 2,), and words, once all `pieces` have been taken. Raises W2VError
+    for a folder that cannot be written to.
+    """
+    with _temporary(folder) as file:
+        for ids in pieces:
+            with _writing_to(folder):
+                _put(file, ids.data)
+        counts, words = types()
+        with _writing_to(folder):
+            _write_types(file, counts, np.diff(words.offsets), [words.blob], store.description.settings, store.pruned)
+        found = IdStore(file)
+        found.reused = store.reused
+        return found
+
+
+def _temporary(folder: Path) -> BinaryIO:
+    with _writing_to(folder):
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=folder, buffering=0))
 
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
@@ -343,28 +401,44 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
         )
 
 
-def _scanned(types: Types, blocks: Iterable[TextBlock], workers: int) -> Iterator[tuple[TextBlock, Scan]]:
+@contextlib.contextmanager
+def _naming(block: TextBlock) -> Iterator[None]:
+    """Turn Malformed into W2VError, which names the file and the position in it."""
+    try:
+        yield
+    except Malformed as error:
+        position, word = error.args
+        name, offset = block.locate(position)
+        raise W2VError(
+            f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or add "
+            "--errors replace or --errors ignore"
+        ) from None
+
+
+def _scanned(
+    scan: Callable[[TextBlock], Scan], blocks: Iterable[TextBlock], workers: int
+) -> Iterator[tuple[TextBlock, Scan]]:
     """Scan the blocks in this thread and `workers` − 1 others, some blocks ahead, and yield them in order."""
     if workers == 1:
         for block in blocks:
-            yield block, types.scan(block.text)
+            yield block, scan(block)
         return
     waiting: deque[tuple[TextBlock, Future[Scan]]] = deque()
 
     def first() -> tuple[TextBlock, Scan]:
         """The first block; while another thread scans it, this one scans blocks that no thread has begun."""
-        for index, (block, scan) in enumerate(waiting):
+        for index, (block, scanned) in enumerate(waiting):
             if waiting[0][1].done():
                 break
-            if scan.cancel():
+            if scanned.cancel():
                 waiting[index] = block, Future()
-                waiting[index][1].set_result(types.scan(block.text))
-        block, scan = waiting.popleft()
-        return block, scan.result()
+                waiting[index][1].set_result(scan(block))
+        block, scanned = waiting.popleft()
+        return block, scanned.result()
 
-    with ThreadPoolExecutor(workers - 1) as pool:
+    with Pool(workers - 1) as pool:
         for block in blocks:
-            waiting.append((block, pool.submit(types.scan, block.text)))
+            waiting.append((block, pool.submit(scan, block)))
             if len(waiting) > 2 * workers:
                 yield first()
         while waiting:

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.files import PathLike, atomic_write, lines
 from w2v.settings import Formula
 from w2v.text._text import FIRST_TYPE
@@ -48,7 +48,8 @@ class Vocabulary:
         self.words.check_lengths("")
         found = np.asarray(counts)
         if not len(self) or found.dtype.kind not in "iu" or found.shape != (len(self),):
-            raise W2VError(f"{len(self)} words do not fit counts of shape {found.shape} and type {found.dtype}")
+            words = counted(len(self), "word")
+            raise W2VError(f"counts of shape {found.shape} and type {found.dtype} do not fit {words}")
         self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
             raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
@@ -64,7 +65,7 @@ class Vocabulary:
         return len(self.words)
 
     def __repr__(self) -> str:
-        return f"<Vocabulary: {len(self)} words, {self.tokens} tokens>"
+        return f"<Vocabulary: {counted(len(self), 'word')}, {counted(self.tokens, 'token')}>"
 
     @classmethod
     def from_store(cls, store: TypeCounts, min_count: int = 5, max_vocab: int | None = None) -> Self:
@@ -81,8 +82,8 @@ class Vocabulary:
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
             raise W2VError(
-                f"no word occurs {min_count} times: the most frequent, {word[:60]!r}, occurs {counts[top]} "
-                "times; lower --min-count or give more text"
+                f"no word occurs {counted(min_count, 'time')}: the most frequent, {word[:60]!r}, occurs "
+                f"{counted(counts[top], 'time')}; lower --min-count or give more text"
             )
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
 
@@ -149,7 +150,7 @@ class Vocabulary:
             raise W2VError(f"{name}: the word {same!r} appears twice, with counts {first} and {second}")
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
-            raise W2VError(f"{name} holds no word that occurs {min_count} times")
+            raise W2VError(f"{name} holds no word that occurs {counted(min_count, 'time')}")
         return cls(words.take(chosen), counts[chosen])
 
 

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, counted
 from w2v.text._text import hash_words
 
 WORDS_AT_ONCE = 1 << 16  # decoded, copied or hashed at a time
@@ -149,7 +149,7 @@ class Words(Sequence[str]):
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        return f"<Words: {len(self)} words>"
+        return f"<Words: {counted(len(self), 'word')}>"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Words):

@@ -29,9 +29,10 @@ from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import Count, PathText, decode, encode
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.threads import Thread
+from w2v.threads import NoThread, Thread
 from w2v.training.seal import is_sealed, make_key, seal
 from w2v.version import __version__
 
@@ -54,7 +55,8 @@ class Origin:
     Attributes:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
         files: (path, bytes) of each; None if they can be read only once.
-        cache, errors, max_types: see read_corpus.
+        cache, errors, max_types, column, text: see read_corpus.
+        phrases: the file of phrases that were joined; True for those found in the text.
         notes: the caller's own, of what JSON holds.
         checksum: of the ids, once the text is read.
     """
@@ -64,6 +66,9 @@ class Origin:
     cache: PathText | None = None
     errors: Errors = "strict"
     max_types: int = 0
+    column: str | None = None
+    text: TextOptions = field(default_factory=TextOptions)
+    phrases: bool | PathText = False
     notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
 
@@ -92,7 +97,8 @@ class RunDescription:
 class State:
     """A run at rest. `position` of `end` chunks are done, or rounds in a run of several ranks (see Schedule).
 
-    The parameters are what training moves, by name.
+    The parameters are what training moves, by name. The columns of `history` are words trained, seconds of training,
+    summed loss and number of predictions, each since the beginning of the run; the last two are those of rank 0 alone.
     """
 
     settings: Settings
@@ -106,6 +112,7 @@ class State:
     tokens_trained: int
     seconds: float  # of training
     instruction_set: str
+    history: NDArray[np.float64]  # (n, 4)
     ranks: int = 1
 
     @property
@@ -264,7 +271,7 @@ class Checkpoints:
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         try:
             self._writer.start()
-        except RuntimeError:  # the system gives no more threads
+        except NoThread:
             self._writer.run()
 
     def _write(self, state: State, parameters: Arrays) -> None:
@@ -290,6 +297,7 @@ class Checkpoints:
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
+        arrays["history"] = state.history
         run = RunDescription(
             position=state.position,
             end=state.end,
@@ -307,7 +315,7 @@ class Checkpoints:
         arrays["run"] = np.frombuffer(
             encode(run, path).encode(), np.uint8
         )  # may be longer than a header is allowed to be
-        metadata = {"settings": encode(state.settings.as_dict(), path)}
+        metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
         metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
         native.write_native(path, arrays, metadata, replace=False, follow=False)
@@ -408,6 +416,9 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
     if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
         raise ValueError("a place that is none in the run")
+    history = arrays.get("history", np.zeros((0, 4)))  # older versions kept none
+    if history.dtype != np.float64 or history.shape != (len(history), 4):
+        raise ValueError("a history that is none")
     state = State(
         settings=settings,
         vocabulary=vocabulary,
@@ -415,6 +426,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         parameters=parameters,
         losses=arrays["losses"],
         predictions=arrays["predictions"],
+        history=history,
         **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
         ranks=run.ranks,
     )

@@ -292,13 +292,14 @@ class DistributedRun(Run):
         text is then trained twice and some not at all.
         """
         self._done = resumed_at(state, self.schedule.end, self.world.size)
-        self.seconds = state.seconds
+        self.seconds, self.history = state.seconds, state.history
         if self.world.leads:  # the sums so far, of all ranks
             self._sums = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
                 self.schedule.position(self._done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
             )
+        self._continue_history()
 
     @property
     def state(self) -> State:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, counted, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
@@ -20,12 +21,16 @@ from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parame
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.schema import decode, encode
 from w2v.settings import WordVectors
+from w2v.shown import html_curve, html_table
+from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
 LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
+SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
 INPUTS = "inputs"  # in a file whose "vectors" are others
 
 
@@ -38,10 +43,14 @@ class Model:
         inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16". Training updates these and continues from them.
         loss: the loss it was trained with.
+        text: how words were made of the text; the words of queries and of other texts are made in the same way.
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused.
+            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
+            if their words were joined.
+        history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
+            summed loss and number of predictions, each since the beginning of the run.
     """
 
     settings: Settings
@@ -51,10 +60,43 @@ class Model:
     loss: Loss
     metrics: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+    text: TextOptions = field(default_factory=TextOptions)
+    history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
-        return f"<Model: {rows} words, {size} values each, {self.settings.model} with loss {self.settings.loss}>"
+        return (
+            f"<Model: {counted(rows, 'word')}, {counted(size, 'value')} each, {self.settings.model} with loss "
+            f"{self.settings.loss}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Settings, what was measured, the accuracy on bundled questions, and the curve of the loss."""
+        facts: dict[str, object] = {"settings": self.settings.relevant()}
+        facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
+        if self._analogies.answered:
+            facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"
+        if len(curve := self.loss_curve) > 1:
+            label = f"loss per prediction, from {curve[0][1]:.4g} to {curve[-1][1]:.4g}"
+            facts[label] = html_curve(curve, label)
+        rows = [(name.replace("_", " "), value) for name, value in facts.items()]
+        return f"<p>{escape(repr(self).strip('<>'))}</p>{html_table(rows)}"
+
+    @cached_property
+    def _analogies(self) -> AnalogyResult:
+        return analogies(self.wv, progress=lambda _: None)
+
+    @property
+    def loss_curve(self) -> list[tuple[float, float]]:
+        """Points (words trained, mean loss per prediction since the point before), from `history`, which is finer,
+        or one an epoch, for a loaded model and a run too short to be watched.
+        """
+        words, _, losses, predictions = self.history.T
+        new = np.diff(predictions, prepend=0)
+        means = np.diff(losses, prepend=0)[new > 0] / new[new > 0]
+        watched = list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
+        tokens, by_epoch = self.metrics.get("tokens", 1), enumerate(self.metrics.get("loss", []), 1)
+        return max(watched, [(epoch * tokens, loss) for epoch, loss in by_epoch if loss is not None], key=len)
 
     @cached_property
     def vectors(self) -> NDArray[Any]:
@@ -69,7 +111,7 @@ class Model:
     @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
-        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts)
+        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts, self.text.metadata())
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
@@ -119,6 +161,7 @@ class Model:
         metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
+        text = TextOptions.from_metadata(stored.metadata, f"{path}: its text options")
         vocabulary = Vocabulary(stored.words, stored.counts)
         inputs = stored.tensors.pop(INPUTS, stored.vectors)
         if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
@@ -127,7 +170,8 @@ class Model:
             loss = loss_for(settings, vocabulary, stored.tensors | learnt)
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, **split({"inputs": inputs} | learnt))
+        matrices = split({"inputs": inputs} | learnt)
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, **matrices)
         if inputs is not stored.vectors:
             model.vectors = stored.vectors  # to the same bits, whatever the machine
         return model
@@ -151,6 +195,7 @@ class Model:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         about = {"settings": self.settings.as_dict(), "metrics": metrics}
         metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
+        metadata |= self.text.metadata()
         words = Words.of(self.vocabulary.words)
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
 

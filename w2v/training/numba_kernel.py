@@ -79,19 +79,41 @@ def _inlined(function: FunctionType, others: Functions) -> tuple[Any, bytes]:
     return numba.njit(**OPTIONS, **INLINED)(copied), digest
 
 
+def _plain(value: Any) -> Any:
+    """A function as it was before it was compiled: it is compiled again with what calls it."""
+    return getattr(value, "py_func", value)
+
+
+def _called(function: FunctionType) -> dict[str, Any]:
+    """What the code of a function refers to by name."""
+    code = function.__code__
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    names = function.__globals__ | {name: cell.cell_contents for name, cell in cells}
+    return {name: _plain(names[name]) for name in sorted({*code.co_names, *code.co_freevars} & names.keys())}
+
+
+def _needed(function: FunctionType, others: Functions) -> Functions:
+    """Those of `others` that a function or what it calls refers to. Where there are none, all losses share its code."""
+    found: set[Any] = set()
+    rest = [function]
+    while rest:
+        new = {value for value in _called(rest.pop()).values() if isinstance(value, FunctionType)} - found
+        found |= new
+        rest += [_plain(dict(others).get(value, value)) for value in new]
+    return tuple(pair for pair in others if pair[0] in found)
+
+
 def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, bytes]:
     """A copy that calls compiled functions, and a hash, part of its name, of all that its machine code depends on."""
-    code, names = function.__code__, dict(function.__globals__)
-    held = {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
-    names |= held
+    code, called = function.__code__, _called(function)
+    names = function.__globals__ | called
     # The module too: machine code on disk refers to it.
     about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
     digest = hashlib.sha256(repr(about).encode())
-    for name in sorted({*code.co_names, *code.co_freevars} & names.keys()):
-        value = getattr(names[name], "py_func", names[name])  # compiled functions are compiled again with the rest
+    for name, value in called.items():
         if isinstance(value, FunctionType):
-            value = dict(others).get(value, value)
-            names[name], part = _inlined(getattr(value, "py_func", value), others)
+            value = _plain(dict(others).get(value, value))
+            names[name], part = _inlined(value, _needed(value, others))
         elif isinstance(value, np.ndarray):
             part = repr((value.dtype, value.shape)).encode() + value.tobytes()
         else:

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
-from w2v.errors import NothingToTrain, W2VError
+from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
@@ -32,6 +32,7 @@ log = logging.getLogger("w2v")
 
 POLL = 0.1  # seconds between looks at the threads
 DRAWN = 1 << 17  # initial values drawn at a time
+HISTORY_ROWS = 200  # of a whole run, about
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
 
 
@@ -111,7 +112,8 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    The memory check includes `copies` of the matrices, such as the one that checkpoints need.
+    It trains on the first `share` of the text. The memory check includes `copies` of the matrices, such as the one that
+    checkpoints need.
     """
 
     def __init__(
@@ -121,15 +123,19 @@ class Run:
         store: IdStore,
         instructions: str | None = None,
         *,
+        share: float = 1.0,
         copies: int = 0,
         ignore_memory: bool = False,
     ) -> None:
         self.vocabulary = start.vocabulary
         self.store = store
         self.seconds = 0.0  # of training
-        self._failed = False  # a thread has, within a chunk: the matrices are not those of a place in the run
+        self.history = np.zeros((0, 4))  # see State
+        self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
+        self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
         self.settings = settings
-        self.plan = self._plan(start, instructions)
+        plan = self._plan(start, instructions)
+        self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         self.schedule = self._schedule()
         if self.plan.loss.notice:
@@ -145,6 +151,15 @@ class Run:
     def tokens(self) -> int:
         """Words of the vocabulary in the text."""
         return self.plan.tokens
+
+    @property
+    def _words_trained(self) -> int:
+        """Words of the vocabulary that all ranks have trained, judged by this one."""
+        return int(self.kernel.tokens_trained) * self.tokens // max(1, self.plan.tokens)
+
+    @property
+    def _summed(self) -> NDArray[np.float64]:
+        return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
         return plan_run(self.settings, start, self.store, instructions)
@@ -173,8 +188,10 @@ class Run:
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings. Raises W2VError if that is impossible."""
-        self.seconds = state.seconds
+        self.seconds, self.history = state.seconds, state.history
         self.kernel.restore(resumed_at(state, self.plan.end, 1), state.losses, state.predictions)
+        if state.ranks > 1:
+            self._continue_history()
 
     @property
     def state(self) -> State:
@@ -190,11 +207,12 @@ class Run:
             predictions=self.kernel.predictions,
             tokens_trained=self.kernel.tokens_trained,
             seconds=self.seconds,
+            history=self.history,
             instruction_set=self.plan.instruction_set,
         )
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end and write checkpoints, one of them at the end. Raises W2VError if the vectors diverge."""
+        """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
         first = self.kernel.position
         meter = self._meter(report)
         try:
@@ -231,7 +249,7 @@ class Run:
         try:
             for thread in threads:
                 thread.start()
-            self._watch(threads, meter, checkpoints)
+            self._watch(threads, meter, checkpoints, started)
         except BaseException:
             self.kernel.stop()
             raise
@@ -239,8 +257,10 @@ class Run:
             for thread in threads:  # one that has not started yet will see that it is to stop
                 thread.wait()
             self.seconds += time.perf_counter() - started
-            self._failed = any(thread.error for thread in threads)
+            self._failed = self.store.is_cut or any(thread.error for thread in threads)
         self._raise_error(threads)
+        self.store.release()
+        self._record(self.seconds)
         self._report(meter)
 
     def _raise_error(self, threads: list[Thread]) -> None:
@@ -249,14 +269,24 @@ class Run:
                 raise thread.error
 
     def _report(self, meter: Meter) -> None:
-        own, total = self.kernel.tokens_trained, self.plan.epochs * self.tokens
-        done = own * self.tokens // max(1, self.plan.tokens)
         epoch = self.schedule.epoch(self.kernel.position)
         loss, predictions = float(self.kernel.losses[epoch]), int(self.kernel.predictions[epoch])
-        alpha = self.schedule.alpha_after(own)
+        alpha = self.schedule.alpha_after(self.kernel.tokens_trained)
+        done, total = self._words_trained, self.plan.epochs * self.tokens
         meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
 
-    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None) -> None:
+    def _record(self, seconds: float) -> None:
+        """Add a row to the history if enough words were trained since the last one, or all are."""
+        words, total = self._words_trained, self.plan.epochs * self.tokens
+        since = words - self.history[-1, 0] if len(self.history) else words
+        if since >= total / HISTORY_ROWS or (since and words == total):
+            self.history = np.vstack([self.history, (words, seconds, *self._summed - self._unrecorded)])
+
+    def _continue_history(self) -> None:
+        """Let the sums in the history of a resumed run, which are those of one rank, go on from its last row."""
+        self._unrecorded = self._summed - (self.history[-1, 2:] if len(self.history) else 0)
+
+    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None, started: float) -> None:
         """Until the threads end: report progress, check for divergence, and stop them when a checkpoint is due."""
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
@@ -265,6 +295,7 @@ class Run:
                 self._wait_for(thread)
                 self._raise_error(threads)
                 self.store.release()
+                self._record(self.seconds + time.perf_counter() - started)
                 self._report(meter)
                 self._check_numbers(checkpoints, *sample)
                 self._stop_if_due(checkpoints)
@@ -277,11 +308,11 @@ class Run:
             self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
-        """Raise W2VError if the losses or one of the arrays have NaN or infinite values."""
+        """Raise Diverged if the losses or one of the arrays have NaN or infinite values."""
         if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
             return
         newest = checkpoints.newest if checkpoints else None
-        raise W2VError(
+        raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
             f"vectors are no longer numbers; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {newest}" if newest else "")

@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec
 from zlib import crc32
 
 from w2v._kernels import step_for
@@ -26,6 +26,8 @@ from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.distributed import DistributedRun, merged_types
@@ -50,6 +52,7 @@ class RunOptions(ReadingOptions):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
+    phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
     notes: Mapping[str, Any] | None = None
@@ -59,7 +62,7 @@ class RunOptions(ReadingOptions):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{each.name: getattr(self, each.name) for each in fields(ReadingOptions)})
+        return ReadingOptions.of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +100,15 @@ def train(corpus: Source, **given: Any) -> Model:
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
-        cache, errors, max_types: see read_corpus.
+        phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
+            defaults of PhraseOptions.
+        cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
+            the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
         notes: what JSON holds; kept in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
-        progress: called now and then with a `Progress`, of phase "read", then "train".
+        progress: called now and then with a `Progress`, of phase "read" (then "count" and "join"), then "train".
         world: the ranks of an MPI job to train with, from w2v.training.world.join; see docs/cluster.md. Each returns
             the model, and rank 0 writes the checkpoints.
 
@@ -116,22 +122,31 @@ def train(corpus: Source, **given: Any) -> Model:
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
     with together(run.world):
-        settings, begin = _continued(run, options) if run.continue_from is not None else _new(run, options)
+        if run.continue_from is not None:
+            model = _opened(run.continue_from)
+            text = {name: value for name, value in asdict(model.text).items() if name not in given}
+            run = replace(run, continue_from=model, **text)
+            settings, begin = _continued(run, model, options)
+        else:
+            settings, begin = _new(run, options)
         if settings.objective is not None:
             registry.find(str(settings.objective))
         bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
-        text = Corpus(corpus)
+        source = Corpus(corpus)
         checkpoint = run.checkpoint if leads(run.world) else None
         if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
             checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
         origin = Origin(
-            **_places(text),
+            **_places(source),
             cache=None if run.cache is None else str(Path(run.cache).absolute()),
             errors=run.errors,
             max_types=run.max_types,
+            column=run.column,
+            text=TextOptions.of(run),
+            phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
             notes=dict(run.notes or {}),
         )
-    return _train(text, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress, run.world)
+    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress, run.world)
 
 
 def _places(text: Corpus) -> dict[str, Any]:
@@ -168,11 +183,15 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
     return settings, begin
 
 
-def _continued(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:
+def _opened(model: Model | PathLike) -> Model:
+    return model if isinstance(model, Model) else Model.load(model, mmap=True)
+
+
+def _continued(
+    run: RunOptions, model: Model, options: dict[str, Any]
+) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
-    given = run.continue_from
-    model = given if isinstance(given, Model) else Model.load(cast(PathLike, given), mmap=True)
     settings = continued_settings(model, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
@@ -225,6 +244,10 @@ def _resumed(
         if size != size_now:  # seen without reading it
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     if not found.trusted:
+        if isinstance(origin.phrases, str):
+            raise W2VError(
+                f"{found.path} was not written by this user to this folder, so its file of phrases is not used"
+            )
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path) if leads(world) else None
@@ -246,17 +269,33 @@ def _train(
 ) -> Model:
     """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
+    with together(world):
+        if world:
+            _refuse_undividable(origin)
+        phrases = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
+    reading = ReadingOptions(
+        cache=origin.cache,
+        errors=origin.errors,
+        max_types=origin.max_types,
+        column=origin.column,
+        **asdict(origin.text),
+    )
     if world:
-        world.agree(_alike(text, origin, settings, state))
+        world.agree(_alike(text, origin, reading, settings, state))
         threads = world.threads()
         settings = replace(settings, workers=settings.workers or threads)
-    reading = ReadingOptions(cache=origin.cache, errors=origin.errors, max_types=origin.max_types)
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     with ExitStack() as stack:
         with together(world):
             if checkpoints:
                 stack.enter_context(checkpoints)
-            part = text.part(world.rank, world.size) if world else text
-            store = stack.enter_context(read_corpus(part, reading, workers=settings.threads, progress=progress))
+            part = text.part(world.rank, world.size, whole=origin.column is not None) if world else text
+            store = stack.enter_context(read_corpus(part, reading, **work))
+            if origin.phrases is True:
+                phrases = Phrases.find(store, **work)
+            if phrases is not None:
+                unjoined, store = store, stack.enter_context(phrases.join(store, folder=origin.cache, **work))
+                unjoined.close()
         types = merged_types(world, store) if world else store
         with together(world):
             if not types.tokens:
@@ -288,28 +327,58 @@ def _train(
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
+    return trained_model(run, types, read - started, origin.text, phrases)
+
+
+def trained_model(
+    run: Run, types: TypeCounts, seconds: float, text: TextOptions, phrases: Phrases | None = None
+) -> Model:
+    """The model of a run that has ended; reading its types took these seconds, with these options and phrases."""
     trained = run.state
-    seconds = {"read": read - started, "train": run.seconds}
+    phases = {"read": seconds, "train": run.seconds}
     metrics = {
         "tokens": run.tokens,
         "tokens_trained": trained.tokens_trained,
-        "words_per_second": trained.tokens_trained / seconds["train"],
-        "seconds": seconds,
+        "words_per_second": trained.tokens_trained / phases["train"],
+        "seconds": phases,
         "loss": trained.mean_losses,
         "predictions": trained.predictions.tolist(),
         "sentences": types.sentences,
         "pruned": types.pruned,
-        "cache_reused": store.reused,
+        "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
         **run.metrics,
     }
-    return Model(run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, **split(run.parameters))
+    if phrases is not None:
+        metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
+    parts = split(run.parameters)
+    return Model(
+        run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, text=text, **parts
+    )
 
 
-def _alike(text: Corpus, origin: Origin, settings: Settings, state: State | None) -> dict[str, Any]:
+def _refuse_undividable(origin: Origin) -> None:
+    """Raise SettingsError for what cannot be done to the parts of a text on their own."""
+    if origin.phrases is True:
+        raise SettingsError(
+            "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "
+            "with w2v phrases --save-phrases first, and give that file"
+        )
+    if origin.text.strip_markup and origin.column is None:
+        raise SettingsError(
+            "--strip-markup (strip_markup=True): markup may span the places where a text is divided among ranks: train "
+            "in one process"
+        )
+
+
+def _alike(
+    text: Corpus, origin: Origin, reading: ReadingOptions, settings: Settings, state: State | None
+) -> dict[str, Any]:
     """What must be the same on all ranks of a run."""
-    about = {"w2v": __version__, **settings.as_dict(), "errors": origin.errors, "max_types": origin.max_types}
-    del about["workers"]
+    about = {"w2v": __version__, **settings.as_dict(), **asdict(reading)}
+    del about["workers"], about["cache"]
+    phrases = crc32(Path(origin.phrases).read_bytes()) if isinstance(origin.phrases, str) else None
+    about["checksum of the phrases"] = phrases
     about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     return about | {"position": state.position if state else 0}
 

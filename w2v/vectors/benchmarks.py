@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike, lines
+from w2v.progress import Meter, Report
+from w2v.shown import Result
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
 
@@ -33,6 +35,7 @@ class Vectors(Protocol):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def first_words(self, stop: int) -> list[str]: ...
+    def words_in(self, text: str) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class AnalogyResult:
+class AnalogyResult(Result):
     """The result of `analogies`.
 
     Attributes:
@@ -75,7 +78,7 @@ class AnalogyResult:
 
 
 @dataclass(frozen=True)
-class PairsResult:
+class PairsResult(Result):
     """The result of `word_pairs`.
 
     Attributes:
@@ -140,6 +143,7 @@ def analogies(
     top: int = 30_000,
     method: Method = "add",
     case_insensitive: bool = True,
+    progress: Report | None = None,
 ) -> AnalogyResult:
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
@@ -149,12 +153,12 @@ def analogies(
 
     `questions` is a file with four words a line and a line ": name" before each section, by default the bundled one.
     Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
-    of several words that differ only in case stands for all of them.
+    of several words that differ only in case stands for all of them. `progress` is called in phase "answer".
 
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
-    found = answers(vectors, questions, top, method, case_insensitive)
+    found = answers(vectors, questions, top, method, case_insensitive, progress)
     tallies = [
         np.bincount(found.sections, flags, len(found.names)).astype(np.int64)
         for flags in (found.correct, found.known, None)
@@ -178,7 +182,12 @@ def analogies(
 
 
 def answers(
-    vectors: Vectors, questions: PathLike | None, top: int, method: Method, case_insensitive: bool = True
+    vectors: Vectors,
+    questions: PathLike | None,
+    top: int,
+    method: Method,
+    case_insensitive: bool = True,
+    progress: Report | None = None,
 ) -> Answers:
     """Answer each question; arguments and errors are those of `analogies`."""
     if top < 1:
@@ -188,17 +197,42 @@ def answers(
     top = min(top, len(vectors))
     fold = str.casefold if case_insensitive else str
     first, heads, variants = index_words(map(fold, vectors.first_words(top)))
-    file = _Questions(questions, lambda word: first.get(fold(word), -1))
+    file = _Questions(questions, lambda word: _row(word, vectors, first, fold))
     parts = []
     for numbers, rows in file:
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
-        correct[known] = heads[best_answers(vectors.vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        best = best_answers(vectors.vectors, rows[known, :3], variants, method, progress)
+        correct[known] = heads[best] == rows[known, 3]
         parts.append((numbers, known, correct))
     if not parts:
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
     sections, known, correct = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Answers(file.names, sections, known, correct, file.malformed, top)
+
+
+def section_pairs(
+    vectors: Vectors, questions: PathLike | None = None, section: str | None = None, case_insensitive: bool = True
+) -> tuple[str, NDArray[np.int64]]:
+    """The name of a section of a questions file, and the rows of its pairs of words, (n, 2), each pair once.
+
+    The default is the first section that has a pair with both words in the vocabulary. `questions` and
+    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a section that it
+    lacks, and if no pair is known.
+    """
+    fold = str.casefold if case_insensitive else str
+    first = index_words(map(fold, vectors))[0]
+    file = _Questions(questions, lambda word: first.get(fold(word), -1))
+    pairs: dict[int, dict[tuple[int, int], None]] = {}  # by section, in the order of the file
+    for numbers, rows in file:
+        for number, (a, b, c, d) in zip(numbers.tolist(), rows.tolist(), strict=True):
+            pairs.setdefault(number, {}).update({pair: None for pair in ((a, b), (c, d)) if min(pair) >= 0})
+    if section is not None and section not in file.names:
+        raise W2VError(f"{section[:60]!r} is no section of the questions; they have {', '.join(file.names)[:1000]}")
+    for number, name in enumerate(file.names):
+        if section in (None, name) and pairs.get(number):
+            return name, np.array([*pairs[number]], np.int64)
+    raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
 
 def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
@@ -234,11 +268,11 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
         if len(scores) > MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
-        missing = [word for word in words if fold(word) not in first]
-        unknown |= dict.fromkeys(missing)
-        if not missing:
+        left, right = (_row(word, vectors, first, fold) for word in words)
+        unknown |= dict.fromkeys(word for word, row in zip(words, (left, right), strict=True) if row < 0)
+        if left >= 0 and right >= 0:
             numbers.append(len(scores) - 1)
-            rows.append((first[fold(words[0])], first[fold(words[1])]))
+            rows.append((left, right))
     if not scores:
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
     pair_rows = np.array(rows, np.int64).reshape(-1, 2)
@@ -273,7 +307,11 @@ def _correlations(
 
 
 def best_answers(
-    vectors: NDArray[np.float32], questions: NDArray[np.int32], variants: NDArray[np.int32], method: Method
+    vectors: NDArray[np.float32],
+    questions: NDArray[np.int32],
+    variants: NDArray[np.int32],
+    method: Method,
+    progress: Report | None = None,
 ) -> NDArray[np.int64]:
     """The row of the best answer to each question (Q, 3), among the first len(variants) rows."""
     top = len(variants)
@@ -282,6 +320,7 @@ def best_answers(
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
+    meter = Meter(progress, "answer")
     for start in range(0, top, width):
         cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
@@ -297,6 +336,7 @@ def best_answers(
             scores,
             rows,
         )
+        meter(min(start + width, top), top)
     return rows
 
 
@@ -319,6 +359,14 @@ def index_words(
             variants[latest[head]] = row
             latest[head] = row
     return first, np.array(heads, np.int32), variants
+
+
+def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str], str]) -> int:
+    """The row of a word, or else of the one word that the training would have made of it; -1 if there is none."""
+    row = first.get(fold(word), -1)
+    if row < 0 and len(words := vectors.words_in(word)) == 1:
+        row = first.get(fold(words[0]), -1)
+    return row
 
 
 class _Questions:

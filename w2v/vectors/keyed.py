@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.files import Errors, PathLike
 from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
+from w2v.progress import Report
+from w2v.shown import html_table
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from w2v.explore.page import Page
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -23,6 +31,7 @@ Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
 
 Word = TypeVar("Word", bound=str | int)
 
+SHOWN_WORDS = 10  # in a notebook
 SCORES_AT_ONCE = 1 << 26  # computed at a time (256 MB)
 
 
@@ -58,9 +67,9 @@ class KeyedVectors:
         self.tensors = dict(tensors or {})
         self._words = words if isinstance(words, Words) else list(words)
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
-            raise W2VError(f"{len(self._words)} words do not fit vectors of shape {self.vectors.shape}")
+            raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
         if self.counts is not None and self.counts.shape != (len(self),):
-            raise W2VError(f"{len(self)} words do not fit counts of shape {self.counts.shape}")
+            raise W2VError(f"counts of shape {self.counts.shape} do not fit {counted(len(self), 'word')}")
 
     # -- words and vectors --------------------------------------------------------------------------
 
@@ -88,6 +97,18 @@ class KeyedVectors:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
 
+    def words_in(self, text: str) -> list[str]:
+        """The words of a text, made of it as in the training of these vectors: in lower case if that was, and so on.
+
+        Only the native format keeps how that was; otherwise they are what spaces separate. Raises W2VError if it is
+        damaged.
+        """
+        return self._normaliser.words(text)
+
+    @cached_property
+    def _normaliser(self) -> Normaliser:
+        return Normaliser(TextOptions.from_metadata(self.metadata, "the text options of the vectors"))
+
     def __len__(self) -> int:
         return len(self._words)
 
@@ -107,7 +128,17 @@ class KeyedVectors:
         return np.array(self.vectors, dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"<KeyedVectors: {len(self)} words, {self.vector_size} values each>"
+        return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
+
+    def _repr_html_(self) -> str:
+        counts = [] if self.counts is None else ["count"]
+        rows = [
+            [word, *(int(self.counts[row]) for _ in counts if self.counts is not None), float(self.norms[row])]
+            for row, word in enumerate(self.first_words(SHOWN_WORDS))
+        ]
+        return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>" + html_table(
+            rows, ["word", *counts, "length"]
+        )
 
     def first_words(self, stop: int) -> list[str]:
         """The first `stop` words, without decoding the others."""
@@ -309,6 +340,31 @@ class KeyedVectors:
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
 
+    # -- pictures -----------------------------------------------------------------------------------
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """A map of some words, perhaps by section, by default of the 200 most frequent: a figure of matplotlib.
+
+        `options` are top=200, the number of words; method="pca", or "tsne" or "umap"; groups, what colours mean:
+        "sections", "clusters" or "frequency"; clusters=8, their number; seed=1; title. Raises UnknownWordError,
+        SettingsError for other options, W2VError where a library is missing.
+        """
+        from w2v.plotting.word_map import word_map
+
+        return word_map(self, words, **options)
+
+    def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
+        """A page of neighbours, analogies and a map, perhaps beside those of another model; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; and method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map. Its save(path) writes one HTML file. Raises SettingsError, or W2VError
+        where a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        models = {"vectors": self} if other is None else {"vectors": self, "other": other}
+        return explore(models, **options)
+
     # -- evaluation and files -----------------------------------------------------------------------
 
     def evaluate_word_analogies(
@@ -349,19 +405,27 @@ class KeyedVectors:
         return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
 
 
-def load(path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None) -> KeyedVectors:
+def load(
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Report | None = None,
+) -> KeyedVectors:
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
     `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit` only the first
-    words, that many, are read, without tensors. Raises W2VError for a file that cannot be read, is damaged or has no
-    known format, SettingsError for a limit below 1.
+    words, that many, are read, without tensors. `progress` is called in phase "load".
+
+    Raises W2VError for a file that cannot be read, is damaged or has no known format, SettingsError for a limit below
+    1.
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None and limit < 1:
         raise SettingsError(f"limit is {limit}: it must be at least 1")
-    content = table.read(path, mmap, errors, limit)
+    content = table.read(path, mmap, errors, limit, progress)
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 

@@ -1,5 +1,7 @@
 """The nearest neighbours of many words, as rows."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,10 +10,13 @@ from w2v.vectors.cosines import Vector, lengths, unit
 SCORES_AT_ONCE = 1 << 26  # computed at a time: 256 MB
 
 
-def nearest_rows(vectors: Vector, rows: NDArray[np.int64], topn: int) -> NDArray[np.int64]:
+def nearest_rows(
+    vectors: Vector, rows: NDArray[np.int64], topn: int, report: Callable[[int, int], object] | None = None
+) -> NDArray[np.int64]:
     """The rows of the `topn` (or all other) vectors nearest by cosine to each of n rows, nearest first.
 
-    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)).
+    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)). `report` is called with the
+    number of rows that are done, and n.
     """
     topn = min(topn, len(vectors) - 1)
     found = np.empty((len(rows), topn), np.int64)
@@ -26,4 +31,6 @@ def nearest_rows(vectors: Vector, rows: NDArray[np.int64], topn: int) -> NDArray
         for near, scores in zip(found[start : start + step], cosines, strict=True):
             best = np.argpartition(scores, -topn)[-topn:]
             near[:] = best[np.argsort(-scores[best])]
+        if report:
+            report(start + len(block), len(rows))
     return found

@@ -3,14 +3,16 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from w2v.errors import SettingsError
+from w2v.schema import decode
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
 
 SUGGESTIONS = 3  # for each unknown word
 CANDIDATES = 20_000  # words compared with an unknown one, so that an answer takes well under a second
+MAX_PHRASE_WORDS = 16
 SIMILAR = 0.75  # least ratio of matching characters (difflib)
 
 
@@ -49,6 +51,18 @@ class Query:
         return search(self.positive, self.negative, topn, restrict_vocab)
 
 
+@dataclass(frozen=True)
+class _Phrases:
+    delimiter: str
+
+
+@dataclass(frozen=True)
+class _Metrics:
+    """What a query needs of the metrics of a model file."""
+
+    phrases: _Phrases | None = None
+
+
 def require(words: Iterable[str], vectors: KeyedVectors) -> None:
     """Raise UnknownWordError, with similar words that are known, unless all words are in the vocabulary."""
     unknown = [word for word in words if word not in vectors]
@@ -58,13 +72,21 @@ def require(words: Iterable[str], vectors: KeyedVectors) -> None:
         )
 
 
+def known_words(word: str, vectors: KeyedVectors) -> list[str]:
+    """A word that is in the vocabulary; otherwise the words that the training would have made of it."""
+    return [word] if word in vectors else vectors.words_in(word) or [word]
+
+
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
     """The query that the arguments spell. Raises SettingsError where they spell none.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves.
+    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are treated as the text was
+    that the vectors were trained on: put in lower case, for instance. Words in a row that are a phrase of the model's,
+    such as `new york`, are one word.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
+    tokens = _with_phrases(tokens, vectors)
     if not tokens:
         raise SettingsError("no word is given")
     sides: dict[str, list[str]] = {"+": [], "-": []}
@@ -75,8 +97,25 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
             sign, word = token, next(rest, "")
             if not word:
                 raise SettingsError(f"a word is missing after the last {token}")
-        sides[sign].append(word)
+        sides[sign] += known_words(word, vectors)
     return Query(sides["+"], sides["-"], method)
+
+
+def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
+    """The tokens, with the longest phrases joined from left to right if the model was trained on phrases."""
+    metrics = vectors.metadata.get("metrics")
+    phrases = decode(_Metrics, metrics, "the model's metrics").phrases if metrics else None
+    if phrases is None:
+        return tokens
+    joined, start = list[str](), 0
+    while start < len(tokens):
+        sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
+        known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
+        spelt = ((phrases.delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
+        word, size = next((found for found in spelt if found[0] in vectors), (tokens[start], 1))
+        joined.append(word)
+        start += size
+    return joined
 
 
 def suggestions(word: str, vectors: KeyedVectors) -> list[str]:

@@ -479,15 +479,14 @@ class KeyedVectors(keyed.KeyedVectors):
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
         if fvocab is not None:
             lines = (f"{key} {self.expandos[sort_attr][row]}\n" for key, row in zip(keys, rows, strict=True))
-            with Path(fvocab).open("a" if append else "w", encoding="utf-8") as file:
-                file.writelines(lines)
+            with Path(fvocab).open("ab") if append else atomic_write(fvocab) as file:
+                file.writelines(line.encode() for line in lines)
         content = VectorFile(Words.of(keys), self.vectors[rows].astype(REAL, copy=False))
         blocks = word2vec.encoded(fname, content, binary=binary)
-        opened = Path(fname).open("ab") if append else atomic_write(fname, True)  # noqa: SIM115
-        with opened as plain, word2vec.packed(fname, plain) as out:
+        with Path(fname).open("ab") if append else atomic_write(fname) as plain, word2vec.packed(fname, plain) as out:
             if write_header:
                 out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
-            for block in blocks:
+            for _, block in blocks:
                 out.write(block)
 
     @classmethod

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, one_line
 from w2v.files import PathLike, atomic_write
 from w2v.gensim import utils
+from w2v.schema import Count, Integer, Number, checked, decode, encode
+from w2v.text import phrases as core
 
-ENGLISH_CONNECTOR_WORDS = frozenset(
-    ("a", "an", "the", "for", "of", "with", "without", "at", "from", "to", "in", "on", "by", "and", "or")
-)
+ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
 ARGUMENTS = ("worda_count", "wordb_count", "bigram_count", "len_vocab", "min_count", "corpus_word_count")
 
 Scorer = Callable[..., float]
@@ -54,6 +53,27 @@ def npmi_scorer(
 _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by their names in files
 
 
+Common = TypedDict("Common", {"class": str, "scoring": str, "connector_words": list[str]})
+
+
+class FrozenFields(TypedDict):
+    threshold: Number
+    min_count: Number
+    delimiter: str
+    phrasegrams: dict[str, Number]
+
+
+class PhrasesFields(TypedDict):
+    min_count: Number
+    threshold: Number
+    max_vocab_size: Number
+    delimiter: str
+    progress_per: Integer
+    min_reduce: Integer
+    corpus_word_count: Count
+    vocab: dict[str, Count]
+
+
 class TransformedCorpus:
     """Sentences with their phrases joined, made anew in each iteration."""
 
@@ -70,7 +90,7 @@ class TransformedCorpus:
 class PhrasesTransformation:
     """What Phrases and FrozenPhrases share: `score_candidate` says which words are joined."""
 
-    FIELDS: tuple[str, ...] = ()  # what a file keeps, beside the connector words and the scorer
+    FIELDS: ClassVar[Any] = dict  # what a file keeps in addition to Common
     scoring: Scorer
 
     def __init__(self, connector_words: Iterable[str]) -> None:
@@ -127,29 +147,33 @@ class PhrasesTransformation:
         Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
         """
         name = next(name for name, scorer in _SCORERS.items() if scorer is self.scoring)
-        content = {field: getattr(self, field) for field in self.FIELDS}
+        content = {field: getattr(self, field) for field in self.FIELDS.__annotations__}
         content |= {"class": type(self).__name__, "scoring": name, "connector_words": sorted(self.connector_words)}
         with atomic_write(fname) as file:
-            file.write(json.dumps(content).encode())
+            file.write(encode(content, fname).encode())
 
     @classmethod
     def load(cls, fname: PathLike, **_: Any) -> Self:
         """Read a file of `save`. Raises W2VError for any other, gensim's own pickles among them."""
         try:
-            content = json.loads(Path(fname).read_bytes())
-            kind, name, connector_words = content["class"], content["scoring"], content["connector_words"]
-        except (ValueError, KeyError, TypeError):
+            content = decode(dict[str, Any], Path(fname).read_bytes(), fname)
+            about = checked(Common, content, fname)
+            if about["class"] != cls.__name__:
+                raise AttributeError(f"{fname} holds {one_line(about['class'])}: use {one_line(about['class'])}.load")
+            fields = checked(cls.FIELDS, content, fname)
+        except W2VError as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
                 "find the phrases again in the text"
-            ) from None
-        if kind != cls.__name__:
-            raise AttributeError(f"{fname} holds {kind}: use {kind}.load")
+            ) from error
+        name = about["scoring"]
         if name not in _SCORERS:
-            raise W2VError(f"{fname}: its scorer is {name}, which must be known: make Phrases(scoring=...) of it first")
+            raise W2VError(
+                f"{fname}: its scorer is {one_line(name)}, which must be known: make Phrases(scoring=...) of it first"
+            )
         made = cls.__new__(cls)
-        PhrasesTransformation.__init__(made, connector_words)
-        vars(made).update({field: content[field] for field in cls.FIELDS}, scoring=_SCORERS[name])
+        PhrasesTransformation.__init__(made, about["connector_words"])
+        vars(made).update(fields, scoring=_SCORERS[name])
         return made
 
 
@@ -161,10 +185,7 @@ class Phrases(PhrasesTransformation):
         corpus_word_count: number of all words.
     """
 
-    FIELDS = (
-        "min_count", "threshold", "max_vocab_size", "delimiter", "progress_per", "min_reduce", "corpus_word_count",
-        "vocab",
-    )  # fmt: skip
+    FIELDS = PhrasesFields
 
     def __init__(
         self,
@@ -256,7 +277,7 @@ class Phrases(PhrasesTransformation):
 class FrozenPhrases(PhrasesTransformation):
     """The phrases of a Phrases object without its counts: smaller and faster, but no more can be learnt."""
 
-    FIELDS = ("threshold", "min_count", "delimiter", "phrasegrams")
+    FIELDS = FrozenFields
 
     def __init__(self, phrases_model: Phrases) -> None:
         super().__init__(phrases_model.connector_words)

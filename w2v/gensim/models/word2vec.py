@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import tempfile
 import time
@@ -11,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import GeneratorType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings, loss_for
+from w2v.schema import Count, Integer, Number, decode, encode
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompressed
@@ -39,12 +39,41 @@ MAX_WORDS_IN_BATCH = 10_000
 CUM_TABLE_DOMAIN = 2**31 - 1
 BYTES_AT_ONCE = 1 << 16
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
-SAVED = (
-    "vector_size", "alpha", "min_alpha", "window", "min_count", "effective_min_count", "max_vocab_size", "sample",
-    "seed", "workers", "sg", "hs", "negative", "ns_exponent", "cbow_mean", "epochs", "null_word", "sorted_vocab",
-    "batch_words", "compute_loss", "max_final_vocab", "shrink_windows", "comment", "corpus_count",
-    "corpus_total_words", "train_count", "total_train_time", "running_training_loss", "min_alpha_yet_reached",
-)  # fmt: skip
+
+
+class Saved(TypedDict):
+    """What a file keeps besides arrays."""
+
+    vector_size: Count
+    window: Count
+    workers: Count
+    epochs: Count
+    corpus_count: Count
+    corpus_total_words: Count
+    seed: Integer
+    sg: Integer
+    hs: Integer
+    negative: Integer
+    cbow_mean: Integer
+    null_word: Integer
+    train_count: Integer
+    batch_words: Integer
+    sorted_vocab: Integer
+    alpha: float
+    min_alpha: float
+    ns_exponent: float
+    total_train_time: float
+    min_alpha_yet_reached: float
+    running_training_loss: float
+    min_count: Number
+    effective_min_count: Number
+    sample: Number
+    max_vocab_size: Integer | None
+    max_final_vocab: Integer | None
+    compute_loss: bool
+    shrink_windows: bool
+    comment: Any
+
 
 Sentences = Iterable[Iterable[Any]]
 
@@ -631,31 +660,38 @@ class Word2Vec:
             if hasattr(self, name):
                 content.tensors[name] = getattr(self, name)
         content.tensors["vectors_lockf"] = self.wv.vectors_lockf
-        content.metadata[METADATA] = json.dumps({name: getattr(self, name) for name in SAVED})
+        saved = {name: getattr(self, name) for name in Saved.__annotations__}
+        content.metadata[METADATA] = encode(saved, f"{fname}: its settings")
         native.write(fname, content)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
         """Read a file of `save`. Raises AttributeError for vectors only, W2VError for gensim's own pickles, which says
-        how to convert them."""
+        how to convert them, and for a damaged file."""
         with Path(fname).open("rb"):  # raises FileNotFoundError
             pass
         found = keyed.load(fname, mmap=mmap is not None)
         if METADATA not in found.metadata:
             raise AttributeError(f"{fname} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
-        try:
-            numbers = json.loads(found.metadata[METADATA])
-        except ValueError as error:
-            raise W2VError(f"{fname}: damaged: its settings") from error
+        saved = decode(Saved, found.metadata[METADATA], f"{fname}: its settings")
         model = cls()
-        for name in SAVED:
-            setattr(model, name, numbers[name])
+        for name in Saved.__annotations__:
+            setattr(model, name, saved[name])  # type: ignore[literal-required]
         model.layer1_size = model.vector_size
         model.wv = KeyedVectors._of(found)
-        model.wv.vectors_lockf = found.tensors["vectors_lockf"]
-        for name in ("syn1", "syn1neg"):
-            if name in found.tensors:
-                setattr(model, name, found.tensors[name])
+        matrix = len(found), model.vector_size
+        locks = found.tensors.get("vectors_lockf", np.empty(0))
+        layers = {name: found.tensors[name] for name in ("syn1", "syn1neg") if name in found.tensors}
+        if (
+            found.vectors.shape != matrix
+            or locks.shape not in ((1,), (len(found),))
+            or any(array.shape != matrix for array in layers.values())
+            or any(array.dtype != np.float32 for array in (locks, *layers.values()))
+        ):
+            raise W2VError(f"{fname}: damaged: its arrays do not fit together")
+        model.wv.vectors_lockf = locks
+        for name, array in layers.items():
+            setattr(model, name, array)
         return model
 
 

@@ -1,0 +1,113 @@
+"""How fast is the page of `w2v explore`? A file of 10,000 words in a browser, and a million words served.
+
+    python bench/explore.py [--words 1000000] [--size 100] [--repeats 21] [--json FILE]
+
+The vectors are random. Opening is until the map is drawn; a keystroke is until its completions are listed; a query is
+one to the server on a connection that stays open, with the 10 nearest words. The answers are compared with those of
+KeyedVectors first. The file needs Chromium and w2v[browser]; without them only the server is measured.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from common import arguments, finish, seconds, spread
+
+import w2v
+from w2v.explore.explorer import Explorer
+from w2v.explore.server import Server
+
+FILE_WORDS = 10_000
+KEYSTROKE = """async key => {
+    const input = document.getElementById("search-word");
+    const list = document.getElementById("search-word-list");
+    const listed = new Promise(resolve => new MutationObserver(resolve).observe(list, { childList: true }));
+    const start = performance.now();
+    input.value += key;
+    input.dispatchEvent(new Event("input"));
+    await listed;
+    list.offsetHeight;  // lays it out
+    return (performance.now() - start) / 1000;
+}"""
+
+
+def main() -> None:
+    parser = arguments(__doc__, repeats=21)
+    parser.add_argument("--words", type=int, default=1_000_000)
+    parser.add_argument("--size", type=int, default=100)
+    options = parser.parse_args()
+    times = {
+        f"query among {options.words:,} words": spread(queries(options.words, options.size, options.repeats), goal=0.1)
+    }
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if program:
+        opening, keystrokes = in_browser(program, options.size, options.repeats)
+        times |= {"opening the file": spread(opening, goal=2), "keystroke in the file": spread(keystrokes, goal=0.05)}
+    finish(
+        options,
+        "The page of w2v explore",
+        f"{options.size} dimensions; the file has {FILE_WORDS:,} words.",
+        seconds=times,
+    )
+
+
+def random_vectors(words: int, size: int) -> w2v.KeyedVectors:
+    random = np.random.default_rng(1)
+    names = [f"{row * 2654435761 % (1 << 32):x}" for row in range(words)]
+    return w2v.KeyedVectors(names, random.standard_normal((words, size), dtype=np.float32), np.arange(words, 0, -1))
+
+
+def queries(words: int, size: int, repeats: int) -> list[float]:
+    """Seconds of each query to a server, after one that is checked."""
+    vectors = random_vectors(words, size)
+    server = Server("127.0.0.1", 0)
+    threading.Thread(target=server.run, args=("", [Explorer(vectors, FILE_WORDS, "pca")]), daemon=True).start()
+    url = urlsplit(server.url)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port)
+
+    def ask(word: str) -> list[dict[str, Any]]:
+        question = {"question": "nearest", "model": 0, "plus": [word], "minus": [], "method": "add", "n": 10}
+        connection.request("POST", url.path, json.dumps(question))
+        found: list[dict[str, Any]] = json.loads(connection.getresponse().read())["answer"]
+        return found
+
+    first, *others = vectors.first_words(1 + repeats)
+    expected = [word for word, _ in vectors.most_similar(first)]
+    assert [one["word"] for one in ask(first)] == expected, "other words are nearest"
+    times = [seconds(lambda word=word: ask(word)) for word in others]
+    connection.close()
+    server.shutdown()
+    return times
+
+
+def in_browser(program: str, size: int, repeats: int) -> tuple[list[float], list[float]]:
+    """Seconds of each opening of the file, and of each keystroke."""
+    from playwright.sync_api import sync_playwright
+
+    opening, keystrokes = [], []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "page.html"
+        random_vectors(FILE_WORDS, size).explore(top=FILE_WORDS).save(path)
+        browser = playwright.chromium.launch(executable_path=program)
+        for _ in range(repeats):
+            page = browser.new_page()
+            start = time.perf_counter()
+            page.goto(path.as_uri())
+            page.wait_for_selector("canvas[width]")
+            opening.append(time.perf_counter() - start)
+            keystrokes += [page.evaluate(KEYSTROKE, key) for key in "1a"]
+            page.close()
+        browser.close()
+    return opening, keystrokes
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Write a text of any size whose words follow Zipf's law and have topics to learn.
+
+    python bench/generate.py OUT --tokens 1e9 [--types 1e7] [--topics 100] [--seed 1]
+
+The frequency of the r-th word falls as 1 / (r + 2.7) (Zipf–Mandelbrot). Each line has 20 words and a topic; every
+second word, on average, belongs to it: the topic of the r-th word is r mod topics. So the nearest words of a word
+should share its topic. Words are made of syllables: the more frequent, the shorter. The same seed gives the same text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+SHIFT = 2.7
+LINE_WORDS = 20
+BLOCK_LINES = 20_000
+MAX_WORD = 2 * 5 + 1  # bytes of the longest word, of five syllables, and the space after it
+MAX_TYPES = 100**4
+SYLLABLES = np.array(
+    [[ord(consonant), ord(vowel)] for consonant in "bcdfghjklmnpqrstvwxz" for vowel in "aeiou"], np.uint8
+)
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+def write_lines(
+    text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, topics: int, seed: int
+) -> int:
+    """Fill `text` with lines of words; returns their bytes."""
+    spread = math.log((types + SHIFT) / SHIFT)
+    random, end = np.uint64(seed), 0
+    for _ in range(lines):
+        topic = -1
+        for _ in range(LINE_WORDS):
+            random += np.uint64(0x9E3779B97F4A7C15)  # SplitMix64
+            bits = (random ^ (random >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            bits ^= bits >> np.uint64(31)
+            if topic < 0:
+                topic = int(bits & np.uint64(0xFFFF)) % topics
+            uniform = (bits >> np.uint64(17)) * 2.0**-47
+            rank = min(types - 1, int(SHIFT * (math.exp(uniform * spread) - 1)))  # the inverse of ∫ dr / (r + SHIFT)
+            if bits & np.uint64(0x10000):
+                rank = min(types - 1, rank // topics * topics + topic)
+            number = np.uint32(rank + 1)
+            while number > 0:
+                number -= np.uint32(1)
+                syllable = number % np.uint32(100)
+                text[end], text[end + 1] = syllables[syllable, 0], syllables[syllable, 1]
+                end += 2
+                number //= np.uint32(100)
+            text[end] = 32
+            end += 1
+        text[end - 1] = 10
+    return end
+
+
+def rank_of(word: str) -> int:
+    """The rank of a generated word."""
+    numbers = {bytes(syllable).decode(): number for number, syllable in enumerate(SYLLABLES)}
+    rank = -1
+    for start in range(len(word) - 2, -1, -2):
+        rank = (rank + 1) * 100 + numbers[word[start : start + 2]]
+    return rank
+
+
+def blocks(tokens: int, types: int, topics: int, seed: int, threads: int) -> Iterator[NDArray[np.uint8]]:
+    """The text in order. Each block has a seed of its own, so it does not depend on the number of threads."""
+    lines = math.ceil(tokens / LINE_WORDS)
+
+    def block(number: int) -> NDArray[np.uint8]:
+        text = np.empty(BLOCK_LINES * LINE_WORDS * MAX_WORD, np.uint8)
+        block_seed = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+        count = min(BLOCK_LINES, lines - number * BLOCK_LINES)
+        filled: int = write_lines(text, SYLLABLES, count, types, topics, np.uint64(block_seed))
+        return text[:filled]
+
+    numbers = iter(range(math.ceil(lines / BLOCK_LINES)))
+    with ThreadPoolExecutor(threads) as pool:
+        coming: list[Future[Any]] = [pool.submit(block, number) for number in islice(numbers, 2 * threads)]
+        while coming:
+            yield coming.pop(0).result()
+            coming += [pool.submit(block, number) for number in islice(numbers, 1)]
+
+
+def generate(path: Path, tokens: int, types: int, topics: int = 100, seed: int = 1, threads: int = 2) -> float:
+    """Write the text; returns megabytes a second."""
+    if not 1 <= types <= MAX_TYPES:
+        raise SystemExit(f"--types {types}: must be from 1 to {MAX_TYPES}")
+    next(blocks(1, types, topics, seed, 1))  # compiled before the clock starts
+    start, size = time.perf_counter(), 0
+    with path.open("wb") as file:
+        for block in blocks(tokens, types, topics, seed, threads):
+            size += file.write(block.data)
+    return size / 1e6 / (time.perf_counter() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path, metavar="OUT")
+    for name, value in (("tokens", 1e9), ("types", 1e7), ("topics", 100), ("seed", 1), ("threads", 2)):
+        parser.add_argument(f"--{name}", type=float, default=value, help="[%(default)g]")
+    options = parser.parse_args()
+    numbers = [int(vars(options)[name]) for name in ("tokens", "types", "topics", "seed", "threads")]
+    print(f"{generate(options.output, *numbers):.0f} MB/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The documentation site: make docs."""
+
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import w2v
+
+project = "w2v"
+release = version = w2v.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "snippets"]
+html_theme = "furo"
+html_title = "w2v"
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # bench/README.md has its sections one level lower
+napoleon_use_ivar = True
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+
+
+def examples_as_code(app: Sphinx, context: object, lines: list[str]) -> None:
+    """Shows the examples in a command's help as code."""
+    shown: list[str] = []
+    for line in lines:
+        if line.startswith("| "):
+            shown += ["::", ""] * (not shown[-1].startswith("    ")) + ["    " + line[2:]]
+        else:
+            shown.append(line.replace("*", r"\*"))
+    lines[:] = shown
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("sphinx-click-process-description", examples_as_code)

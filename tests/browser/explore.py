@@ -1,0 +1,482 @@
+"""The page of `w2v explore` in a real browser, from a file and served. `make browser` runs these tests.
+
+Screenshots are kept in build/browser/.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+import w2v
+from tests.helpers import run, start
+
+PICTURES = Path(__file__).parents[2] / "build" / "browser"
+SOURCES = ["file", "served"]
+PHONE = {"width": 390, "height": 780}
+DESKTOP = {"width": 1280, "height": 860}
+HOSTILE = [
+    "<script>document.title='pwned'</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\"'`&amp;<!--",
+    "{{script}}",
+    "__proto__",
+    "שלום\u202eevil",
+    "👩‍👩‍👧‍👦",
+    "a&b=c#d%20e+f",
+    "\0\x1b[31m",
+    "x" * 10_000,
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def other(model: Path) -> Path:
+    """A second model of the same words, with vectors that differ."""
+    vectors = w2v.load(model)
+    noise = np.random.default_rng(1).normal(scale=0.1, size=vectors.vectors.shape)
+    path = model.with_name("other.safetensors")
+    w2v.KeyedVectors(vectors.index_to_key, vectors.vectors + noise).save(path)
+    return path
+
+
+@contextmanager
+def address(source: str, *models: Path) -> Iterator[str]:
+    """Where the page of some models is."""
+    if source == "file":
+        path = models[0].with_suffix(f".{len(models)}.html")
+        run("explore", *models, "-o", path, "--force")
+        yield path.as_uri()
+        return
+    with start("explore", *models, "--json") as server:
+        try:
+            yield json.loads(server.stdout.readline())["url"]
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 128 + signal.SIGINT, server.stderr.read()
+
+
+@contextmanager
+def opened(browser: Browser, url: str, **options: Any) -> Iterator[Page]:
+    """A page of which nothing fails: no error of a script, no request to elsewhere, no dialog."""
+    failures: list[str] = []
+    context: BrowserContext = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce"} | options)
+    page = context.new_page()
+    page.on("console", lambda message: failures.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: failures.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (failures.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(url)
+    expect(page.locator("main h2")).to_be_visible()
+    yield page
+    context.close()
+    assert requests
+    assert [each for each in requests if each.split("#")[0] != url.split("#")[0] and each != "data:,"] == []
+    assert failures == []
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def place(request: pytest.FixtureRequest, model: Path) -> Iterator[str]:
+    with address(request.param, model) as url:
+        yield url
+
+
+@pytest.fixture
+def page(browser: Browser, place: str) -> Iterator[Page]:
+    with opened(browser, place) as page:
+        yield page
+
+
+def visit(page: Page, url: str, fragment: dict[str, Any]) -> None:
+    """Show a view, and wait until it is complete."""
+    after = f"#{urlencode(fragment, doseq=True)}"
+    page.goto(url + after)
+    expect(page.locator("nav [aria-current=page]")).to_have_attribute("href", after)
+    expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
+
+
+def view(page: Page, name: str) -> Locator:
+    return page.get_by_role("navigation").get_by_role("link", name=name)
+
+
+def state(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).fragment)
+
+
+def settled(page: Page) -> dict[str, list[str]]:
+    """The state once the map rests: its link is renewed after a quarter of a second."""
+    before = ""
+    while before != page.url:
+        before = page.url
+        page.wait_for_timeout(1000)
+    return state(page)
+
+
+def words(table: Locator) -> list[str]:
+    return table.locator("tbody th bdi").all_text_contents()
+
+
+def scores(table: Locator) -> list[float]:
+    return list(map(float, table.locator(".score > span:first-child").all_text_contents()))
+
+
+def assert_like(table: Locator, exact: list[tuple[str, float]], place: str) -> None:
+    """A table has these results: all the same if they are served, nearly so with 8-bit vectors."""
+    expected = dict(exact)
+    found = words(table)
+    expect(table.locator("tbody tr")).to_have_count(len(exact))
+    if place.startswith("http"):
+        assert found == list(expected)
+    assert len(set(found) & set(expected)) >= 0.9 * len(expected)
+    near = [(score, expected[word]) for word, score in zip(found, scores(table), strict=True) if word in expected]
+    assert max(abs(one - other) for one, other in near) < (0.0006 if place.startswith("http") else 0.02)
+
+
+def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, model: Path) -> None:
+    field = page.get_by_role("combobox", name="Find a word")
+    field.press_sequentially("FRÁN")
+    option = page.get_by_role("option", name="france")
+    expect(option).to_be_visible()
+    expect(field).to_have_attribute("aria-expanded", "true")
+    field.press("Escape")
+    expect(option).not_to_be_visible()
+    field.press("ArrowDown")
+    expect(option).to_be_visible()
+    while option.get_attribute("aria-selected") != "true":
+        field.press("ArrowDown")
+    assert field.get_attribute("aria-activedescendant") == option.get_attribute("id")
+    field.press("Enter")
+    expect(page.get_by_role("heading", name="Neighbours of france")).to_be_visible()
+    vectors = w2v.load(model)
+    table = page.locator("table.results")
+    assert_like(table, vectors.most_similar("france"), place)
+    counts = [int(text.replace(",", "")) for text in table.locator(".count").all_text_contents()]
+    assert counts == [vectors.counts[vectors.key_to_index[word]] for word in words(table)]
+    assert page.locator("svg.bars rect").count() == vectors.vector_size
+    page.get_by_text("Values as a table").click()
+    shown = list(map(float, page.locator("details tbody td").all_text_contents()))
+    exact = vectors["france"]
+    assert np.abs(shown - exact).max() <= np.abs(exact).max() / 200
+    page.get_by_label("Results").select_option("20")
+    expect(table.locator("tbody tr")).to_have_count(20)
+    field.fill("FRANCE")
+    field.press("Enter")
+    expect(page.get_by_role("heading", name="Neighbours of france")).to_be_visible()
+
+
+def test_links_go_back_and_survive_a_reload(page: Page) -> None:
+    view(page, "Neighbours").click()
+    page.locator("main .words a").first.click()
+    first = page.locator("h2").text_content()
+    page.locator("table.results a").first.click()
+    expect(page.locator("h2")).not_to_have_text(first or "")
+    second = page.locator("h2").text_content()
+    found = words(page.locator("table.results"))
+    page.reload()
+    expect(page.locator("h2")).to_have_text(second or "")
+    assert words(page.locator("table.results")) == found
+    page.go_back()
+    expect(page.locator("h2")).to_have_text(first or "")
+    page.go_forward()
+    expect(page.locator("h2")).to_have_text(second or "")
+
+
+def test_an_analogy_is_solved_by_both_formulas(page: Page, place: str, model: Path) -> None:
+    view(page, "Analogy").click()
+    for name, text in {"Word": "King", "minus word": "man", "plus word": "woman"}.items():
+        page.get_by_label(name, exact=True).fill(text)
+        page.get_by_label(name, exact=True).press("Escape")
+    page.get_by_role("button", name="Solve").click()
+    tables = page.locator("table.results")
+    expect(tables).to_have_count(2)
+    assert state(page)["plus"] == ["king", "woman"]
+    vectors = w2v.load(model)
+    assert_like(tables.nth(0), vectors.most_similar(["king", "woman"], ["man"]), place)
+    assert_like(tables.nth(1), vectors.most_similar_cosmul(["king", "woman"], ["man"]), place)
+    expect(page.locator(".equation")).to_have_text(f"king − man + woman ≈ {words(tables.nth(0))[0]}")
+
+
+def test_the_map_zooms_pans_and_selects(page: Page) -> None:
+    canvas, tip = page.locator("canvas"), page.locator(".tip")
+    box = canvas.bounding_box()
+    assert box
+    centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*centre)
+    for _ in range(6):
+        page.mouse.wheel(0, -300)
+    expect(page).to_have_url(re.compile("%2C6.05$"))  # exp(0.3 * 6)
+    zoomed = state(page)["at"][0].split(",")
+    page.mouse.down()
+    page.mouse.move(centre[0] + 60, centre[1] + 20, steps=3)
+    page.mouse.up()
+    panned = settled(page)["at"][0].split(",")
+    assert float(panned[0]) < float(zoomed[0])
+    assert float(panned[1]) > float(zoomed[1])
+    for step in range(60):
+        page.mouse.move(centre[0] + 4 * step, centre[1])
+        if tip.is_visible():
+            break
+    word = tip.locator("bdi").text_content()
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator(".chip a")).to_have_text([word or ""])
+    assert state(page)["list"] == [word]
+    assert state(page)["at"] == [",".join(panned)], "the map has moved"
+    page.get_by_role("button", name="Show all").click()
+    expect(page).to_have_url(re.compile("at=0.0000%2C0.0000%2C1.00"))
+    page.go_back()
+    expect(page.locator(".chip")).to_have_count(0)
+
+
+def test_the_keyboard_is_enough(page: Page) -> None:
+    page.keyboard.press("Tab")
+    page.keyboard.type("king")
+    expect(page.get_by_role("option").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Neighbours of king")).to_be_visible()
+    view(page, "Map").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("canvas")).to_be_visible()
+    while page.evaluate("document.activeElement.tagName") != "CANVAS":
+        page.keyboard.press("Tab")
+    page.keyboard.press("0")
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    x, _, zoom = map(float, settled(page)["at"][0].split(","))
+    assert x > 0
+    assert zoom == 1.6
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+    summary = page.get_by_text("Words in view as a table")
+    summary.focus()
+    page.keyboard.press("Enter")
+    select = page.get_by_role("button", name="Select the", exact=True)
+    select.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".chip a")).to_have_text(["the"])
+    expect(select).to_have_attribute("aria-pressed", "true")
+
+
+def test_selected_words_are_compared(page: Page, model: Path) -> None:
+    view(page, "Compare").click()
+    for word in ("king", "queen", "paris"):
+        page.get_by_role("combobox", name="Add a word").fill(word)
+        page.get_by_role("combobox", name="Add a word").press("Escape")
+        page.get_by_role("button", name="Add").click()
+        expect(page.get_by_role("button", name=f"Unselect {word}")).to_be_visible()
+    cells = page.locator(".matrix td")
+    expect(cells).to_have_count(9)
+    found = np.array(list(map(float, cells.all_text_contents()))).reshape(3, 3)
+    vectors = w2v.load(model)
+    exact = [
+        [vectors.similarity(one, other) for other in ("king", "queen", "paris")] for one in ("king", "queen", "paris")
+    ]
+    assert np.abs(found - exact).max() < 0.02
+    assert page.locator("svg.bars").count() == 3
+    page.get_by_role("button", name="Unselect queen").click()
+    expect(cells).to_have_count(4)
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator(".chip")).to_have_count(0)
+
+
+def test_the_theme_changes_and_is_kept(page: Page) -> None:
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light = background()
+    page.get_by_role("button", name="Dark theme").click()
+    dark = background()
+    assert dark != light
+    page.reload()
+    assert background() == dark
+    page.get_by_role("button", name="Light theme").click()
+    assert background() == light
+
+
+def test_an_unknown_word_is_one_line_with_others_like_it(page: Page, place: str) -> None:
+    page.goto(f"{place}#view=neighbours&word=frnce")
+    expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
+    assert page.locator(".error a").count() > 0
+    page.goto(f"{place}#view=analogy&plus=king&minus=frnce&plus=woman")
+    expect(page.locator(".error p").first).to_have_text("frnce: not in the vocabulary")
+    page.goto(f"{place}#view=compare&list=king&list=frnce")
+    expect(page.locator(".error")).to_have_text("Not in the vocabulary: frnce")
+    page.goto(f"{place}#view=none&n=7&at=x,y&at=&word=frnce")
+    expect(page.locator("canvas")).to_be_visible()
+
+
+VIEWS = {
+    "map": {"view": "map"},
+    "word-on-map": {"view": "map", "word": "france", "list": ["paris", "king"]},
+    "neighbours": {"view": "neighbours", "word": "france", "list": ["paris"]},
+    "unknown": {"view": "neighbours", "word": "frnce"},
+    "start": {"view": "neighbours"},
+    "analogy": {"view": "analogy", "plus": ["king", "woman"], "minus": "man"},
+    "compare": {"view": "compare", "list": ["king", "queen", "paris", "france"]},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("looks", ["light", "dark", "phone"])
+def test_every_view_is_accessible_and_fits(browser: Browser, model: Path, other: Path, source: str, looks: str) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = {"color_scheme": "dark" if looks == "dark" else "light"}
+    options |= {"viewport": PHONE, "has_touch": True} if looks == "phone" else {}
+    for models in ([model], [model, other]):
+        with address(source, *models) as url, opened(browser, url, **options) as page:
+            for name, fragment in VIEWS.items():
+                visit(page, url, fragment)
+                for details in page.locator("details summary").all():
+                    details.click()
+                result = Axe().run(page)
+                assert result.violations_count == 0, f"{name}: {result.generate_report()}"
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
+                for details in page.locator("details summary").all():
+                    details.click()
+                page.screenshot(path=PICTURES / f"{source}-{len(models)}-{name}-{looks}.png", full_page=True)
+
+
+def test_two_models_show_the_neighbours_that_they_share(browser: Browser, model: Path, other: Path) -> None:
+    with address("served", model, other) as url, opened(browser, f"{url}#view=neighbours&word=france") as page:
+        tables = page.locator("table.results")
+        expect(tables).to_have_count(2)
+        found = [words(tables.nth(i)) for i in range(2)]
+        assert found == [[word for word, _ in w2v.load(path).most_similar("france")] for path in (model, other)]
+        shared = set(found[0]) & set(found[1])
+        assert 0 < len(shared) < 10
+        expect(page.locator(".shared-line")).to_contain_text(f"{len(shared)} of 10 ")
+        for i in range(2):
+            assert set(tables.nth(i).locator("tr:has(.shared) bdi").all_text_contents()) == shared
+        expect(tables.nth(1).locator(".count")).to_have_count(0)
+        view(page, "Map").click()
+        page.locator("canvas").nth(1).press("+")
+        expect(page).to_have_url(re.compile("at=&at="))
+        page.reload()
+        expect(page.locator("canvas")).to_have_count(2)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_hostile_words_are_text(browser: Browser, tmp_path: Path, source: str) -> None:
+    vectors = np.random.default_rng(1).normal(size=(len(HOSTILE), 5))
+    path = tmp_path / "<img src=x onerror=alert(2)>.safetensors"
+    w2v.KeyedVectors(HOSTILE, vectors, range(len(HOSTILE))).save(path)
+    with address(source, path) as url, opened(browser, url) as page:
+        for word in HOSTILE:
+            visit(page, url, {"view": "neighbours", "word": word, "list": word})
+            expect(page.locator("table.results tbody tr")).to_have_count(len(HOSTILE) - 1)
+            assert page.evaluate("innerWidth >= document.documentElement.scrollWidth")
+        texts = page.locator("table.results bdi").all_text_contents()
+        assert HOSTILE[0] in texts
+        assert HOSTILE[1] in texts
+        assert r"\u0000\u001b[31m" in texts
+        assert page.locator("main script, main img").count() == 0
+        field = page.get_by_role("combobox", name="Find a word")
+        for word in HOSTILE[:3]:
+            field.fill(word)
+            expect(page.get_by_role("option").first).to_contain_text(word)
+            field.press("Escape")
+        view(page, "Map").click()
+        page.get_by_text("Words in view as a table").click()
+        expect(page.locator("details tbody tr")).to_have_count(len(HOSTILE))
+        page.screenshot(path=PICTURES / f"{source}-hostile.png", full_page=True)
+
+
+SMALL = {
+    "one word": [[1.0, 2.0]],
+    "two words": [[1.0, 2.0], [3.0, -1.0]],
+    "three words": [[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]],
+    "one dimension": [[1.0], [-2.0], [3.0], [0.5]],
+    "equal vectors": [[1.0, 2.0, 3.0]] * 5,
+    "zeros": [[0.0, 0.0]] * 3,
+    "extremes": [[1e-45, 0.0], [1e38, -1e38], [1.0, 1e-30]],
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("kind", SMALL)
+def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str, kind: str) -> None:
+    path = tmp_path / "small.safetensors"
+    known = [f"w{row}" for row in range(len(SMALL[kind]))]
+    w2v.KeyedVectors(known, SMALL[kind]).save(path)
+    states = [
+        {"view": "map", "word": "w0"},
+        {"view": "neighbours", "word": "w0"},
+        {"view": "analogy", "plus": ["w0", known[-1]], "minus": known[len(known) // 2]},
+        {"view": "compare", "list": known},
+    ]
+    with address(source, path) as url, opened(browser, url) as page:
+        for fragment in states:
+            visit(page, url, fragment)
+            expect(page.locator("main .card")).to_be_visible()
+            for details in page.locator("details summary").all():
+                details.click()
+            text = page.locator("main").inner_html() + page.locator("footer").inner_html()
+            assert not any(bad in text for bad in ("NaN", "Infinity", "undefined", "null"))
+            assert page.locator(".error").count() == 0
+
+
+def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
+    shown = w2v.load(model).explore(top=1000)
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><meta charset=utf-8><title>notebook</title>{shown._repr_html_()}", "utf-8"
+    )
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        context = browser.new_context()
+        page = context.new_page()
+        failures: list[str] = []
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        page.goto(f"http://127.0.0.1:{server.server_port}/notebook.html")
+        frame = page.frame_locator("iframe")
+        frame.get_by_role("combobox", name="Find a word").fill("the")
+        frame.get_by_role("combobox", name="Find a word").press("Enter")
+        expect(frame.get_by_role("heading", name="Neighbours of the")).to_be_visible()
+        other = frame.locator("table.results a").first
+        word = other.text_content()
+        other.click()
+        expect(frame.get_by_role("heading", name=f"Neighbours of {word}")).to_be_visible()
+        frame.get_by_role("link", name="Map", exact=True).click()
+        frame.get_by_role("button", name="Zoom in").click()
+        page.wait_for_timeout(500)
+        frame.get_by_role("button", name="Dark theme").click()
+        expect(frame.get_by_role("button", name="Light theme")).to_be_visible()
+        context.close()
+        server.shutdown()
+        assert failures == []
+
+
+def test_a_server_that_has_ended_is_one_line(browser: Browser, model: Path) -> None:
+    with start("explore", model, "--json") as server, browser.new_page() as page:
+        page.goto(f"{json.loads(server.stdout.readline())['url']}#view=neighbours")
+        expect(page.locator("main .words a").first).to_be_visible()
+        server.send_signal(signal.SIGINT)
+        server.wait(10)
+        page.locator("main .words a").first.click()
+        expect(page.locator(".error").first).to_contain_text("the server has ended")

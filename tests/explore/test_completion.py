@@ -1,0 +1,44 @@
+"""Words found by what is typed."""
+
+import pytest
+
+from w2v.explore.completion import Completer, fold
+
+WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδός", "a\nb", "", "ba", "한국", "über", "X"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("koln", "Köln"), ("STRASSE", "Straße"), ("izmir", "İzmir"), ("οδοσ", "ΟΔΟΣ"), ("한", "한국"),
+        ("ｕｂｅｒ", "über"), ("A B", "a\nb"),
+    ],
+)  # fmt: skip
+def test_case_and_accents_do_not_matter(typed: str, word: str) -> None:
+    assert word in [WORDS[row] for row in Completer(WORDS).rows(typed, 3)]
+
+
+def test_whole_words_come_before_beginnings_and_these_before_parts() -> None:
+    completer = Completer(["banana", "an", "and", "Ana", "man", "ANTS"])
+    assert completer.rows("an", 9) == [1, 2, 3, 5, 0, 4]
+    assert completer.rows("an", 2) == [1, 2]
+    assert completer.rows("ana", 9) == [3, 0]
+    assert completer.rows("z", 9) == []
+
+
+def test_nothing_typed_gives_the_first_words() -> None:
+    assert Completer(["a", "b", "c"]).rows("", 2) == [0, 1]
+    assert Completer(["a", "", "c"]).rows("", 9) == [1, 0, 2]
+    assert Completer([]).rows("", 9) == []
+
+
+def test_each_word_is_found_by_itself_once() -> None:
+    completer = Completer(WORDS)
+    for row, word in enumerate(WORDS):
+        found = completer.rows(word, len(WORDS))
+        assert row in found
+        assert len(found) == len(set(found))
+
+
+def test_folding_leaves_letters() -> None:
+    assert fold("naïve Café ﬁ") == "NAIVE CAFE FI"

@@ -1,0 +1,83 @@
+"""Vectors as 8-bit integers, and places on the map."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import w2v
+from w2v.explore.content import GREATEST, embedded, encoded, map_of, quantised
+
+
+def decoded(text: str, dtype: str) -> Any:
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+@given(arrays.arrays(np.float32, (3, 4), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
+def test_no_value_is_off_by_more_than_half_a_step(vectors: Any) -> None:
+    integers, scales = quantised(vectors)
+    largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
+    error = np.abs(integers * scales[:, None].astype(np.float64) - vectors)
+    assert (error <= largest / 253 + 1e-43).all()
+
+
+def test_neighbours_by_8_bit_vectors_agree_with_exact_ones(model: Path) -> None:
+    vectors = w2v.load(model)
+    integers, scales = quantised(vectors.vectors)
+    rounded = w2v.KeyedVectors(vectors.index_to_key, integers * scales[:, None])
+    words = vectors.first_words(500)
+    shared = []
+    for exact, found in zip(*(each.most_similar_batch(words) for each in (vectors, rounded)), strict=True):
+        near = dict(found)
+        shared.append(len(near.keys() & dict(exact).keys()))
+        assert max(abs(score - near[word]) for word, score in exact if word in near) < 0.01
+    assert np.mean(shared) > 9.7
+
+
+def test_the_map_has_the_greatest_coordinate_and_no_other_scale_for_either_axis() -> None:
+    corners = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], np.float32)
+    found = map_of(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10, "pca")
+    places = decoded(found["map"], "<i2").reshape(4, 2)
+    assert np.abs(places).max() == GREATEST
+    assert (places[0] + places[2]).tolist() == [0, 0]
+    assert np.linalg.norm(places.astype(float), axis=1) == pytest.approx(
+        np.linalg.norm(places[0].astype(float)), rel=1e-3
+    )
+    assert found["words"] == list("abcd")
+    assert found["counts"] == [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "vectors", [[[1.0, 2.0]], [[1.0], [2.0]], [[0.0, 0.0]] * 3, [[1.0, 1.0]] * 3, [[1e38], [1e-45]]]
+)
+def test_small_models_have_places(vectors: list[list[float]]) -> None:
+    found = embedded("m", w2v.KeyedVectors([str(row) for row in range(len(vectors))], vectors), 10, "pca")
+    assert len(decoded(found["map"], "<i2")) == 2 * len(vectors)
+    assert np.isfinite(decoded(found["scales"], "<f4")).all()
+
+
+def test_models_that_cannot_be_shown_are_refused() -> None:
+    with pytest.raises(w2v.W2VError, match="no words"):
+        map_of(w2v.KeyedVectors([], np.zeros((0, 3))), 10, "pca")
+    with pytest.raises(w2v.W2VError, match="not numbers"):
+        map_of(w2v.KeyedVectors(["a"], [[np.nan]]), 10, "pca")
+    with pytest.raises(w2v.SettingsError, match="top is 0"):
+        map_of(w2v.KeyedVectors(["a"], [[1.0]]), 0, "pca")
+
+
+def test_only_the_first_words_are_in_the_page(model: Path) -> None:
+    vectors = w2v.load(model)
+    found = embedded("m", vectors, 7, "pca")
+    assert found["words"] == vectors.first_words(7)
+    assert found["size"] == len(vectors)
+    assert "first 7 words" in found["search"]
+    assert len(decoded(found["vectors"], "i1")) == 7 * vectors.vector_size
+
+
+def test_numbers_are_little_endian() -> None:
+    assert base64.b64decode(encoded(np.array([1, 256], ">i2"))) == b"\1\0\0\1"

@@ -1,0 +1,144 @@
+"""The page as a file: its size, its policy, and words that look like parts of it."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.explore.page import EXPORT, IMPORT, MODULES, explore, script_safe
+
+ASSETS = Path(w2v.__file__).parent / "explore" / "assets"
+HOSTILE = [
+    "<script>",
+    "</script>",
+    "<!--",
+    "]]>",
+    "{{script}}",
+    "\"'&",
+    "\u2028",
+    "\0",
+    "\ud800",
+    "💥",
+    "אב",
+    "x" * 10_000,
+]
+
+
+class Scripts(HTMLParser):
+    """The content of each script and style, by the element's type or name, and the policy."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self.policy = self.now = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.now = values.get("type") or tag
+        if "http-equiv" in values:
+            self.policy = values["content"] or ""
+        if tag in {"script", "style"}:
+            assert self.now not in self.found
+            self.found[self.now] = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.now in self.found:
+            self.found[self.now] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.now = ""
+
+
+def test_hostile_words_are_data() -> None:
+    vectors = w2v.KeyedVectors(HOSTILE, np.eye(len(HOSTILE)), range(len(HOSTILE)))
+    page = explore({"</title><script>": vectors}).html
+    scripts = Scripts(page)
+    assert set(scripts.found) == {"style", "application/json", "module"}
+    model = json.loads(scripts.found["application/json"])["models"][0]
+    assert model["words"] == HOSTILE
+    assert model["counts"] == list(range(len(HOSTILE)))
+    page.encode()  # no lone surrogate is left
+
+
+def test_only_the_pages_own_script_and_style_may_run() -> None:
+    scripts = Scripts(explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html)
+    digests = [
+        base64.b64encode(hashlib.sha256(scripts.found[name].encode()).digest()).decode() for name in ("module", "style")
+    ]
+    assert scripts.policy == (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; img-src data:; "
+        "connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_a_page_of_10_000_words_has_at_most_5_megabytes() -> None:
+    random = np.random.default_rng(1)
+    words = [f"{row}-{'x' * 20}" for row in range(10_000)]
+    vectors = w2v.KeyedVectors(words, random.normal(size=(10_000, 100)), random.integers(1, 10**9, 10_000))
+    assert len(explore({"m": vectors}).html.encode()) < 3_000_000
+
+
+def test_modules_import_from_those_before_them_and_share_no_name() -> None:
+    """So that they can be put together as one."""
+    assert {path.stem for path in ASSETS.glob("*.js")} == set(MODULES)
+    names: list[str] = []
+    for index, module in enumerate(MODULES):
+        text = (ASSETS / f"{module}.js").read_text("utf-8")
+        imported = re.findall(r'^import \{[^}\n]*\} from "\./(\w+)\.js";$', text, re.MULTILINE)
+        assert len(imported) == len(re.findall(r"\bimport\b", text)), module
+        assert set(imported) <= set(MODULES[:index]), module
+        text = EXPORT.sub("", IMPORT.sub("", text))
+        assert "export" not in re.findall(r"^\w+", text, re.MULTILINE)
+        assert "</" not in text
+        names += re.findall(r"^(?:async )?(?:const|let|function|class)\*? (\w+)", text, re.MULTILINE)
+    assert len(names) == len(set(names))
+
+
+def test_nothing_in_the_page_names_another_host() -> None:
+    page = explore({"m": w2v.KeyedVectors(["a"], [[1.0]])}).html
+    assert set(re.findall(r"\w+://[^\"'` ]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+def test_json_is_safe_within_a_script() -> None:
+    for word in HOSTILE:
+        text = script_safe({word: word})
+        assert json.loads(text) == {word: word}
+        assert not re.search("[<\u2028\ud800]", text)
+
+
+def test_a_notebook_gets_the_page_in_a_frame() -> None:
+    page = w2v.KeyedVectors(['"><b>'], [[1.0]]).explore()
+    frame = HTMLParser()
+    found: list[dict[str, str | None]] = []
+    frame.handle_starttag = lambda tag, attrs: found.append(dict(attrs))  # type: ignore[method-assign]
+    frame.feed(page._repr_html_())
+    assert len(found) == 1
+    assert found[0]["srcdoc"] == page.html
+    assert found[0]["sandbox"] == "allow-scripts allow-forms"
+    assert repr(page).startswith("<Page: ")
+
+
+def test_the_command_writes_a_file_once(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    found = run_json("explore", model, model, "-o", output, "--top", 50)
+    assert found == {"output": str(output), "bytes": output.stat().st_size}
+    before = output.read_bytes()
+    assert "exists" in run("explore", model, "-o", output, code=1).stderr
+    assert output.read_bytes() == before
+    assert "two things" in run("explore", model, "-o", model, "--force", code=2).stderr
+    assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
+
+
+def test_methods_of_keyed_vectors_and_the_function_are_one() -> None:
+    one, other = w2v.KeyedVectors(["a"], [[1.0]]), w2v.KeyedVectors(["b"], [[2.0]])
+    assert one.explore(other, top=3, method="pca").html == explore({"vectors": one, "other": other}, 3, "pca").html
+    with pytest.raises(w2v.SettingsError):
+        one.explore(method="lda")

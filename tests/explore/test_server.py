@@ -1,0 +1,141 @@
+"""The server: who may ask, what is answered, and how it ends."""
+
+import http.client
+import json
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import w2v
+from tests.helpers import assert_one_line, run, start
+from w2v.explore.explorer import Explorer
+from w2v.explore.server import Server
+
+
+@pytest.fixture(scope="module")
+def server(model: Path) -> Iterator[Server]:
+    server = Server("127.0.0.1", 0)
+    explorer = Explorer(w2v.load(model), 100, "pca")
+    thread = threading.Thread(target=server.run, args=("the page", [explorer]), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+
+
+def request(server: Server, method: str, path: str = "", body: Any = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    try:
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path or server.path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def ask(server: Server, question: str, **more: Any) -> Any:
+    status, text = request(server, "POST", body={"question": question, "model": 0, **more})
+    assert status == 200, text
+    return json.loads(text)
+
+
+def test_the_page_is_at_its_address_alone(server: Server) -> None:
+    assert request(server, "GET") == (200, "the page")
+    for path in ("/", server.path[:-1], server.path + "x", server.path.upper(), "/.." + server.path, "/%C3%A9%00"):
+        assert request(server, "GET", path)[0] == 403
+        assert request(server, "POST", path, {})[0] == 403
+    assert len(server.path) > 20
+    with Server("127.0.0.1", 0) as other:
+        assert other.path != server.path
+
+
+def test_only_a_host_of_this_machine_may_be_named(server: Server) -> None:
+    for host in ("127.0.0.1", f"localhost:{server.server_port}", "LOCALHOST:80", "[::1]:80"):
+        assert request(server, "GET", Host=host)[0] == 200, host
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "", "[", "10.0.0.1", "::1"):
+        assert request(server, "GET", Host=host)[0] == 403, host
+        assert request(server, "POST", body={}, Host=host)[0] == 403, host
+
+
+def test_other_addresses_are_served_where_they_are_asked_for() -> None:
+    with Server("0.0.0.0", 0) as everywhere:
+        assert everywhere.is_named("192.168.1.2:8000")
+        assert everywhere.is_named("[fe80::1]:8000")
+        assert everywhere.is_named(socket.gethostname())
+        assert not everywhere.is_named("evil.example")
+    with Server("127.0.0.2", 0) as one:
+        assert one.is_named("127.0.0.2:80")
+        assert not one.is_named("127.0.0.1")
+        assert one.url.startswith("http://127.0.0.2:")
+
+
+def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
+    vectors = w2v.load(model)
+    found = ask(server, "nearest", plus=["france"], minus=[], method="add", n=5)["answer"]
+    assert [(one["word"], pytest.approx(one["score"])) for one in found] == vectors.most_similar("france", topn=5)
+    found = ask(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", n=3)["answer"]
+    assert [one["word"] for one in found] == [w for w, _ in vectors.most_similar_cosmul(["king", "woman"], ["man"], 3)]
+    assert vectors.counts is not None
+    assert found[0]["count"] == vectors.counts[vectors.key_to_index[found[0]["word"]]]
+    found = ask(server, "vector", word="king")["answer"]
+    assert found["values"] == pytest.approx(vectors["king"].tolist())
+    assert found["row"] == vectors.key_to_index["king"]
+    assert ask(server, "complete", text="KING", n=2)["answer"][0]["word"] == "king"
+    assert ask(server, "complete", text="", n=2)["answer"] == ask(server, "complete", text="", n=3)["answer"][:2]
+    assert ask(server, "map")["answer"]["words"] == vectors.first_words(100)
+
+
+def test_mistakes_are_told(server: Server) -> None:
+    assert ask(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
+    assert ask(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
+    assert "error" in ask(server, "nearest", plus=[], minus=[], method="add", n=5)
+    bad: list[Any] = [
+        {}, [], {"question": "quit", "model": 0}, {"question": "map", "model": 1}, {"question": "map", "model": -1},
+        {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
+        {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "n": 1},
+        {"question": "map", "model": 0, "more": 1},
+    ]  # fmt: skip
+    for body in bad:
+        assert request(server, "POST", body=body)[0] == 400, body
+    assert request(server, "POST", body="x" * (1 << 20))[0] == 413
+    assert request(server, "PUT", body={})[0] == 501
+
+
+@pytest.mark.parametrize("length", ["", "-1", "x", "1e3"])
+def test_a_question_without_a_length_is_refused(server: Server, length: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        header = f"Content-Length: {length}\r\n" if length else ""
+        connection.sendall(f"POST {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
+        assert connection.makefile("rb").readline().split()[1] == b"413"
+
+
+def test_a_browser_that_leaves_is_no_failure(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset, not closed
+            connection.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert request(server, "GET")[0] == 200
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_port_in_use_is_one_line(server: Server, model: Path) -> None:
+    found = run("explore", model, "--port", server.server_port, code=1).stderr
+    assert f"port {server.server_port} is in use" in found
+    assert "cannot serve at 203.0.113.1" in run("explore", model, "--host", "203.0.113.1", code=1).stderr
+
+
+def test_ctrl_c_ends_it_at_once(model: Path) -> None:
+    with start("explore", model, "--json", text=True) as process:
+        url = urlsplit(json.loads(process.stdout.readline())["url"])
+        assert url.hostname == "127.0.0.1"
+        with socket.create_connection((url.hostname, url.port or 0)):  # one that asks nothing, and stays
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 128 + signal.SIGINT
+        assert_one_line(process.stderr.read())

@@ -1,0 +1,60 @@
+"""Analogies as arrows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run_json
+from w2v.plotting.analogies import analogy_map
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    """Four pairs with the same offset, and a word in none."""
+    base = np.array([[3, 0, 1], [3, 1, 1], [3, 2, 1], [3, 3, 1]])
+    words = ["a1", "b1", "c1", "d1", "a2", "b2", "c2", "d2", "e"]
+    return w2v.KeyedVectors(words, np.vstack([base, base + np.array([0, 0, 3]), np.ones((1, 3))]))
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.txt"
+    path.write_text(": unknown\nx y z w\n: pairs\na1 a2 b1 b2\na1 a2 c1 c2\nD1 d2 x y\n: $x$\na1 a2 c1 c2\n", "utf-8")
+    return path
+
+
+def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> None:
+    picture = analogy_map(vectors, None, questions)
+    axes = picture.axes[0]
+    assert axes.get_title() == "pairs"
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == sorted([*vectors][:8])
+    arrows = [text for text in axes.texts if not text.get_text()]
+    points = dict(zip([*vectors][:8], axes.collections[0].get_offsets().tolist(), strict=True))
+    drawn = sorted([*text.xyann, *text.xy] for text in arrows)
+    np.testing.assert_allclose(drawn, sorted([*points[f"{one}1"], *points[f"{one}2"]] for one in "abcd"))
+    assert (picture.words, picture.labels) == (8, 8)
+
+
+def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
+    assert analogy_map(vectors, "$x$", questions).words == 4
+    assert analogy_map(vectors, "pairs", questions, top=1).words == 2
+    with pytest.raises(w2v.W2VError, match="no pair of unknown is in the vocabulary"):
+        analogy_map(vectors, "unknown", questions)
+    with pytest.raises(w2v.W2VError, match=r"'z' is no section of the questions; they have unknown, pairs, \$x\$"):
+        analogy_map(vectors, "z", questions)
+    with pytest.raises(w2v.W2VError, match="no pair of the questions is in the vocabulary"):
+        analogy_map(vectors)
+    with pytest.raises(w2v.SettingsError, match="top must be at least 1"):
+        analogy_map(vectors, top=0)
+
+
+def test_command(model: Path, tmp_path: Path) -> None:
+    found = run_json("plot", model, "--analogies", "-o", tmp_path / "a.svg")
+    assert found["words"] == 40
+    assert found["labels"] > 35
+    again = run_json("plot", model, "--analogies", "country-capital", "-o", tmp_path / "b.svg")
+    assert (again["words"], again["labels"]) == (found["words"], found["labels"])
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert run_json("plot", model, "--analogies", "man-woman", "--top", 5, "-o", tmp_path / "c.png")["words"] == 10

@@ -1,0 +1,93 @@
+"""The course of a run as a picture, also of one that was resumed."""
+
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import QUICK, SMALL, run, start, stopped, wait_for
+from w2v.plotting.history import run_picture
+from w2v.training import checkpoint
+from w2v.training import run as running
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "POLL", 0.002)
+
+
+def check(model: w2v.Model) -> None:
+    """The history is cumulative, and agrees with what was measured."""
+    words, seconds, losses, predictions = model.history.T
+    assert (np.diff(model.history, axis=0) >= 0).all()
+    assert (np.diff(words) > 0).all()
+    assert 5 < len(words) < 1.5 * running.HISTORY_ROWS
+    assert words[-1] == model.metrics["tokens_trained"]
+    assert predictions[-1] == sum(model.metrics["predictions"])
+    assert seconds[-1] == pytest.approx(model.metrics["seconds"]["train"], rel=0.01)
+    summed = np.dot(model.metrics["loss"], model.metrics["predictions"])
+    assert losses[-1] == pytest.approx(summed)
+
+
+def test_a_picture_shows_loss_rate_and_speed(sample: Path) -> None:
+    model = w2v.train(sample, **SMALL)
+    check(model)
+    panels = run_picture(model, "$title$").axes
+    loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
+    assert panels[0].get_title() == "$title$"
+    assert loss[0, 1] > loss[-1, 1]
+    assert (alpha[0, 1], alpha[-1, 1]) == (model.settings.start_alpha, pytest.approx(model.settings.end_alpha))
+    steps = np.diff(model.history[:, :2], axis=0, prepend=0)
+    np.testing.assert_allclose(speed[:, 1], steps[:, 0] / steps[:, 1] / 1e6)
+    assert [len(panel.lines) - 1 for panel in panels] == [2, 2, 2]  # ends of epochs
+
+
+def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> None:
+    state = stopped(tmp_path, sample, share=0.5).state
+    assert len(state.history)
+    model = w2v.resume(tmp_path)
+    check(model)
+    np.testing.assert_array_equal(model.history[: len(state.history)], state.history)
+    run_picture(model)
+
+
+def test_a_checkpoint_without_a_history(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As earlier versions wrote them."""
+    write = checkpoint.native.write_native
+
+    def without(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str], **options: bool) -> None:
+        del arrays["history"]
+        metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+        write(path, arrays, metadata, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.native, "write_native", without)
+        stopped(tmp_path, sample, share=0.5)
+    model = w2v.resume(tmp_path)
+    assert model.history[0, 0] > 0.5 * model.metrics["tokens_trained"]
+    run_picture(model)
+
+
+def test_command(sample: Path, tmp_path: Path) -> None:
+    plot, model = tmp_path / "run.svg", tmp_path / "m.bin"
+    run("train", sample, "-o", model, "--plot", plot, *QUICK)
+    assert b"<svg" in plot.read_bytes()
+    assert "exists" in run("train", sample, "-o", tmp_path / "n.bin", "--plot", plot, *QUICK, code=1).stderr
+    assert "unknown extension" in run("train", sample, "--plot", tmp_path / "a.gif", *QUICK, code=2).stderr
+    assert "two things" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
+    assert sorted(tmp_path.iterdir()) == [model, plot]
+
+
+def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> None:
+    states, plot = tmp_path / "states", tmp_path / "run.png"
+    arguments = ["train", sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, "--epochs", 6]
+    with start(*arguments, "--checkpoint-every", "0.05s", "--vector-size", 16, "--workers", 1) as process:
+        wait_for(lambda: states.exists() and checkpoint.files(states))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert not plot.exists()
+    run("train", "--resume", states, "--checkpoint-every", "1h")
+    assert plot.read_bytes()[1:4] == b"PNG"

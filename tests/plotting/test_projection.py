@@ -1,0 +1,96 @@
+"""Points of a map: finite for every model, the same each time."""
+
+import sys
+import types
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from w2v.errors import SettingsError, W2VError
+from w2v.plotting.projection import Projection, project
+from w2v.progress import Progress
+
+
+@pytest.mark.parametrize("method", ["pca", "tsne"])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.zeros((0, 5)),
+        np.ones((1, 5)),
+        np.eye(2),
+        np.eye(3),
+        np.arange(4.0)[:, None],
+        np.full((20, 3), 0.1),
+        np.zeros((20, 3)),
+        1e30 * np.eye(6),
+        1e-30 * np.eye(6),
+        np.repeat(np.eye(6), 3, axis=0),
+    ],
+    ids=["empty", "one", "two", "three", "one-dimension", "equal", "zero", "large", "small", "repeated"],
+)
+def test_every_matrix_has_finite_points(matrix: np.ndarray, method: Projection) -> None:
+    points = project(matrix.astype(np.float32), method)
+    assert points.dtype == np.float32
+    assert points.shape == (len(matrix), 2)
+    assert np.isfinite(points).all()
+
+
+def test_principal_components() -> None:
+    generator = np.random.default_rng(5)
+    axes = np.linalg.qr(generator.normal(size=(7, 7)))[0]
+    rows = generator.normal(size=(300, 7)) * [9, 5, 1, 1, 1, 1, 1] @ axes.T + 3
+    points = project(rows)
+    left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(points), np.abs(left[:, :2] * values[:2]), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(project(rows[::-1])[::-1], points, rtol=1e-4, atol=1e-4)  # also the signs
+
+
+def test_tsne_parts_clusters_and_repeats_itself() -> None:
+    generator = np.random.default_rng(5)
+    groups = np.repeat(np.arange(3), 15)
+    rows = (10 * np.eye(3, 8)[groups] + generator.normal(size=(45, 8))).astype(np.float32)
+    reports: list[Progress] = []
+    points = project(rows, "tsne", seed=3, progress=reports.append)
+    assert (reports[-1].phase, reports[-1].unit, reports[-1].done) == ("project", "iterations", reports[-1].total)
+    assert (points == project(rows, "tsne", seed=3)).all()
+    assert (points != project(rows, "tsne", seed=4)).any()
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (groups[distances.argmin(axis=1)] == groups).all()
+
+
+def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a stand-in: the library itself compiles for half a minute."""
+    given: dict[str, Any] = {}
+
+    class UMAP:
+        def __init__(self, **options: Any) -> None:
+            given.update(options)
+
+        def fit_transform(self, rows: np.ndarray) -> np.ndarray:
+            assert np.abs(rows).max() == 1
+            return rows[:, :2].astype(np.float32)
+
+    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=UMAP))
+    rows = np.random.default_rng(2).normal(size=(10, 4))
+    np.testing.assert_allclose(project(rows, "umap", seed=8), rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
+    start = given.pop("init")
+    assert given == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}
+    assert np.corrcoef(start.ravel(), project(rows).ravel())[0, 1] > 0.999
+    assert 9 < np.abs(start).max() < 11
+
+
+@pytest.mark.parametrize(("method", "library"), [("tsne", "openTSNE"), ("umap", "umap")])
+def test_missing_library_is_named(method: Projection, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(W2VError, match=r"pip install 'w2v\[maps\]'"):
+        project(np.eye(3), method)
+
+
+def test_errors() -> None:
+    with pytest.raises(SettingsError, match="mds"):
+        project(np.eye(3), "mds")  # type: ignore[arg-type]
+    with pytest.raises(W2VError, match="not numbers"):
+        project(np.array([[np.nan, 1.0]]))
+    assert get_args(Projection) == ("pca", "tsne", "umap")

@@ -1,0 +1,178 @@
+"""Maps of words: labels that do not overlap, colours of groups, models of any size."""
+
+import itertools
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.plotting.figure import COLOURS, Picture
+from w2v.plotting.word_map import colour_of, k_means, read_sections, word_map
+
+ROOT = Path(__file__).parents[2]
+
+
+def vectors_of(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
+    random = np.random.default_rng(7)
+    names = ["".join(random.choice([*"abcdefghij"], 3 + row % 8)) + str(row) for row in range(words)]
+    found = 10_000 // np.arange(1, words + 1) + 1
+    return w2v.KeyedVectors(names, random.normal(size=(words, size)), found if counts else None)
+
+
+def overlaps(picture: Picture) -> int:
+    """How many pairs of labels overlap in the picture as it is drawn."""
+    picture.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in picture.axes[0].texts if text.get_text()]
+    return sum(first.overlaps(second) for first, second in itertools.combinations(boxes, 2))
+
+
+def test_labels_do_not_overlap() -> None:
+    picture = word_map(vectors_of(260), top=260)
+    texts = picture.axes[0].texts
+    assert (picture.words, picture.labels) == (260, len(texts))
+    assert len(texts) >= 200
+    assert overlaps(picture) == 0
+    texts[1].set_position(texts[0].get_position())
+    assert overlaps(picture) > 0
+
+
+def test_labels_are_beside_their_points() -> None:
+    vectors = vectors_of(30)
+    picture = word_map(vectors, title="thirty")
+    picture.draw_without_rendering()
+    axes = picture.axes[0]
+    assert axes.get_title() == "thirty"
+    points = axes.transData.transform(axes.collections[0].get_offsets())
+    for text in axes.texts:
+        box = text.get_window_extent()
+        point = points[vectors.key_to_index[text.get_text()]]
+        nearest = np.clip(point, [box.x0, box.y0], [box.x1, box.y1])
+        assert 0 < np.linalg.norm(nearest - point) < 0.12 * axes.bbox.width
+
+
+@pytest.mark.parametrize("groups", ["clusters", "frequency", "sections"])
+@pytest.mark.parametrize(
+    ("words", "size", "equal"), [(1, 3, False), (2, 3, False), (3, 1, False), (9, 1, False), (9, 3, True)]
+)
+def test_models_of_any_size(words: int, size: int, equal: bool, groups: str, tmp_path: Path) -> None:
+    vectors = vectors_of(words, size)
+    if equal:
+        vectors.vectors[:], vectors.counts[:] = 0.1, 5  # type: ignore[index]
+    picture = word_map(vectors, groups=groups)  # type: ignore[arg-type]
+    assert np.isfinite(picture.axes[0].collections[0].get_offsets()).all()
+    picture.save(tmp_path / "map.svg")
+
+
+def test_frequent_words_are_larger_and_sections_coloured() -> None:
+    for counts in (True, False):
+        vectors = vectors_of(12, counts=counts)
+        names = vectors.index_to_key
+        markers = word_map(vectors, {"_odd": names[11::-2], "$even$": names[::2]}).axes[0].collections[0]
+        sizes = markers.get_sizes()
+        assert (np.diff(sizes) < 0).all()
+        colours = [tuple(row[:3]) for row in markers.get_facecolors()]
+        assert colours == 6 * [colour_of(1), colour_of(0)]
+    legend = word_map(vectors, {"_odd": names[1::2], "$even$": names[::2]}).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["_odd", "$even$"]
+
+
+def test_many_sections_are_named_as_far_as_there_is_room(tmp_path: Path) -> None:
+    vectors = vectors_of(40)
+    picture = word_map(vectors, {f"section {word}": [word] for word in vectors})
+    assert [text.get_text() for text in picture.legends[0].get_texts()][-1] == "and 10 more"
+    assert len({colour_of(number) for number in range(2 * len(COLOURS))}) == 2 * len(COLOURS)
+
+
+def test_k_means_finds_clusters() -> None:
+    random = np.random.default_rng(3)
+    truth = random.permutation(np.repeat(np.arange(4), 25))
+    rows = (10 * np.eye(4, 6)[truth] + random.normal(size=(100, 6))).astype(np.float32)
+    found = k_means(rows, 4, seed=1)
+    assert len(set(zip(truth.tolist(), found.tolist(), strict=True))) == 4
+    assert np.unique(found, return_index=True)[1].tolist() == sorted(np.unique(found, return_index=True)[1].tolist())
+    assert found[0] == 0
+    assert (k_means(rows[:1].repeat(5, axis=0), 4, seed=1) == 0).all()
+    assert k_means(rows[:3], 8, seed=1).tolist() == [0, 1, 2]
+
+
+def test_sections_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("one two\n: animals\ncat\ndog cat\n\n: none\n: animals\ncow\n", "utf-8")
+    assert read_sections(path) == {"": ["one", "two"], "animals": ["cat", "dog", "cat", "cow"]}
+    path.write_text(": only\n: names\n", "utf-8")
+    with pytest.raises(w2v.W2VError, match="no words: separate them by spaces"):
+        read_sections(path)
+    path.write_bytes(b"ok\n\xff\n")
+    with pytest.raises(w2v.W2VError, match=r"line 2: b'\\xff\\n' is not UTF-8"):
+        read_sections(path)
+
+
+def test_errors() -> None:
+    vectors = vectors_of(5)
+    with pytest.raises(w2v.UnknownWordError, match="'nothing'"):
+        word_map(vectors, "nothing")
+    with pytest.raises(w2v.W2VError, match="no word to draw"):
+        word_map(vectors, [])
+    for wrong in ({"groups": "none"}, {"top": 0}, {"clusters": 0}):
+        with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
+            word_map(vectors, **wrong)  # type: ignore[arg-type]
+
+
+def test_command(model: Path, tmp_path: Path) -> None:
+    drawn, words = tmp_path / "map.svg", tmp_path / "words.txt"
+    arguments = ["plot", model, "--top", 40, "--seed", 3, "-o"]
+    found = run_json(*arguments, drawn)
+    assert found == {"output": str(drawn), "words": 40, "labels": 40}
+    assert "40" in run(*arguments, tmp_path / "again.svg").stdout
+    assert drawn.read_bytes() == (tmp_path / "again.svg").read_bytes()
+    assert "exists" in run(*arguments, drawn, code=1).stderr
+    run(*arguments, drawn, "--force", "--groups", "frequency", "--quiet")
+    assert drawn.read_bytes() != (tmp_path / "again.svg").read_bytes()
+    assert run_json("plot", model, "france", "paris", "-o", tmp_path / "few.pdf")["words"] == 2
+    words.write_text(": places\nfrance paris\n: others\nking nosuchword\n", "utf-8")
+    result = run("plot", model, "--words", words, "-o", tmp_path / "groups.png", "--json")
+    assert json.loads(result.stdout)["words"] == 3
+    assert result.stderr == f"w2v: not in the vocabulary, 1 of the words of {words}: nosuchword\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["frence", "-o", "x.png"], 1, "did you mean"),
+        (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
+        (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
+        (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
+        (["-o", "x.png", "--method", "tsne", "--analogies"], 2, "--method has no effect with --analogies"),
+        (["-o", "x.png", "--analogies", "nothing"], 1, "'nothing' is no section of the questions; they have country-"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    arguments: list[str], code: int, message: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in run("plot", model, *arguments, code=code).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_documentation_does_what_it_says(
+    model: Path, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    w2v.load(model).save("model.bin")
+    Path("corpus.txt").write_text("".join(sample.read_text("utf-8").splitlines(keepends=True)[:2000]), "utf-8")
+    text = (ROOT / "docs" / "plots.md").read_text("utf-8")
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "text":
+            Path("groups.txt").write_text(block, "utf-8")
+        elif language == "python":
+            exec(block, {})
+        else:
+            for line in block.splitlines():
+                arguments = shlex.split(line, comments=True)[1:]
+                run(*arguments)
+                assert Path(next(part for part in arguments if part.endswith((".svg", ".png", ".pdf")))).exists()

@@ -1,0 +1,87 @@
+"""What notebooks show: tables of hostile words as text, curves, results."""
+
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from nbclient import NotebookClient
+
+import w2v
+from w2v.evaluation.rank import Rank
+from w2v.shown import html_curve, html_result, html_table, text
+
+
+def test_values_as_text() -> None:
+    assert text({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
+
+
+def test_a_table_escapes_and_shortens() -> None:
+    shown = html_table([["<script>", "&\x1b\u202e", "x" * 10_000]], ["<b>"])
+    assert shown.count("<") == shown.count(">")
+    assert "&lt;script&gt;" in shown
+    assert r"&amp;\x1b\u202e" in shown
+    assert "<th>&lt;b&gt;</th>" in shown
+    assert len(shown) < 500
+    assert "<td><table>" in html_table([[html_table([["inner"]])]])
+    assert "<td>&lt;table&gt;" in html_table([["<table>"]])
+
+
+def test_a_curve() -> None:
+    shown = html_curve([(0, 3), (5, 2), (10, 1)], 'falls "fast"')
+    assert 'points="0.0,0.0 160.0,45.0 320.0,90.0"' in shown
+    assert 'aria-label="falls &quot;fast&quot;"' in shown
+    assert "nan" not in html_curve([(1, 1), (1, 1)], "flat")
+
+
+def test_vectors() -> None:
+    words = ["<b>&", *(f"w{row}" for row in range(30))]
+    shown = w2v.KeyedVectors(words, np.eye(31), 5000 - np.arange(31))._repr_html_()
+    assert "31 words, 31 values each" in shown
+    assert "<tr><td>&lt;b&gt;&amp;</td><td>5,000</td><td>1</td></tr>" in shown
+    assert shown.count("<tr>") == 11
+    assert "count" not in w2v.KeyedVectors(["a"], np.eye(1))._repr_html_()
+
+
+def test_results(model: Path) -> None:
+    shown = w2v.analogies(w2v.load(model))._repr_html_()
+    assert "<td>accuracy</td>" in shown
+    assert shown.count("<table>") == 2  # that of the sections in the other
+    assert "man-woman" in shown
+    assert "1 0.5 … (20 in all)" in html_result(Rank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
+
+
+def test_model(model: Path) -> None:
+    loaded = w2v.Model.load(model)
+    shown = loaded._repr_html_()
+    assert loaded.loss_curve == list(
+        zip(np.arange(1, 6) * loaded.metrics["tokens"], loaded.metrics["loss"], strict=True)
+    )
+    for expected in ("vector_size 50", "tokens trained", "bundled questions", "<svg", "loss per prediction, from "):
+        assert expected in shown
+    loaded.metrics = {}
+    assert "<svg" not in loaded._repr_html_()
+
+
+CELLS = [
+    "import w2v\nsentences = 3000 * [['a', 'b', '<i>', 'c']]",
+    "model = w2v.train(sentences, epochs=3, negative=2, min_count=1, workers=1, vector_size=8)",
+    "model",
+    "model.wv",
+    "model.wv.plot()",
+    "w2v.analogies(w2v.load({model!r}), top=100)",
+]
+
+
+def test_a_notebook(model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=120).execute()
+    assert not [part for cell in cells for part in cell.outputs if part.output_type in ("stream", "error")]
+    outputs = [cell.outputs for cell in cells[1:]]
+    bars = [part.data["text/html"] for part in outputs[0]]
+    assert any(bar.startswith("<div>train <progress value=") and "epoch 3/3, loss " in bar for bar in bars)
+    assert "<svg" in outputs[1][0].data["text/html"]
+    assert "&lt;i&gt;" in outputs[2][0].data["text/html"]
+    assert "image/png" in outputs[3][0].data
+    assert "country-capital" in outputs[4][-1].data["text/html"]

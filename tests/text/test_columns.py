@@ -1,0 +1,163 @@
+"""The text in a column of JSON lines, CSV and Parquet."""
+
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from tests.helpers import read_text, run
+from w2v.errors import SettingsError, W2VError
+from w2v.text import columns, corpus
+from w2v.text._text import PADDING
+from w2v.text.columns import texts
+from w2v.text.corpus import Corpus
+
+TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8")), min_size=1, max_size=20)
+CHUNKS = st.integers(1, 50)
+
+
+def in_chunks(data: bytes, size: int) -> list[bytes]:
+    return [data[begin : begin + size] for begin in range(0, len(data), size)]
+
+
+@given(TEXTS, CHUNKS, st.booleans())
+def test_json_lines(values: list[str | None], size: int, escaped: bool) -> None:
+    rows = ({"id": 1, "text": value} for value in values)
+    data = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in rows).encode()
+    found = list(texts("file", in_chunks(data, size), "text"))
+    assert found == [value.encode() for value in values if value is not None]
+
+
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1), CHUNKS, st.sampled_from(",\t")
+)
+def test_csv(values: list[str], size: int, delimiter: str) -> None:
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=delimiter)
+    writer.writerows([("id", "text"), *((1, value) for value in values)])
+    assert list(texts("file", in_chunks(file.getvalue().encode(), size), "text")) == [each.encode() for each in values]
+
+
+@given(values=TEXTS, strip=st.booleans())
+def test_the_same_words_from_each_kind_of_table(
+    tmp_path_factory: pytest.TempPathFactory, values: list[str | None], strip: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("tables")
+    values = [value and value.replace("\r", " ") for value in values]
+    (folder / "a").write_bytes("\n".join(json.dumps({"t": value}) for value in values).encode())
+    with (folder / "b").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["n", "t"], *(["1", value or ""] for value in values)])
+    parquet.write_table(pyarrow.table({"t": pyarrow.array(values, pyarrow.string())}), folder / "c", row_group_size=3)
+    found = [words(folder / name, column="t", strip_markup=strip) for name in "abc"]
+    assert found[0] == found[1] == found[2]
+    if not strip:
+        assert found[0] == [word for value in values if value for word in value.encode().split()]
+
+
+def words(path: Path, **reading: Any) -> list[bytes]:
+    return b"".join(block.text for block in Corpus(path).blocks(**reading)).split()
+
+
+def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows"
+    path.write_text("".join(f'{{"t": "a b{row}\\nc <!-- d"}}\n\n' for row in range(100)))
+    expected = b"".join(b"a b%d\nc \n" % row for row in range(100)).split(b"\n")
+    for size in (10, 1000, corpus.BLOCK_BYTES):
+        monkeypatch.setattr(corpus, "BLOCK_BYTES", size)
+        found = b"".join(block.text.removesuffix(PADDING) for block in Corpus(path).blocks("t", strip_markup=True))
+        assert found.split(b"\n") == [*expected, b""]
+        with read_text(Corpus(path), column="t", strip_markup=True, workers=3) as store:
+            assert (store.sentences, store.tokens) == (200, 300)
+
+
+def test_standard_input_is_recognised(tmp_path: Path) -> None:
+    found = tmp_path / "words"
+    run("vocab", "-", "--column", "t", "--min-count", 1, "-o", found, stdin=b'\xef\xbb\xbfid,t\n1,"a, ""b"""\n')
+    assert found.read_text() == '</s> 1\na, 1\n"b" 1\n'
+    run("vocab", "-", "--column", "t", "-o", tmp_path / "no", stdin=b"PAR1\x15", code=1)
+
+
+def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "BLOCK_BYTES", 1000)
+    path = tmp_path / "file"
+    parquet.write_table(pyarrow.table({"t": 5000 * ["one two three"]}), path)
+    done = [block.bytes_done for block in Corpus([path, path]).blocks("t")]
+    assert done == sorted(done)
+    assert len(set(done)) > 50
+    assert done[-1] == 2 * path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'[{"t": "a"}]', "a JSON array: give one object on each line"),
+        (b'{"t": "a"}\n{"t" "b"}\n', "row 2: not JSON: "),
+        (b'{"t": "a"}\n5\n', "row 2: not a JSON object"),
+        (b'{"t": ["a"]}\n', "row 1: column 't' holds no text, but [\"a\"]"),
+        (b'{"text": "a"}\n{"id": 1}\n', "has no column 't'; its columns are text, id"),
+        (b"id,text\n1,a\n", "has no column 't'; its columns are id, text"),
+        (b"id,t\n1,a\n2,b,c\n", "line 3: 3 columns, and 2 in the first row"),
+        (b'id,t\n1,"a\n', "line 2: not CSV: "),
+        (b"\xff\xfei\0d\0", "is UTF-16 or UTF-32"),
+        (b"", "has no column 't'; its columns are none"),
+        (b"PAR1\x15 and no more", "damaged Parquet data: "),
+        (gzip.compress(b"PAR1\x15"), "a compressed Parquet file: unpack it first"),
+        (b"t\na\n\xe9b\n", ", column t: byte 2, in b'\\\\xe9b', is not UTF-8"),
+        (b'{"t": "\\ud800"}', ", column t: byte 0, in b'\\\\xed\\\\xa0\\\\x80', is not UTF-8"),
+    ],
+    ids=range(14),
+)
+def test_what_is_no_table(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(W2VError) as error:
+        read_text(Corpus(path), column="t")
+    assert str(error.value).startswith(f"{path}")
+    assert message.replace("\\\\", "\\") in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_parquet_of_other_things(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
+    with pytest.raises(W2VError, match="column 't' holds int64, not text"):
+        read_text(Corpus(path), column="t")
+    with pytest.raises(W2VError, match="has no column 'x'; its columns are t, u"):
+        read_text(Corpus(path), column="x")
+    with pytest.raises(W2VError, match="a Parquet table: name the column that holds the text with --column"):
+        read_text(Corpus(path))
+    assert words(path, column="u") == [b"a"]
+
+
+def test_pyarrow_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    parquet.write_table(pyarrow.table({"t": ["a"]}), path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(W2VError, match=r"pip install 'w2v\[parquet\]'"):
+        read_text(Corpus(path), column="t")
+
+
+def test_long_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_text(f"id,t\n1,{300_000 * 'a'}\n")
+    assert words(path, column="t") == [300_000 * b"a"]
+    monkeypatch.setattr(columns, "MAX_ROW_BYTES", 200_000)
+    with pytest.raises(W2VError, match="line 2: not CSV: field larger than field limit"):
+        words(path, column="t")
+    path.write_text(f'{{"t": "{3_000_000 * "a"}"}}')
+    with pytest.raises(W2VError, match="a row of more than"):
+        words(path, column="t")
+
+
+def test_lists_have_no_columns() -> None:
+    with pytest.raises(SettingsError, match="lists of tokens have no columns"):
+        read_text(Corpus([["a"]]), column="t")

@@ -1,0 +1,149 @@
+"""Digits, lower case and Unicode words, against plain Python and the package uniseg."""
+
+import re
+import sys
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from uniseg import wordbreak
+
+from tests.helpers import WORDS, texts
+from w2v.errors import SettingsError, W2VError
+from w2v.text import _normalise, normalise
+from w2v.text._text import PADDING, Malformed
+from w2v.text.normalise import NAMES, Normaliser, TextOptions
+
+CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("ΣσςİIıißẞKÅǅΑα\u0345\u0301.'·:’Ⱥ\u200d AZ@[`{09\n\t")
+# Characters of each class of Word_Break, which differ from one version of Unicode to the next for rare ones only.
+BREAKS = st.text(
+    "aB\u2139\u05d0\u30a2\u0663\u0301\u00ad\u200d🇩🇪👩'\".:,;_1 -/日あก\u3000\u00a0\u2019\u2028\U0002000b\n", max_size=12
+)
+
+
+def applied(text: str, **options: object) -> str:
+    data = Normaliser(TextOptions(**options))(text.encode() + PADDING)  # type: ignore[arg-type]
+    assert data.endswith(PADDING)
+    return data.removesuffix(PADDING).decode()
+
+
+@given(st.text(CHARACTERS) | st.text("ΣΑ.α \u0301", max_size=8))
+def test_lower_case_is_that_of_python(text: str) -> None:
+    words = re.split("([ \t\n\v\f\r])", text)
+    assert applied(text, lower=True) == "".join(word.lower() for word in words)
+
+
+def test_every_character_in_lower_case() -> None:
+    characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
+    assert applied(" ".join(characters), lower=True) == " ".join(map(str.lower, characters))
+    assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
+
+
+def test_special_letters() -> None:
+    words = {"ΟΔΟΣ": "οδος", "Σας": "σας", "İstanbul": "i\u0307stanbul", "STRASSE": "strasse", "STRAẞE": "straße"}
+    assert applied(" ".join(words), lower=True) == " ".join(words.values())
+
+
+@given(text=texts(WORDS | st.binary(max_size=3)))
+def test_lower_case_of_bytes_that_are_not_utf_8(text: bytes) -> None:
+    for errors in ("replace", "ignore"):
+        found = Normaliser(TextOptions(lower=True), errors)(text + PADDING)  # type: ignore[arg-type]
+        words = [word.decode("utf-8", errors).lower().encode() for word in text.split()]
+        assert found.split() == [word for word in words if word]
+    for options in (TextOptions(lower=True), TextOptions(tokenize="words"), TextOptions(digits="zero")):
+        normalise_strictly = Normaliser(options)
+        if (first := first_malformed(text)) is None:
+            normalise_strictly(text + PADDING)
+            continue
+        with pytest.raises(Malformed) as raised:
+            normalise_strictly(text + PADDING)
+        assert raised.value.args[0] == first
+        assert raised.value.args[1] in text.split()
+
+
+def first_malformed(text: bytes) -> int | None:
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def segments(text: str) -> list[str]:
+    """The segments of UAX #29 of each piece of a text, but those that show nothing."""
+    pieces = re.split("[ \t\n\v\f\r]", text)
+    found = chain.from_iterable(map(wordbreak.words, filter(None, pieces)))
+    return [segment for segment in found if not all(map(is_blank, segment))]
+
+
+def is_blank(character: str) -> bool:
+    classes = normalise.break_classes()
+    return ord(character) < len(classes) and bool(classes[ord(character)] & _normalise.BLANK_FLAG)
+
+
+@given(BREAKS)
+def test_unicode_words(text: str) -> None:
+    expected = segments(text)
+    assert Normaliser(TextOptions(tokenize="words+punctuation")).words(text) == expected
+    words = [segment for segment in expected if any(map(str.isalnum, segment))]
+    assert Normaliser(TextOptions(tokenize="words")).words(text) == words
+    assert applied(text, tokenize="words").count("\n") == text.count("\n")
+
+
+@given(st.text(CHARACTERS))
+def test_words_lose_no_character(text: str) -> None:
+    kept = applied(text, tokenize="words+punctuation")
+    assert [each for each in kept if not is_blank(each)] == [each for each in text if not is_blank(each)]
+
+
+def test_words_of_a_sentence() -> None:
+    text = "“Can't,” said the U.S. 3.14 (e-mail: a_b@c.de) don’t «Ελλάδα» 1,000 €5 👩‍👧 ½"
+    words = ["Can't", "said", "the", "U.S", "3.14", "e", "mail", "a_b", "c.de", "don’t", "Ελλάδα", "1,000", "5", "½"]
+    assert Normaliser(TextOptions(tokenize="words")).words(text) == words
+    shown = Normaliser(TextOptions(tokenize="words+punctuation")).words(text)
+    assert shown[:8] == ["“", "Can't", ",", "”", "said", "the", "U.S", "."]
+    assert "👩‍👧" in shown
+
+
+def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    normalise.break_classes.cache_clear()
+    with pytest.raises(W2VError, match=r"pip install 'w2v\[tokenize\]'"):
+        Normaliser(TextOptions(tokenize="words"))
+
+
+@given(st.text(CHARACTERS))
+def test_digits(text: str) -> None:
+    assert applied(text, digits="zero") == re.sub(r"\d", "0", text)
+    spelled = applied(text, digits="spell")
+    assert spelled == "".join(f" {NAMES[int(each)]} " if each.isdecimal() else each for each in text)
+
+
+def test_all_at_once() -> None:
+    text = "In 1984, İzmir's ΟΔΟΣ: ٣!"
+    assert Normaliser(TextOptions(lower=True, tokenize="words", digits="spell")).words(text) == (
+        ["in", "one", "nine", "eight", "four", "i̇zmir's", "οδος", "three"]
+    )
+    assert Normaliser(TextOptions(tokenize="words", digits="zero")).words("In 1984, 3!") == ["In", "0000", "0"]
+
+
+def test_nothing_to_apply_changes_nothing() -> None:
+    data = b"\xff A1 <b>" + PADDING
+    assert Normaliser(TextOptions(strip_markup=True))(data) is data
+
+
+@pytest.mark.parametrize("wrong", [{"lower": 1}, {"tokenize": "chars"}, {"digits": None}, {"strip_markup": "yes"}])
+def test_impossible_options(wrong: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
+        TextOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_a_model_keeps() -> None:
+    assert TextOptions().metadata() == {}
+    options = TextOptions(lower=True, digits="zero")
+    assert TextOptions.from_metadata(options.metadata(), "file") == options
+    assert TextOptions.from_metadata({}, "file") == TextOptions()
+    for damaged in ("", "[]", '{"lower": 1}', '{"digits": "drop"}'):
+        with pytest.raises(W2VError, match=r"^file: damaged"):
+            TextOptions.from_metadata({"text": damaged}, "file")

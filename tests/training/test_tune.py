@@ -1,0 +1,202 @@
+"""Tuning: what is tried, in which order, and what a stopped run keeps."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import Stop, run, run_json
+from w2v.training import tune as tuning
+from w2v.training.model import Model
+from w2v.training.tune import Trial, Tuner
+
+TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
+SMALL: dict[str, Any] = {
+    "vector_size": 8,
+    "min_count": 1,
+    "sample": 0.0,
+    "workers": 1,
+    "epochs": 9,
+}
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
+    monkeypatch.setattr(tuning.Judge, "__call__", lambda self, model: score(model))
+
+
+def stopping(count: int) -> Callable[[Trial, Tuner], None]:
+    """Ends the run after this many trials."""
+
+    def stop(trial: Trial, tuner: Tuner) -> None:
+        if len(tuner.trials) == count:
+            raise Stop
+
+    return stop
+
+
+def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
+    """The trials of a run that was stopped after some of them."""
+    with pytest.raises(Stop):
+        w2v.tune(TEXT, state=state, finished=stopping(count), **SMALL | options)
+    trials: list[dict[str, Any]] = json.loads(state.read_text())["trials"]
+    return trials
+
+
+def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    judged(monkeypatch, lambda model: model.settings.window / 100)
+    trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
+    assert trials[0]["choices"] == {}
+    assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
+    first, second, last = trials[1:10], trials[10:13], trials[13]
+    assert len({json.dumps(trial["choices"]) for trial in first}) == 9
+    best = sorted((trial["score"] for trial in first), reverse=True)
+    assert sorted((trial["score"] for trial in second), reverse=True) == best[:3]
+    assert last["score"] == best[0] > trials[0]["score"]
+
+
+def test_with_much_time_scores_are_means_over_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    judged(monkeypatch, lambda model: float(model.settings.seed))
+    trials = stopped(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
+    assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
+    assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)
+    assert {trial["share"] for trial in trials} == {1.0}
+
+
+def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of eight candidates are tried, in one bracket."""
+    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 7), "model": ("skipgram", "cbow")})
+    trained: list[int] = []
+
+    def score(model: Model) -> float:
+        trained.append(model.metrics["tokens"])
+        return model.settings.window + (model.settings.model == "cbow") / 2
+
+    judged(monkeypatch, score)
+    found = w2v.tune(TEXT, **SMALL)
+    assert found.changed == {"window": 7, "model": "cbow"}
+    assert (found.model.settings.window, found.model.settings.model) == (7, "cbow")
+    assert (found.default_score, found.score) == (5, 7.5)
+    assert found.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
+    assert found.model.settings.epochs == 9
+    assert found.trials == 1 + 7 + 3 + 1
+
+
+def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[w2v.Settings] = []
+    judged(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
+    small = {name: value for name, value in SMALL.items() if name != "vector_size"}
+    with pytest.raises(Stop):
+        w2v.tune(TEXT, max_size=8, finished=stopping(40), **small, model="cbow", window=2, alpha=0.01)
+    assert {(each.model, each.window, each.alpha, each.sample) for each in seen} == {("cbow", 2, 0.01, 0)}
+    assert {each.vector_size for each in seen} == {4, 6, 8}
+    assert len({each.loss for each in seen}) > 1
+
+
+def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tuning, "KEPT", 0)
+    monkeypatch.setattr(tuning, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
+    trials = stopped(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
+    assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
+
+
+def test_resume_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    judged(monkeypatch, lambda model: model.settings.window / 100)
+    first = stopped(5, tmp_path / "state.json")
+    second = stopped(14, tmp_path / "state.json", time="1h")
+    assert second[:5] == first
+    whole = stopped(14, tmp_path / "other.json")
+    assert [trial["choices"] for trial in second] == [trial["choices"] for trial in whole]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"corpus": TEXT[1:]}, "its trials are of another text"),
+        ({"negative": 7}, "its trials have negative none, not 7"),
+        ({"window": 3}, "its trials have window 2, not 3"),
+    ],
+)
+def test_a_state_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    state = tmp_path / "state.json"
+    stopped(1, state, window=2)
+    options: dict[str, Any] = {"corpus": TEXT, "window": 2, **SMALL} | change
+    before = state.read_bytes()
+    with pytest.raises(w2v.W2VError, match=rf"state\.json: {message}"):
+        w2v.tune(options.pop("corpus"), state=state, **options)
+    assert state.read_bytes() == before
+
+
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    state.write_text('{"text": 3}')
+    with pytest.raises(w2v.W2VError, match=r"state\.json: damaged"):
+        w2v.tune(TEXT, state=state, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time": "1epoch"}, "time '1epoch': it must be a number with s, m or h, like 10m"),
+        ({"time": "0s"}, "time '0s'"),
+        ({"time": "0.00001s"}, "give --time 1m"),
+        ({"max_size": 9}, "max_size has no effect with vector_size"),
+        ({"windows": 3}, "did you mean window"),
+        ({"questions": ["none.txt"]}, "none.txt"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.tune(TEXT, **SMALL | options)
+
+
+def test_files_without_known_words(tmp_path: Path) -> None:
+    (tmp_path / "questions.txt").write_text("a b c d\n")
+    with pytest.raises(w2v.W2VError, match=r"questions\.txt: the vocabulary has too few of its words"):
+        w2v.tune(TEXT, questions=[tmp_path / "questions.txt"], **SMALL)
+
+
+# -- the command ----------------------------------------------------------------------------
+
+QUICK = ("--time", "3s", "--vector-size", 8, "--epochs", 1, "--workers", 1)
+
+
+def test_command_writes_model_settings_and_trials(sample: Path, tmp_path: Path) -> None:
+    text, output = tmp_path / "text.txt", tmp_path / "best.safetensors"
+    text.write_text(sample.read_text("utf-8")[:200_000], "utf-8")
+    figures = run_json("tune", text, "-o", output, *QUICK)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "text.txt", "best.safetensors", "best.toml", "best.tune.json"
+    }  # fmt: skip
+    settings = w2v.Model.load(output).settings
+    for name, value in figures["changed_settings"].items():
+        assert getattr(settings, name) == value
+    again = run_json("train", "--config", tmp_path / "best.toml", "-o", tmp_path / "again.safetensors")
+    assert w2v.Model.load(again["output"]).settings.relevant() == settings.relevant()
+    for name in ("best.safetensors", "best.toml", "best.tune.json"):
+        assert f"{name} exists" in run("tune", text, "-o", output, *QUICK, code=1).stderr
+        (tmp_path / name).unlink()
+    result = run("tune", text, "-o", output, "--pairs", sample.parent / "none", *QUICK, code=1)
+    assert "none" in result.stderr
+
+
+def test_command_resumes(sample: Path, tmp_path: Path) -> None:
+    text, output = tmp_path / "text.txt", tmp_path / "best.safetensors"
+    text.write_text(sample.read_text("utf-8")[:200_000], "utf-8")
+    first = run("tune", text, "-o", output, *QUICK)
+    assert "the defaults" in first.stderr
+    before = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
+    assert "best.safetensors exists" in run("tune", text, "-o", output, *QUICK, "--resume", code=1).stderr
+    run("tune", text, "-o", output, *QUICK, "--resume", "--force")
+    after = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
+    assert after[: len(before)] == before
+    other = (*QUICK[:-2], "--workers", 2)
+    assert "workers" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
+    assert output.exists()

@@ -1,0 +1,53 @@
+"""How well vectors fit a held-out text, on texts with known answers."""
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import read_text
+from w2v.text.corpus import Corpus
+from w2v.vectors.held_out import WINDOW, HeldOut
+
+TOPICS, WORDS = 4, 10
+
+
+def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[HeldOut, w2v.Vocabulary]:
+    with read_text(Corpus(sentences)) as store:
+        vocabulary = w2v.Vocabulary.from_store(store, 1)
+        return HeldOut.of(store, vocabulary, round(share * len(store.ids))), vocabulary
+
+
+def topics() -> list[list[str]]:
+    """Sentences of seven words of one topic."""
+    random = np.random.default_rng(1)
+    return [
+        [f"t{topic}w{word}" for word in random.integers(WORDS, size=7)]
+        for topic in random.integers(TOPICS, size=3000).tolist()
+    ]
+
+
+def test_vectors_of_topics_win_as_often_as_the_other_word_is_of_another_topic() -> None:
+    gaps, vocabulary = held_out(topics())
+    of_topics = np.eye(TOPICS, dtype=np.float32)[[int(word[1]) for word in vocabulary.words]]
+    assert gaps.score(of_topics) == pytest.approx(1 - 1 / TOPICS / 2, abs=0.01)  # equal scores count as half
+    assert gaps.score(5 * of_topics) == gaps.score(of_topics)
+    assert gaps.score(np.zeros_like(of_topics)) == 0.5
+    random = np.random.default_rng(2).normal(size=(len(vocabulary), 50)).astype(np.float32)
+    assert gaps.score(random) == pytest.approx(0.5, abs=0.06)
+
+
+def test_contexts_are_the_words_around_in_the_same_sentence() -> None:
+    sentences = topics()
+    gaps, vocabulary = held_out(sentences, 0)
+    topic = np.array([int(word[1]) for word in vocabulary.words])
+    assert (gaps.contexts == -1).any()
+    assert (gaps.contexts >= 0).any(axis=1).all()
+    assert gaps.contexts.shape[1] == 2 * WINDOW
+    inside = gaps.contexts >= 0
+    assert (topic[gaps.contexts] == topic[gaps.words][:, None])[inside].all()
+    assert inside.sum(axis=1).max() <= 6
+
+
+def test_too_little_text() -> None:
+    with pytest.raises(w2v.W2VError, match=r"too short to judge settings by: give more text, questions or pairs"):
+        held_out([["one"], ["two"], ["three"], ["four"]])

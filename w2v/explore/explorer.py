@@ -1,0 +1,52 @@
+"""Answers to what a served page asks about a model, from all of its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from w2v.explore.approximate import ApproximateIndex
+from w2v.explore.completion import Completer
+from w2v.explore.content import Content, map_of
+from w2v.plotting.projection import Projection
+from w2v.vectors.benchmarks import Method
+from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.query import Query
+
+Answer = dict[str, Any]
+
+
+class Explorer:
+    """One model. Its methods answer as those of EmbeddedModel in assets/embedded.js."""
+
+    def __init__(
+        self, vectors: KeyedVectors, top: int, method: Projection, index: ApproximateIndex | None = None
+    ) -> None:
+        """The map has the first `top` words; an index answers in place of exact search. Raises as content.map_of."""
+        self._vectors = vectors
+        self._index = index
+        self._completer = Completer(vectors.index_to_key)
+        self.map: Content = map_of(vectors, top, method)
+
+    def complete(self, text: str, n: int) -> list[Answer]:
+        """At most n words that complete what is typed."""
+        exact = [self._vectors.key_to_index[text]] if text in self._vectors.key_to_index else []
+        rows = dict.fromkeys([*exact, *self._completer.rows(text, n)])
+        return [self._word(row) for row in list(rows)[:n]]
+
+    def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
+        """The n words nearest to plus - minus. Raises UnknownWordError."""
+        query = Query(plus, minus, method)
+        found = self._index.answer(query, n) if self._index and method == "add" else query.answer(self._vectors, n)
+        return [self._word(self._vectors.key_to_index[word], score) for word, score in found]
+
+    def vector(self, word: str) -> Answer:
+        """The row, count and vector of a word. Raises UnknownWordError."""
+        values = self._vectors[word].tolist()
+        row = self._vectors.key_to_index[word]
+        return {"row": row, "count": self._count(row), "values": values}
+
+    def _word(self, row: int, score: float | None = None) -> Answer:
+        return {"word": self._vectors.index_to_key[row], "count": self._count(row), "score": score}
+
+    def _count(self, row: int) -> int | None:
+        return None if self._vectors.counts is None else int(self._vectors.counts[row])

@@ -1,0 +1,195 @@
+"""A server of the page for one person: on this machine, under a random address, for the whole vocabulary."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import logging
+import secrets
+import socket
+import socketserver
+import sys
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from w2v.errors import W2VError
+from w2v.explore.explorer import Explorer
+from w2v.vectors.benchmarks import Method
+from w2v.vectors.keyed import UnknownWordError
+
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+EVERY_ADDRESS = {"", "0.0.0.0", "::"}
+MAX_BYTES = 1 << 20  # of a question
+MAX_RESULTS = 1000
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",  # the address is a secret
+    "X-Content-Type-Options": "nosniff",
+}
+
+Number = Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)]
+Index = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Question(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
+    """What a page asks: the method of Explorer named by the class, its arguments, and which of the models answers."""
+
+    model: Index
+
+
+class Complete(Question):
+    text: str
+    n: Number
+
+    def answer(self, explorer: Explorer) -> Any:
+        return explorer.complete(self.text, self.n)
+
+
+class Nearest(Question):
+    plus: list[str]
+    minus: list[str]
+    method: Method
+    n: Number
+
+    def answer(self, explorer: Explorer) -> Any:
+        return explorer.nearest(self.plus, self.minus, self.method, self.n)
+
+
+class Vector(Question):
+    word: str
+
+    def answer(self, explorer: Explorer) -> Any:
+        return explorer.vector(self.word)
+
+
+class Map(Question):
+    def answer(self, explorer: Explorer) -> Any:
+        return explorer.map
+
+
+class Server(ThreadingHTTPServer):
+    """Serves a page and its answers under `url`, once `run`; each request is a thread of its own.
+
+    The address has a random token, and the Host header must name this server, so that no other page in the browser
+    can ask it anything: neither by guessing the address nor by giving its own name this machine's address.
+    """
+
+    daemon_threads = True
+    block_on_close = False  # Ctrl-C ends it at once, whatever is being answered
+
+    def __init__(self, host: str, port: int) -> None:
+        """Take a port, any free one for 0. Raises W2VError if that is not possible."""
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._host = host
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise W2VError(f"port {port} is in use: choose another --port, or none for any free one") from error
+            raise W2VError(f"cannot serve at {host}, port {port}: {error.strerror or error}") from error
+        self.path = f"/{secrets.token_urlsafe(16)}/"
+        self.page = b""
+        self.explorers: Sequence[Explorer] = ()
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's own looks its name up, which can take seconds
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    @property
+    def url(self) -> str:
+        host = socket.gethostname() if self._host in EVERY_ADDRESS else self._host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}{self.path}"
+
+    def run(self, page: str, explorers: Sequence[Explorer]) -> None:
+        """Serve until an exception, such as that of Ctrl-C."""
+        self.page, self.explorers = page.encode(), explorers
+        with self:
+            self.serve_forever()
+
+    def is_named(self, header: str) -> bool:
+        """Whether a Host header names this server, at any port: a tunnel may have another."""
+        try:
+            name = urlsplit(f"//{header}").hostname
+        except ValueError:
+            return False
+        if self._host in LOOPBACK:
+            return name in LOOPBACK
+        if self._host in EVERY_ADDRESS:
+            return name in {*LOOPBACK, socket.gethostname().lower()} or _is_address(name or "")
+        return name == self._host.lower()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):  # the browser has gone
+            logging.getLogger("w2v").warning("a request failed: %s: %s", type(error).__name__, error)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"  # connections stay open, so that an answer takes one round trip
+    server_version, sys_version = "w2v", ""
+    timeout = 60  # seconds without a request
+
+    def do_GET(self) -> None:
+        if self._may_ask():
+            self._send(200, "text/html; charset=utf-8", self.server.page)
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if not self._may_ask():
+            return
+        if not length.isdecimal() or int(length) > MAX_BYTES:
+            self._refuse(413, f"a question has at most {MAX_BYTES:,} bytes")
+            return
+        try:
+            question = msgspec.json.decode(self.rfile.read(int(length)), type=Complete | Nearest | Vector | Map)
+            explorer = self.server.explorers[question.model]
+        except (msgspec.DecodeError, IndexError) as error:
+            self._refuse(400, f"not a question: {error}")
+            return
+        found: dict[str, Any]
+        try:
+            found = {"answer": question.answer(explorer)}
+        except UnknownWordError:
+            found = {"error": "not in the vocabulary"}  # the page knows the word, and names others
+        except W2VError as error:
+            found = {"error": str(error)}
+        self._send(200, "application/json", msgspec.json.encode(found))
+
+    def _may_ask(self) -> bool:
+        """Whether Host and token are right; if not, the request is refused."""
+        allowed = self.server.is_named(self.headers.get("Host", ""))
+        allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
+        if not allowed:
+            self._refuse(403, "wrong address: use the one that w2v explore printed")
+        return allowed
+
+    def _refuse(self, status: int, reason: str) -> None:
+        self.close_connection = True  # what else was sent is not read
+        self._send(status, "text/plain; charset=utf-8", reason.encode())
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **HEADERS}.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Requests are not logged."""

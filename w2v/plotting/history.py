@@ -1,0 +1,39 @@
+"""The course of a training run: loss, learning rate and speed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from w2v.plotting.figure import COLOURS, Picture, set_title
+from w2v.training.model import Model
+
+
+def run_picture(model: Model, title: str = "") -> Picture:
+    """Draw loss, learning rate and words a second over the words trained, from `model.history`.
+
+    Each value of loss and speed is the mean since the one before; a resumed run goes on where it was stopped.
+    """
+    settings, tokens = model.settings, model.metrics["tokens"]
+    words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
+    epochs = np.arange(1, model.metrics["tokens_trained"] // tokens)
+    alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / words[-1]
+    curves = [
+        ("loss per prediction", *np.reshape(model.loss_curve, (-1, 2)).T),
+        ("learning rate", words, alphas),
+        ("million words/s", words[1:], np.diff(words) / np.diff(seconds) / 1e6),
+    ]
+    picture = Picture(7, 6.5)
+    panels = picture.subplots(len(curves), sharex=True)
+    for axes, (label, places, values), colour in zip(panels, curves, COLOURS, strict=False):
+        axes.plot(places / 1e6, values, color=colour, linewidth=1.4, marker="o", markersize=2)
+        axes.set_ylabel(label)
+        axes.grid(axis="y", color="#eeeeee")
+        axes.spines[["top", "right"]].set_visible(False)
+        for epoch in epochs:
+            axes.axvline(epoch * tokens / 1e6, color="#cccccc", linewidth=0.6, zorder=0)
+    for axes in (panels[1], panels[2]):
+        axes.set_ylim(bottom=0)
+    panels[-1].set_xlabel("million words trained; vertical lines end the epochs")
+    picture.align_ylabels()
+    set_title(panels[0], title)
+    return picture

@@ -1,0 +1,75 @@
+"""Labels of points that overlap neither each other nor the points."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from w2v.errors import W2VError
+from w2v.plotting.figure import Lettering
+
+try:
+    import textalloc
+except ImportError as error:
+    raise W2VError("a picture with labels needs textalloc: pip install 'w2v[plot]'") from error
+
+FONT_SIZE = 7.5  # points
+DARKER = 0.75  # than the marker is the text, to be legible
+HALO = 1.5  # points of white around a text, which lines to other points may cross
+MARGIN = 0.0025  # around a label, as a share of the width of the axes
+MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # of a label from its point, as shares of the width
+CANDIDATES = 300  # places that are tried for a label
+
+
+def place_labels(
+    axes: Axes,
+    points: NDArray[Any],
+    words: Sequence[str],
+    lettering: Lettering,
+    *,
+    markers: Any,
+    colours: Sequence[Any],
+    lines: NDArray[Any] | None = None,
+) -> None:
+    """Label the points (n, 2) with n words, the first ones first, and leave out those for which there is no place.
+
+    Labels keep clear of the `markers`, a scatter plot, and of the `lines`, (m, 2, 2). One that is away from its point
+    is joined to it by a line. The layout of the figure is fixed from here on.
+    """
+    figure: Any = axes.get_figure()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    others: dict[str, Any] = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
+    with contextlib.redirect_stdout(io.StringIO()):  # where it says that there is no place at all
+        _, _, texts, _ = textalloc.allocate(
+            axes,
+            points[:, 0],
+            points[:, 1],
+            [lettering(word) for word in words],
+            scatter_plot=markers,
+            textsize=FONT_SIZE,
+            textcolor=[_darker(colour) for colour in colours],
+            margin=MARGIN,
+            min_distance=MIN_DISTANCE,
+            max_distance=MAX_DISTANCE,
+            nbr_candidates=CANDIDATES,
+            draw_all=False,
+            linecolor="#999999",
+            linewidth=0.4,
+            path_effects=[withStroke(linewidth=HALO, foreground="white")],
+            **others,
+            **lettering.style,
+        )
+    figure.words, figure.labels = len(words), sum(text is not None for text in texts)
+
+
+def _darker(colour: Any) -> str:
+    red, green, blue = to_rgb(colour)
+    return to_hex((DARKER * red, DARKER * green, DARKER * blue))

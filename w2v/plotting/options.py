@@ -1,0 +1,9 @@
+"""What the pictures of words have in common with the command line, which knows it without matplotlib."""
+
+from typing import Literal
+
+Groups = Literal["sections", "clusters", "frequency"]
+
+WORDS = 200  # of a map, by default
+PAIRS = 20  # of a section of analogy questions, by default
+CLUSTERS = 8

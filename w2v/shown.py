@@ -1,0 +1,82 @@
+"""Values as people read them: as text, and as HTML in notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from html import escape
+from typing import Any
+
+from w2v.errors import printable
+
+MAX_CHARACTERS = 200  # of a value in a table
+MAX_ITEMS = 10  # of a list of numbers or words
+WIDTH, HEIGHT = 320, 90  # of a curve, in pixels
+
+
+def text(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return " ".join(map(text, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def html_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
+    """Rows of values as an HTML table; what was made by `html_table` itself is put in as it is."""
+    head = "".join(f"<th>{_cell(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
+    return Html(f"<table>{f'<thead><tr>{head}</tr></thead>' if header else ''}<tbody>{body}</tbody></table>")
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Html):
+        return value
+    shown = printable(text(value)[: MAX_CHARACTERS + 1])
+    return escape(shown if len(shown) <= MAX_CHARACTERS else shown[: MAX_CHARACTERS - 1] + "…")
+
+
+def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
+    """A curve through points (x, y) as an inline SVG, without axes: `label` says in words what it shows."""
+    (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
+    scaled = [
+        f"{WIDTH * (x - left) / (right - left or 1):.1f},{HEIGHT - HEIGHT * (y - low) / (high - low or 1):.1f}"
+        for x, y in points
+    ]
+    return Html(
+        f'<svg width="{WIDTH + 8}" height="{HEIGHT + 8}" viewBox="-4 -4 {WIDTH + 8} {HEIGHT + 8}" role="img" '
+        f'aria-label="{escape(label)}"><polyline points="{" ".join(scaled)}" fill="none" stroke="currentColor" '
+        'stroke-width="1.5"/></svg>'
+    )
+
+
+class Result:
+    """A dataclass of results, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return html_result(self)
+
+
+def html_result(result: Any) -> str:
+    """The fields of a dataclass, one a row; a list of dataclasses becomes a table in it."""
+    return html_table([(each.name.replace("_", " "), _value(getattr(result, each.name))) for each in fields(result)])
+
+
+def _value(value: object) -> object:
+    if isinstance(value, list) and value and is_dataclass(value[0]):
+        names = [each.name for each in fields(value[0])]
+        return html_table([[_value(getattr(one, name)) for name in names] for one in value], names)
+    if isinstance(value, list) and len(value) > MAX_ITEMS:
+        return f"{text(value[:MAX_ITEMS])} … ({len(value):,} in all)"
+    return value

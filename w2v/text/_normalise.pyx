@@ -1,0 +1,262 @@
+"""Text in lower case, and text cut into the words of Unicode.
+
+Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for what is not UTF-8.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+cdef extern from "_normalise.h" nogil:
+    uint64_t load_bytes(const uint8_t *text)
+    void store_bytes(uint8_t *text, uint64_t bytes)
+    uint64_t lower_ascii(uint64_t bytes)
+    int ascii_before(uint64_t bytes)
+    int decode(const uint8_t *text, uint32_t *point)
+    int encode(uint8_t *text, uint32_t point)
+
+BREAK_CLASSES = {
+    "CR": NEWLINE, "LF": NEWLINE, "Newline": NEWLINE, "Extend": EXTEND, "Format": EXTEND, "ZWJ": JOINER,
+    "Regional_Indicator": REGIONAL, "Katakana": KATAKANA, "Hebrew_Letter": HEBREW, "ALetter": LETTER,
+    "Single_Quote": SINGLE_QUOTE, "Double_Quote": DOUBLE_QUOTE, "MidNumLet": MID_NUM_LET, "MidLetter": MID_LETTER,
+    "MidNum": MID_NUM, "Numeric": NUMERIC, "ExtendNumLet": EXTEND_NUM_LET, "WSegSpace": SPACE,
+}  # by the names of the Unicode property Word_Break
+PICTOGRAPHIC_FLAG, WORD_FLAG, BLANK_FLAG = PICTOGRAPHIC, WORD, BLANK
+
+cdef enum:
+    PADDING_BYTES = 64
+    FIRST_PAIR = 0xC280  # the bytes of the first character that has two
+    PAIRS = 0x1D40  # the numbers from there to the last one, 0xDFBF
+    # The low four bits of a character's class. Rules WB4 and WB3 treat Format as Extend, CR and LF as Newline.
+    OTHER = 0
+    NEWLINE = 1
+    EXTEND = 2
+    JOINER = 3
+    REGIONAL = 4
+    KATAKANA = 5
+    HEBREW = 6
+    LETTER = 7
+    SINGLE_QUOTE = 8
+    DOUBLE_QUOTE = 9
+    MID_NUM_LET = 10
+    MID_LETTER = 11
+    MID_NUM = 12
+    NUMERIC = 13
+    EXTEND_NUM_LET = 14
+    SPACE = 15
+    BREAK = 15  # the mask of these bits
+    PICTOGRAPHIC = 16
+    WORD = 32  # a letter or digit: what makes a segment a word
+    BLANK = 64  # white space or without a glyph: a segment of nothing else is dropped
+
+cdef uint32_t LOWERED_BY_PYTHON = 0xFFFFFFFFu
+SPECIAL = LOWERED_BY_PYTHON
+
+cdef struct Segment:
+    int left  # the class of the last character but EXTEND and JOINER, which rule WB4 passes over
+    int last  # the class of the last character
+    bint bridge  # `left` stands between two letters or two digits, and the second comes next
+    bint single  # the number of REGIONAL characters up to here is odd
+
+
+def lower(bytes text not None, const uint32_t[::1] table not None):
+    """The text in lower case, as by str.lower.
+
+    table[c] is the lower case of the character c, or SPECIAL: the words that contain such a character are passed to
+    str.lower, which may change their length or look at neighbouring characters. Characters beyond the table, which has
+    0x800 or more, stay.
+    """
+    cdef const uint8_t *source = text
+    cdef int64_t length = len(text), written
+    cdef uint8_t *target = <uint8_t *> malloc(length + length // 2 + 8)  # no character grows by more than half
+    if target == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            written = lower_into(target, source, length, &table[0], table.shape[0])
+        return PyBytes_FromStringAndSize(<char *> target, written)
+    finally:
+        free(target)
+
+
+cdef int64_t lower_into(
+    uint8_t *target, const uint8_t *source, int64_t length, const uint32_t *table, int64_t known,
+) except -1 nogil:
+    cdef int64_t i = 0, written = 0, end, size
+    cdef uint64_t ascii
+    cdef uint32_t point, pair
+    cdef int count
+    cdef uint8_t[4] lower
+    # Of most characters of two bytes: the two bytes of the lower case, or 0 for those that need a closer look.
+    cdef uint16_t[PAIRS] pairs
+    memset(pairs, 0, sizeof(pairs))
+    for point in range(0x80, 0x800):
+        if 0x80 <= table[point] < 0x800:
+            encode(lower, table[point])
+            pairs[((0xC0 | point >> 6) << 8 | 0x80 | point & 0x3F) - FIRST_PAIR] = lower[0] | lower[1] << 8
+    while i + 8 <= length:
+        ascii = load_bytes(source + i)
+        store_bytes(target + written, lower_ascii(ascii))
+        count = ascii_before(ascii)
+        i += count
+        written += count
+        while source[i] >= 0x80:
+            pair = (<uint32_t> source[i] << 8 | source[i + 1]) - FIRST_PAIR
+            if pair < PAIRS and pairs[pair]:
+                memcpy(target + written, &pairs[pair], 2)
+                written += 2
+                i += 2
+                continue
+            count = decode(source + i, &point)
+            if count == 0:
+                raise ValueError("not UTF-8")
+            if point >= known or table[point] == point:
+                store_bytes(target + written, load_bytes(source + i))
+                written += count
+                i += count
+            elif table[point] != LOWERED_BY_PYTHON:
+                written += encode(target + written, table[point])
+                i += count
+            else:
+                while i > 0 and not is_space(source[i - 1]):
+                    i -= 1
+                while written > 0 and not is_space(target[written - 1]):
+                    written -= 1
+                end = i
+                while end < length and not is_space(source[end]):
+                    end += 1
+                with gil:
+                    word = source[i:end].decode("utf-8").lower().encode()
+                    size = len(word)
+                    memcpy(target + written, <const uint8_t *> word, size)
+                written += size
+                i = end
+    memcpy(target + written, source + i, length - i)  # a part of the padding
+    return written + length - i
+
+
+cdef inline bint is_space(uint8_t byte) noexcept nogil:
+    return byte == c" " or c"\t" <= byte <= c"\r"
+
+
+def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuation):
+    """The words of a text, separated by spaces and newlines, by the default word boundaries of Unicode (UAX #29).
+
+    The boundaries are found in each piece without ASCII white space. Of the segments between them, those with a letter
+    or digit are kept, and with `punctuation` all others that are not white space. classes[c] is the class of the
+    character c: its BREAK_CLASSES and flags; characters beyond are OTHER.
+    """
+    cdef const uint8_t *source = text
+    cdef int64_t length = len(text), written
+    cdef uint8_t *target = <uint8_t *> malloc(2 * length + PADDING_BYTES)  # a space follows each word
+    if target == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            written = cut_into(target, source, length, &classes[0], classes.shape[0], WORD if not punctuation else 0)
+            memset(target + written, c" ", PADDING_BYTES)
+        return PyBytes_FromStringAndSize(<char *> target, written + PADDING_BYTES)
+    finally:
+        free(target)
+
+
+cdef int64_t cut_into(
+    uint8_t *target, const uint8_t *source, int64_t length, const uint8_t *classes, int64_t known, int needed,
+) except -1 nogil:
+    cdef int64_t i = 0, start = 0, written = 0
+    cdef uint32_t point
+    cdef int count, kind, found = 0, every = BLANK  # the flags of any and of every character since `start`
+    cdef Segment segment = Segment(OTHER, OTHER, False, False)
+    while i < length:
+        count = decode(source + i, &point)
+        if count == 0:
+            raise ValueError("not UTF-8")
+        kind = classes[point] if point < known else OTHER
+        if count == 1 and is_space(source[i]):
+            written += put(target + written, source + start, i - start, found, every, needed)
+            if source[i] == c"\n":
+                target[written] = c"\n"
+                written += 1
+            start = i + 1
+            found, every = 0, BLANK
+        elif i == start or not continues_segment(&segment, kind, source + i + count, classes, known):
+            written += put(target + written, source + start, i - start, found, every, needed)
+            start = i
+            found, every = kind, kind
+            segment = Segment(kind & BREAK, kind & BREAK, False, kind & BREAK == REGIONAL)
+        else:
+            found |= kind
+            every &= kind
+        i += count
+    return written
+
+
+cdef inline int64_t put(
+    uint8_t *target, const uint8_t *source, int64_t length, int found, int every, int needed,
+) noexcept nogil:
+    """Write a segment and a space, if it is one to keep."""
+    if length == 0 or every & BLANK or (found & needed) != needed:
+        return 0
+    memcpy(target, source, length)
+    target[length] = c" "
+    return length + 1
+
+
+cdef inline bint is_letter(int kind) noexcept nogil:
+    return kind == LETTER or kind == HEBREW
+
+
+cdef bint continues_segment(
+    Segment *segment, int kind, const uint8_t *rest, const uint8_t *classes, int64_t known,
+) noexcept nogil:
+    """Whether there is no boundary before the next character; then it becomes a part of the segment."""
+    cdef int left = segment.left, last = segment.last, right = kind & BREAK
+    cdef bint bridge = False, joined
+    if left == NEWLINE or right == NEWLINE:  # WB3a, WB3b
+        return False
+    if right == EXTEND or right == JOINER:  # WB4
+        segment.last = right
+        return True
+    if last == JOINER and kind & PICTOGRAPHIC:  # WB3c
+        joined = True
+    elif right == SPACE:  # WB3d
+        joined = last == SPACE
+    elif segment.bridge:  # the second half of WB7, WB7c and WB11
+        joined = True
+    elif right == NUMERIC:  # WB8, WB9, WB13b
+        joined = left == NUMERIC or is_letter(left) or left == EXTEND_NUM_LET
+    elif is_letter(right):  # WB5, WB10, WB13b
+        joined = is_letter(left) or left == NUMERIC or left == EXTEND_NUM_LET
+    elif right == KATAKANA:  # WB13, WB13b
+        joined = left == KATAKANA or left == EXTEND_NUM_LET
+    elif right == EXTEND_NUM_LET:  # WB13a
+        joined = is_letter(left) or left == NUMERIC or left == KATAKANA or left == EXTEND_NUM_LET
+    elif right == REGIONAL:  # WB15, WB16
+        joined = left == REGIONAL and segment.single
+    else:
+        if is_letter(left) and (right == MID_LETTER or right == MID_NUM_LET or right == SINGLE_QUOTE):  # WB6
+            bridge = is_letter(class_ahead(rest, classes, known))
+        elif left == HEBREW and right == DOUBLE_QUOTE:  # WB7b
+            bridge = class_ahead(rest, classes, known) == HEBREW
+        elif left == NUMERIC and (right == MID_NUM or right == MID_NUM_LET or right == SINGLE_QUOTE):  # WB12
+            bridge = class_ahead(rest, classes, known) == NUMERIC
+        joined = bridge or (left == HEBREW and right == SINGLE_QUOTE)  # WB7a
+    if joined:
+        segment.single = right == REGIONAL and not segment.single
+        segment.left = segment.last = right
+        segment.bridge = bridge
+    return joined
+
+
+cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t known) noexcept nogil:
+    """The class of the next character but EXTEND and JOINER."""
+    cdef uint32_t point
+    cdef int count, kind = EXTEND
+    while kind == EXTEND or kind == JOINER:
+        count = decode(rest, &point)
+        if count == 0:
+            return OTHER
+        kind = classes[point] & BREAK if point < known else OTHER
+        rest += count
+    return kind

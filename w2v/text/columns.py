@@ -1,0 +1,139 @@
+"""The text in one column of a table: JSON lines, CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from w2v.errors import W2VError, one_line
+from w2v.files import PARQUET
+
+MAX_ROW_BYTES = 1 << 26  # of JSON and CSV
+ROWS_AT_ONCE = 1024  # of Parquet
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file that begins with `head` is a Parquet file."""
+    return re.match(PARQUET, head) is not None
+
+
+def parquet_texts(name: str, file: IO[bytes], column: str) -> Iterator[tuple[bytes, float]]:
+    """The texts in a column of a Parquet file, each with the share of the file's rows up to it.
+
+    Raises W2VError for a file that is damaged or has no such column of text, and if pyarrow is missing.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise W2VError(f"{name}: Parquet files need one more package: pip install 'w2v[parquet]'") from None
+    try:
+        table = parquet.ParquetFile(file)
+        if column not in table.schema_arrow.names:
+            raise _missing(name, column, table.schema_arrow.names)
+        kind = table.schema_arrow.field(column).type
+        kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+        if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+            raise W2VError(f"{name}: column {column!r} holds {kind}, not text")
+        rows = max(1, table.metadata.num_rows)
+        done = 0
+        for batch in table.iter_batches(ROWS_AT_ONCE, columns=[column]):
+            for text in batch.column(0).to_pylist():
+                done += 1
+                if text is not None:
+                    yield text.encode(), done / rows
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
+
+
+def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
+    """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
+
+    Columns of CSV are separated by commas, or by tabs if the first row has tabs. Texts that are null or missing are
+    left out. Raises W2VError, naming the line, for what is not a table or not text, and for a column that no row has.
+    """
+    lines = _lines(name, chunks)
+    first = next((line for line in lines if line.strip()), b"")
+    start = first.lstrip()[:1]
+    if start == b"[":
+        raise W2VError(f"{name}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
+    found = _of_json if start == b"{" else _of_csv
+    yield from found(name, itertools.chain([first], lines), column)
+
+
+def _of_json(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
+    seen = False
+    names: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(_decode(line))
+        except (ValueError, RecursionError) as error:
+            raise W2VError(f"{name}, row {number}: not JSON: {one_line(error)}") from None
+        if not isinstance(row, dict):
+            raise W2VError(f"{name}, row {number}: not a JSON object")
+        text = row.get(column)
+        if text is not None and not isinstance(text, str):
+            raise W2VError(f"{name}, row {number}: column {column!r} holds no text, but {json.dumps(text)[:60]}")
+        if not seen:
+            seen = column in row
+            names |= dict.fromkeys(row)
+        if text is not None:
+            yield _encode(text)
+    if not seen:
+        raise _missing(name, column, names)
+
+
+def _of_csv(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
+    first = next(iter(lines))
+    csv.field_size_limit(MAX_ROW_BYTES)  # of the whole process; its default is too small for texts
+    rows = csv.reader(
+        map(_decode, itertools.chain([first], lines)), delimiter="\t" if b"\t" in first else ",", strict=True
+    )
+    try:
+        names = next(rows, [])
+        if column not in names:
+            raise _missing(name, column, names)
+        place = names.index(column)
+        for row in rows:
+            if row and len(row) != len(names):
+                raise W2VError(f"{name}, line {rows.line_num}: {len(row)} columns, and {len(names)} in the first row")
+            if row:
+                yield _encode(row[place])
+    except csv.Error as error:
+        raise W2VError(f"{name}, line {rows.line_num}: not CSV: {one_line(error)}") from None
+
+
+def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their ends. Raises W2VError for one of more than MAX_ROW_BYTES."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        rest, *lines = chunk.split(b"\n")
+        parts.append(rest)
+        if sum(map(len, parts)) > MAX_ROW_BYTES:
+            raise W2VError(f"{name}: a row of more than {MAX_ROW_BYTES >> 20} MB")
+        for line in lines:
+            yield b"".join([*parts, b"\n"])
+            parts = [line]
+    if last := b"".join(parts):
+        yield last
+
+
+def _missing(name: str, column: str, names: Iterable[str]) -> W2VError:
+    return W2VError(f"{name} has no column {column!r}; its columns are {', '.join(names)[:200] or 'none'}")
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")  # --errors decides later
+
+
+def _encode(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # escapes of JSON that are half a character
+        return text.encode("utf-8", "surrogatepass")

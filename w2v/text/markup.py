@@ -1,0 +1,81 @@
+"""Text without HTML, XML and wiki markup."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+
+MAX_TAG = 1 << 16  # bytes; a < without a > after it within so many is text
+INLINE = frozenset(
+    b"a abbr b bdi bdo big cite code del dfn em font i ins kbd mark nobr q s samp small span strike strong sub sup tt "
+    b"u var".split()
+)
+LINES = frozenset(
+    b"address article aside blockquote body br dd div dl doc dt figcaption footer form h1 h2 h3 h4 h5 h6 head header "
+    b"hr html li main nav ol option p pre section table td text th title tr ul".split()
+)
+_MARKUP = re.compile(
+    rb"<!--|<!\[CDATA\[|\]\]>"
+    rb"|</?([A-Za-z][^\s/<>]{0,99}+)[^<>]{0,%(max)d}+>"
+    rb"|<[!?][^<>]{0,%(max)d}+>"
+    rb"|&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});" % {b"max": MAX_TAG}
+)
+_UNFINISHED = re.compile(rb"(?:<[^<>]{0,%d}|&#?[A-Za-z0-9]{0,32}|\]{1,2})\Z" % (MAX_TAG + 100))
+# What is not text up to its end, and how many bytes of that may be at the end of a chunk.
+_COMMENT_END = re.compile(rb"-->")
+_ENDS = {name: re.compile(rb"</%s(?=[\s/>])" % name, re.IGNORECASE) for name in (b"script", b"style")}
+_END_BYTES = len(b"</script")
+
+
+def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The text of a document, given in chunks of any size, without its markup.
+
+    Removed are comments, the content of script and style, declarations, the frames of CDATA sections, and tags. A tag
+    is < with a letter, /, ! or ? after it, up to the next >. Tags of LINES become a newline, those of INLINE nothing,
+    all others a space. Entities become characters, those of white space a space.
+    """
+    rest = b""
+    end: re.Pattern[bytes] | None = None  # of a comment, or of what is not text
+    for chunk in chunks:
+        text, rest, end = _removed(rest + chunk, end)
+        yield text
+    if end is None:  # what is not closed is markup up to the end
+        yield rest
+
+
+def _removed(data: bytes, end: re.Pattern[bytes] | None) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
+    """The text of `data`; the bytes to put before those that follow it; and the end to look for in them, if any."""
+    parts: list[bytes] = []
+    position = 0
+    while True:
+        if end is not None:
+            found = end.search(data, position)
+            if not found:
+                return b"".join(parts), data[max(position, len(data) - _END_BYTES) :], end
+            position = found.end() if end is _COMMENT_END else found.start()
+            end = None
+        found = _MARKUP.search(data, position)
+        if not found:
+            break
+        parts.append(data[position : found.start()])
+        position = found.end()
+        markup = found[0]
+        if markup == b"<!--":
+            end = _COMMENT_END
+            position -= 2  # <!--> is a whole comment
+        elif markup.startswith(b"&"):
+            parts.append(_character(markup))
+        elif name := (found[1] or b"").lower():
+            parts.append(b"" if name in INLINE else b"\n" if name in LINES else b" ")
+            if markup[1:2] != b"/" and not markup.endswith(b"/>"):
+                end = _ENDS.get(name)
+    unfinished = _UNFINISHED.search(data, max(position, len(data) - MAX_TAG - 200))
+    cut = unfinished.start() if unfinished else len(data)
+    return b"".join([*parts, data[position:cut]]), data[cut:], None
+
+
+def _character(entity: bytes) -> bytes:
+    """The character that an entity stands for, or the entity itself if it is none of HTML."""
+    character = html.unescape(entity.decode("ascii"))
+    return b" " if character.isspace() else character.encode()

@@ -1,0 +1,148 @@
+"""What becomes of a text before its words are counted: digits, lower case, and the words of Unicode."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import W2VError
+from w2v.files import Errors
+from w2v.options import check_options, option
+from w2v.schema import decode
+from w2v.settings import TEXT
+from w2v.text import _normalise
+from w2v.text._text import PADDING, Malformed, last_space
+
+Tokenize = Literal["spaces", "words", "words+punctuation"]
+Digits = Literal["keep", "spell", "zero"]
+
+NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+CASED = range(0x20000)  # there is no case beyond the first two planes
+ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # beyond are private characters and those not in use
+METADATA = "text"  # the name of TextOptions, as JSON, among the metadata of a model file
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How the words of a text are made of its characters. Raises SettingsError for impossible values."""
+
+    lower: bool = option(
+        False, "Put letters in lower case, as Python's str.lower does.", TEXT, flags=("--lower/--keep-case",)
+    )
+    tokenize: Tokenize = option(
+        "spaces",
+        "Words are what spaces separate; or those of Unicode (UAX #29), without punctuation (words) or with "
+        "punctuation and symbols as words of their own.",
+        TEXT,
+    )
+    digits: Digits = option(
+        "keep", "Keep digits, spell each as a word (spell: one nine eight four), or make each 0 (zero: 0000).", TEXT
+    )
+    strip_markup: bool = option(
+        False, "Remove HTML and XML tags and decode entities.", TEXT, flags=("--strip-markup/--keep-markup",)
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @classmethod
+    def of(cls, options: Any) -> Self:
+        """Those among the options of an object."""
+        return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
+
+    def metadata(self) -> dict[str, str]:
+        """What a model file keeps of them, for `from_metadata`; nothing where nothing was chosen."""
+        return {} if self == type(self)() else {METADATA: json.dumps(asdict(self))}
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str], where: object) -> Self:
+        """Those that a model file keeps. Raises W2VError, beginning with `where`, if they are damaged."""
+        return decode(cls, metadata.get(METADATA, "{}"), where)
+
+
+class Normaliser:
+    """Applies TextOptions, except for markup, to text. `errors` says how to treat bytes that are not UTF-8.
+
+    Raises W2VError if Unicode words are wanted and the package `regex` is missing.
+    """
+
+    def __init__(self, options: TextOptions, errors: Errors = "strict") -> None:
+        self.errors = errors
+        self._digits = options.digits
+        self._lower = lower_case() if options.lower else None
+        self._classes = break_classes() if options.tokenize != "spaces" else None
+        self._punctuation = options.tokenize == "words+punctuation"
+        self._changes = options.digits != "keep" or options.lower or options.tokenize != "spaces"
+
+    def __call__(self, text: bytes) -> bytes:
+        """A text that ends with PADDING, made of whole words, with the options applied; any thread may call this.
+
+        Raises Malformed for bytes that are not UTF-8, if `errors` is "strict" and there is anything to apply.
+        """
+        if not self._changes:
+            return text
+        try:
+            return self._applied(text)
+        except ValueError:
+            try:
+                text = text.decode("utf-8", self.errors).encode()
+            except UnicodeDecodeError as error:
+                word = text[last_space(text[: error.start]) + 1 :].split(None, 1)[0]
+                raise Malformed(error.start, word) from None
+            return self._applied(text)
+
+    def _applied(self, text: bytes) -> bytes:
+        if self._digits != "keep":
+            text = _DIGIT.sub(_spelled if self._digits == "spell" else "0", text.decode()).encode()
+        if self._lower is not None:
+            text = _normalise.lower(text, self._lower)
+        if self._classes is not None:
+            text = _normalise.cut(text, self._classes, self._punctuation)
+        return text
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text."""
+        return [word.decode() for word in self(text.encode("utf-8", "replace") + PADDING).split()]
+
+
+_DIGIT = re.compile(r"\d")  # of any script
+
+
+def _spelled(digit: re.Match[str]) -> str:
+    return f" {NAMES[int(digit[0])]} "
+
+
+@cache
+def lower_case() -> NDArray[np.uint32]:
+    """The lower case of each character that has one; SPECIAL where it is not one character, or depends on others."""
+    lower = (chr(point).lower() for point in CASED)
+    table = np.array([ord(each) if len(each) == 1 else _normalise.SPECIAL for each in lower], np.uint32)
+    table[ord("Σ")] = _normalise.SPECIAL  # ς at the end of a word, elsewhere σ
+    return table
+
+
+@cache
+def break_classes() -> NDArray[np.uint8]:
+    """The class of each character for _normalise.cut."""
+    try:
+        import regex
+    except ImportError:
+        raise W2VError("--tokenize words needs one more package: pip install 'w2v[tokenize]'") from None
+    flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
+    flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG
+    flags[r"[\p{Letter}\p{Number}]+"] = _normalise.WORD_FLAG
+    flags[r"[\s\p{Control}\p{Format}]+"] = _normalise.BLANK_FLAG
+    classes = np.zeros(ASSIGNED[-1].stop, np.uint8)
+    for points in ASSIGNED:
+        text = "".join(map(chr, points))
+        for pattern, flag in flags.items():
+            for found in regex.finditer(pattern, text):
+                classes[points.start + found.start() : points.start + found.end()] |= flag
+    return classes

@@ -1,0 +1,375 @@
+"""`tune`: try settings on a text for a given time, then train with the best.
+
+Settings are tried by successive halving (Jamieson & Talwalkar 2016) in brackets, as in Hyperband (Li et al. 2018): nine
+candidates are trained briefly, the best three of them three times as long, and the best of these three times as long
+again. The resource of a training is, up to 1, a share of its epochs, and above 1 the number of seeds that its score is
+the mean of, since on little text seeds differ more than settings. The candidates of a bracket are drawn around the best
+settings so far, at first the defaults, and the last of them takes their place if its score is higher.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from w2v.errors import Diverged, SettingsError, W2VError, one_line
+from w2v.files import PathLike, atomic_write
+from w2v.losses import registry
+from w2v.losses.registry import Settings
+from w2v.options import refuse_unknown
+from w2v.progress import Progress, Report
+from w2v.schema import decode, encode
+from w2v.text.corpus import Corpus, Source
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.epochs import epochs_for
+from w2v.training.model import Model
+from w2v.training.run import Run
+from w2v.training.start import Start
+from w2v.training.train import RENAMED, trained_model
+from w2v.vectors.benchmarks import analogies, word_pairs
+from w2v.vectors.held_out import HeldOut
+
+ETA = 3  # of the candidates, one in three goes on, with three times the resource
+CANDIDATES = ETA**2
+SEEDS = (1, ETA, ETA**2)
+MIN_BRACKETS = 3  # that must fit into the time before more seeds are used
+HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
+KEPT = 0.75  # probability that a candidate keeps a setting of the best
+DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
+MIN_TRAININGS = 3  # with the defaults that must fit into the time
+PROBE = 0.02  # of a training, after which its time is estimated
+SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+READING = {each.name for each in fields(ReadingOptions)}
+
+Choice = str | float | None
+Choices = dict[str, Choice]
+
+# What is tried for settings that are not given.
+CHOICES: dict[str, tuple[Choice, ...]] = {
+    "model": ("skipgram", "cbow"),
+    "loss": ("ns", "nce", "sampled", "hs"),
+    "window": (2, 3, 5, 7, 10, 15),
+    "negative": (3, 5, 10, 15),
+    "sample": (1e-2, 1e-3, 3e-4, 1e-4, 3e-5),
+    "vectors": (None, "input"),
+    "alpha": (0.5, 0.7, 1, 1.4, 2),  # times the default of model and loss
+    "min_alpha": (1e-4, 1e-2, 0.1),  # times alpha
+    "epochs": (0.5, 1, 2),  # times those by the size of the text
+}
+FACTORS = ("alpha", "min_alpha", "epochs")
+SIZES = (0.5, 0.75, 1)  # times max_size
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training.
+
+    Attributes:
+        choices: of what is tried, by name; other settings are the defaults.
+        share: of the epochs. seed: see Settings.
+        score: None where training diverged. seconds: of training and scoring.
+    """
+
+    choices: Choices
+    share: float
+    seed: int
+    score: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class State:
+    """What a state file holds: the text's checksum, what else the scores depend on, and the trials."""
+
+    text: str
+    about: dict[str, str]
+    trials: list[Trial] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What `tune` returns.
+
+    Attributes:
+        model: trained on the whole text with the best settings found.
+        changed: the settings in which these differ from the defaults.
+        score, default_score: of both, over the same seeds.
+        trials: number of trainings. seconds: of all of them.
+    """
+
+    model: Model
+    changed: dict[str, Any]
+    score: float
+    default_score: float
+    trials: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Scores a model: the mean of its accuracies on questions and correlations with pairs, or `held_out`."""
+
+    questions: Sequence[PathLike]
+    pairs: Sequence[PathLike]
+    held_out: HeldOut | None
+
+    def __call__(self, model: Model) -> float:
+        """Raises W2VError for a file of which nothing can be scored."""
+        if self.held_out:
+            return self.held_out.score(model.wv.vectors)
+        scores = [(file, analogies(model.wv, file).accuracy) for file in self.questions]
+        scores += [(file, word_pairs(model.wv, file).spearman) for file in self.pairs]
+        for file, score in scores:
+            if score is None:
+                raise W2VError(f"{file}: the vocabulary has too few of its words to judge settings by them")
+        return mean(score for _, score in scores if score is not None)
+
+
+def tune(
+    corpus: Source,
+    *,
+    time: str = "10m",
+    questions: Sequence[PathLike] = (),
+    pairs: Sequence[PathLike] = (),
+    max_size: int | None = None,
+    state: PathLike | None = None,
+    ignore_memory: bool = False,
+    finished: Callable[[Trial, Tuner], None] | None = None,
+    progress: Report | None = None,
+    **given: Any,
+) -> Tuned:
+    """Try settings on a text for a given time, and train a model with the best.
+
+    Args:
+        corpus: see train; it is read once.
+        time: how long all of it takes, about: "30s", "10m" or "2h".
+        questions, pairs: files that settings are judged by; see analogies and word_pairs. Without any, they are judged
+            by the end of the text, on which trials are not trained; see HeldOut.
+        max_size: try vector sizes up to this one; otherwise all have that of the settings.
+        state: a file in which trials are kept. Those that it holds already, of a run that was stopped, are not
+            repeated, and their time counts.
+        ignore_memory, progress: see train. finished: called after each trial.
+        given: settings, which all trials have, and the arguments of read_corpus.
+
+    Raises W2VError and SettingsError as train does, and where the time is too short or the state is of another run.
+    """
+    started = clock.monotonic()
+    seconds = seconds_of(time)
+    refuse_unknown(given, [*Settings.names(), *READING], RENAMED)
+    reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
+    fixed = {name: value for name, value in given.items() if name not in READING}
+    choices = {name: values for name, values in CHOICES.items() if name not in given}
+    if max_size is not None:
+        if "vector_size" in given:
+            raise SettingsError("max_size has no effect with vector_size: give one of them")
+        fixed["vector_size"] = max_size
+        choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
+    settings = Settings(**fixed)
+    if settings.objective is not None:
+        registry.find(str(settings.objective))
+        choices.pop("loss", None)
+    with read_corpus(Corpus(corpus), reading, workers=settings.threads, progress=progress) as store:
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        share, held_out = 1.0, None
+        if not (questions or pairs):
+            length = min(round(HELD_OUT * len(store.ids)), MAX_HELD_OUT)
+            share = 1 - length / len(store.ids)
+            held_out = HeldOut.of(store, vocabulary, len(store.ids) - length)
+        about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
+        about |= {} if max_size is None else {"max_size": str(max_size)}
+        about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
+        before = _before(state, State(store.checksum(), about))
+
+        def keep(trial: Trial, tuner: Tuner) -> None:
+            if state is not None:
+                with atomic_write(state) as file:
+                    file.write(encode(replace(before, trials=tuner.trials), state).encode())
+            if finished:
+                finished(trial, tuner)
+
+        end = started + seconds - sum(trial.seconds for trial in before.trials)
+        judge = Judge(questions, pairs, held_out)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, end, keep, ignore_memory, progress)
+        tuner.trials = list(before.trials)
+        tuner.search(seconds)
+        run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
+        read = clock.monotonic() - started
+        run.train(progress)
+    used = sum(trial.seconds for trial in tuner.trials)
+    model, changed = trained_model(run, store, read, TextOptions.of(reading)), tuner.changed(tuner.best)
+    return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
+
+
+def seconds_of(time: str) -> float:
+    """The seconds of a time like 30s, 10m or 2h. Raises SettingsError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([smh])", time)
+    if not found or not float(found[1]):
+        raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def _before(path: PathLike | None, expected: State) -> State:
+    """The state in a file, if it exists. Raises W2VError where it is damaged or of other trials than expected."""
+    if path is None or not Path(path).exists():
+        return expected
+    try:
+        found = decode(State, Path(path).read_bytes(), path)
+    except OSError as error:
+        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
+    if found.text != expected.text:
+        raise W2VError(f"{path}: its trials are of another text")
+    for name in {**found.about, **expected.about}:
+        before, now = (one.about.get(name) or "none" for one in (found, expected))
+        if before != now:
+            raise W2VError(f"{path}: its trials have {name} {one_line(before)}, not {one_line(now)}")
+    return found
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+@dataclass
+class Tuner:
+    """A search for the best settings.
+
+    Attributes:
+        store, vocabulary: of the text. share: that of the text which trials are trained on, from its start.
+        fixed: settings of all trials. choices: what is tried for others.
+        judge: scores a model. end: when the time is up, by time.monotonic().
+        keep: called after each trial. ignore_memory, progress: see train.
+        trials: those so far; none is repeated.
+        best: the choices with the highest score. score, default_score: of them and of the defaults.
+    """
+
+    store: IdStore
+    vocabulary: Vocabulary
+    share: float
+    fixed: Mapping[str, Any]
+    choices: Mapping[str, tuple[Choice, ...]]
+    judge: Callable[[Model], float]
+    end: float
+    keep: Callable[[Trial, Tuner], None]
+    ignore_memory: bool
+    progress: Report | None
+    trials: list[Trial] = field(default_factory=list)
+    best: Choices = field(default_factory=dict)
+    score: float = -np.inf
+    default_score: float = -np.inf
+
+    def search(self, seconds: float) -> None:
+        """Make brackets until the time is up; all of it is `seconds`."""
+        default = self._trial({}, 1.0, self.settings_for({}).seed)
+        self.score = self.default_score = _number(default.score)
+        cost = MIN_BRACKETS * ETA * default.seconds  # of brackets with one seed
+        most = max(each for each in SEEDS if each == 1 or each * cost <= seconds)
+        with suppress(_TimeIsUp):
+            self.score = self.default_score = self._mean_score({}, most)
+            for candidates in self._brackets():
+                for resource in (most / ETA**2, most / ETA, most):
+                    scores = [self._mean_score(each, resource) for each in candidates]
+                    order = np.argsort(scores)[::-1]
+                    candidates = [candidates[place] for place in order[: -(-len(order) // ETA)]]
+                if max(scores) > self.score:
+                    self.best, self.score = candidates[0], max(scores)
+
+    def _brackets(self) -> Iterator[list[Choices]]:
+        """The candidates of each bracket, all different, as long as there are any."""
+        random, seen = np.random.default_rng(self.settings_for({}).seed), {self._identity({})}
+        while found := list(islice(self._drawn(random, seen), CANDIDATES)):
+            yield found
+
+    def _drawn(self, random: np.random.Generator, seen: set[str]) -> Iterator[Choices]:
+        """Candidates around the best; whatever is drawn joins those `seen`."""
+        for _ in range(DRAWS):
+            drawn = dict(self.best)
+            for name, values in self.choices.items():
+                if random.random() >= KEPT:
+                    drawn[name] = values[random.integers(len(values))]
+            if (key := json.dumps(drawn, sort_keys=True)) in seen:
+                continue
+            seen.add(key)
+            with suppress(SettingsError):  # for a min_alpha that is given, and above this alpha
+                if (identity := self._identity(drawn)) not in seen:
+                    seen.add(identity)
+                    yield drawn
+
+    def settings_for(self, choices: Choices) -> Settings:
+        """Raises SettingsError where choices contradict what is fixed."""
+        values: dict[str, Any] = dict(choices)
+        factors = {name: values.pop(name) for name in FACTORS if name in choices}
+        settings = Settings(**{**self.fixed, **values})
+        if "alpha" in factors:
+            settings = replace(settings, alpha=settings.start_alpha * factors["alpha"])
+        if "min_alpha" in factors:
+            settings = replace(settings, min_alpha=settings.start_alpha * factors["min_alpha"])
+        epochs = epochs_for(settings, settings.loss_class, self.vocabulary.tokens) * factors.get("epochs", 1)
+        return replace(settings, epochs=max(1, round(epochs)))
+
+    def changed(self, choices: Choices) -> dict[str, Any]:
+        """The settings among these choices that differ from the defaults."""
+        default, chosen = (self.settings_for(each).relevant() for each in ({}, choices))
+        return {name: chosen[name] for name in choices if name in chosen and chosen[name] != default.get(name)}
+
+    def _identity(self, choices: Choices) -> str:
+        return json.dumps(self.settings_for(choices).relevant(), default=str)
+
+    def _mean_score(self, choices: Choices, resource: float) -> float:
+        """Over as many seeds as the resource, and at least one."""
+        first = self.settings_for(choices).seed
+        seeds = range(first, first + max(1, round(resource)))
+        return mean(_number(self._trial(choices, min(1.0, resource), seed).score) for seed in seeds)
+
+    def _trial(self, choices: Choices, share: float, seed: int) -> Trial:
+        """Train with this share of the epochs, and score. Raises _TimeIsUp."""
+        for trial in self.trials:
+            if (trial.choices, trial.share, trial.seed) == (choices, share, seed):
+                return trial
+        started, score = clock.monotonic(), None
+        settings = replace(self.settings_for(choices), seed=seed)
+        epochs = share * int(settings.epochs)
+        settings = replace(settings, epochs=max(1, round(epochs)))
+        text = self.share * min(1.0, epochs)
+        run = Run(settings, Start(self.vocabulary), self.store, share=text, ignore_memory=self.ignore_memory)
+        with suppress(Diverged):
+            run.train(self._report)
+            score = self.judge(trained_model(run, self.store, 0.0, TextOptions()))
+        trial = Trial(choices, share, seed, score, clock.monotonic() - started)
+        self.trials.append(trial)
+        self.keep(trial, self)
+        return trial
+
+    def _report(self, progress: Progress) -> None:
+        """Raises _TimeIsUp where the rest of the time is needed to train with the best settings at the end."""
+        best = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
+        left = self.end - clock.monotonic() - max(best, default=0.0)
+        if best and left < 0:
+            raise _TimeIsUp
+        if not self.trials and progress.rate and progress.total and progress.done > PROBE * progress.total:
+            whole = progress.total / progress.rate
+            if whole * MIN_TRAININGS > left:
+                minutes = math.ceil(2 * MIN_TRAININGS * whole / 60)
+                raise W2VError(
+                    f"training takes about {whole:,.0f} s with the default settings, and tuning needs several times "
+                    f'that: give --time {minutes}m (time="{minutes}m") or more'
+                )
+        if self.progress:
+            self.progress(progress)
+
+
+def _number(score: float | None) -> float:
+    return -np.inf if score is None else score
