@@ -59,6 +59,7 @@ INSIDE_FUNCTIONS = {
     "w2v.text.decompress": {"zstandard"},
     "w2v.text.normalise": {"regex"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
+    "w2v.training.world": {"mpi4py"},
     "w2v.vectors.benchmarks": {"scipy"},
     "w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"},
 }
