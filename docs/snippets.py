@@ -2,7 +2,8 @@
 
 Blocks marked `sh` and `python` are run; others, `console`, `py` and so on, are only shown. Those of a page share a
 folder, which has a text, corpus.txt, and the Python blocks share their names. A Python block that begins with a file's
-name as a comment is written to that file. Pages with the metadata "outputs: shown" show what was printed.
+name as a comment is written to that file. Pages with the metadata "outputs: shown" show what was printed; "words: N"
+is the size of their text.
 
 As a program: python docs/snippets.py PAGE.md … runs pages without building the site.
 """
@@ -27,17 +28,17 @@ from sphinx.errors import ExtensionError
 LANGUAGES = ("sh", "python")
 BLOCK = re.compile(rf"^ *```({'|'.join(LANGUAGES)})\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (\w+\.py)\n")
-WORDS = 200_000  # of corpus.txt
+WORDS = 40_000  # of corpus.txt, unless the page's metadata say otherwise
 
 
-def run(blocks: Iterable[tuple[str, str]], page: str) -> list[str]:
+def run(blocks: Iterable[tuple[str, str]], page: str, words: int = WORDS) -> list[str]:
     """What each block (language, code) prints. Raises ExtensionError for one that fails."""
     printed: list[str] = []
     module = sys.modules["snippet"] = ModuleType("snippet")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         sys.path.insert(0, folder)
-        make = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", str(WORDS), "-o", "corpus.txt"]
+        make = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", str(words), "-o", "corpus.txt"]
         subprocess.run(make, check=True, capture_output=True)
         for language, code in blocks:
             if language == "sh":
@@ -64,8 +65,10 @@ def run_page(app: Sphinx, document: nodes.document) -> None:
     found = [node for node in document.findall(nodes.literal_block) if node.get("language") in LANGUAGES]
     if not found:
         return
-    printed = run([(node["language"], node.astext()) for node in found], app.env.docname)
-    if app.env.metadata[app.env.docname].get("outputs") != "shown":
+    metadata = app.env.metadata[app.env.docname]
+    words = int(metadata.get("words", WORDS))
+    printed = run([(node["language"], node.astext()) for node in found], app.env.docname, words)
+    if metadata.get("outputs") != "shown":
         return
     for node, text in zip(found, printed, strict=True):
         if text.strip():
