@@ -19,6 +19,7 @@ from w2v.cli.options import (
     QUIET,
     refuse_together,
 )
+from w2v.errors import SettingsError
 from w2v.explore import content
 from w2v.explore import page as pages
 from w2v.explore.approximate import ApproximateIndex
@@ -28,6 +29,8 @@ from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.vectors import query as queries
 from w2v.vectors.keyed import load
+
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 @click.command()
@@ -204,6 +207,8 @@ def explore(
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
         outputs.check(output, force, files)
+        if output.suffix.lower() not in PAGE_SUFFIXES:
+            raise SettingsError(f"{output}: unknown extension of a page: use .html")
         models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
         page = pages.explore(models, top, method)
         outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
