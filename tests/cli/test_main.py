@@ -249,7 +249,7 @@ def test_an_output_that_is_one_of_the_corpus_files(
     Path("texts/one.txt").write_bytes(sample.read_bytes())
     Path("tiny.txt").hardlink_to("texts/one.txt")
     Path("link.txt").symlink_to("texts/one.txt")
-    assert "two things" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
+    assert "is named twice" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
     assert Path("tiny.txt").read_bytes() == sample.read_bytes()
 
 

@@ -179,7 +179,7 @@ class ReadingOptions(TextOptions):
         default_text="none: plain text",
     )
     cache: PathLike | None = option(
-        None, "Keep the text as ids in this folder, and use them again.", TEXT, default_text="none"
+        None, "Cache the text as ids in this folder, and reuse them.", TEXT, default_text="none"
     )
     errors: Errors = option("strict", "What to do with bytes that are not UTF-8.", TEXT)
     max_types: int = option(

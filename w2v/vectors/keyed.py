@@ -415,8 +415,8 @@ def load(
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
-    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that many
-    words are read, the first ones, without tensors. `progress` is called in phase "load".
+    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that
+    many rows are read, from the first on, and no tensors. `progress` is called in phase "load".
 
     Raises W2VError for a file that cannot be read, is damaged or has no known format, SettingsError for a limit below
     1.
