@@ -7,7 +7,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test browser compat docs faults fuzz sanitize bench clean
+.PHONY: build demo test cluster browser compat docs faults fuzz sanitize bench clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -43,6 +43,10 @@ test: $(VENV)/.checks
 	cython-lint w2v
 	mypy
 	python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
+# Several ranks under mpiexec: all that they share, and what happens when one fails; about ten minutes.
+cluster: $(VENV)/.checks
+	python -m pytest -m cluster tests/training/test_distributed.py
 
 # The page of w2v explore in a real browser; Debian's is installed if there is none, and may be.
 browser: $(VENV)/.checks

@@ -154,7 +154,7 @@ def training_seconds(
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
         decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
     assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "tokens were left out"
-    assert 0 < training.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
+    assert 0 < training.state.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
     return taken
 
 

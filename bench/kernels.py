@@ -27,7 +27,7 @@ GOAL = 1 / 3
 def training(settings: Settings, vocabulary: Vocabulary, store: IdStore, losses: list[float]) -> float:
     run = Run(settings, Start(vocabulary), store)
     taken = seconds(lambda: run.train(None), clock_of(1))
-    losses.append(float(run.mean_losses[-1] or 0))
+    losses.append(float(run.state.mean_losses[-1] or 0))
     return taken
 
 

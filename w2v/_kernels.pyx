@@ -297,13 +297,17 @@ cdef class Kernel:
             for j in range(self.starts.shape[0] - 1, m):
                 w.outputs[j] = worker.zero_row
 
-    def run(self, int64_t worker) -> None:
-        """Trains chunks until none is left or `stop` is called. Each thread passes a different number `worker`."""
-        cdef int64_t item
+    def run(self, int64_t worker, end=None) -> None:
+        """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
+
+        Each thread passes a different number `worker`, and the same `end`.
+        """
+        cdef int64_t item, last = self.epochs * self.chunks if end is None else end
         with nogil:
             while not atomic_read(&self.counters.stop):
                 item = atomic_add(&self.counters.position, 1)
-                if item >= self.epochs * self.chunks:
+                if item >= last:
+                    atomic_add(&self.counters.position, -1)  # not taken: a later call begins there
                     break
                 self.train_chunk(worker, item // self.chunks, item % self.chunks)
 

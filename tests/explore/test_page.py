@@ -122,7 +122,7 @@ def test_a_notebook_gets_the_page_in_a_frame() -> None:
     frame.feed(page._repr_html_())
     assert len(found) == 1
     assert found[0]["srcdoc"] == page.html
-    assert found[0]["sandbox"] == "allow-scripts"
+    assert found[0]["sandbox"] == "allow-scripts allow-forms"
     assert repr(page).startswith("<Page: ")
 
 

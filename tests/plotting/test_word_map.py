@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import re
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -161,22 +159,3 @@ def test_wrong_use_is_one_line(
     monkeypatch.chdir(tmp_path)
     assert message in run("plot", model, *arguments, code=code).stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_documentation_does_what_it_says(
-    model: Path, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    w2v.load(model).save("model.bin")
-    Path("corpus.txt").write_text("".join(sample.read_text("utf-8").splitlines(keepends=True)[:2000]), "utf-8")
-    text = (ROOT / "docs" / "plots.md").read_text("utf-8")
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        if language == "text":
-            Path("groups.txt").write_text(block, "utf-8")
-        elif language == "python":
-            exec(block, {})
-        else:
-            for line in block.splitlines():
-                arguments = shlex.split(line, comments=True)[1:]
-                run(*arguments)
-                assert Path(next(part for part in arguments if part.endswith((".svg", ".png", ".pdf")))).exists()

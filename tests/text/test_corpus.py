@@ -369,3 +369,53 @@ def test_standard_input_of_a_process():
     program = "from w2v.text.corpus import Corpus\nprint([block.text.split() for block in Corpus('-').blocks()])"
     done = subprocess.run([sys.executable, "-c", program], input=b"a b\n", capture_output=True, check=True)
     assert done.stdout == b"[[b'a', b'b']]\n"
+
+
+# -- parts ------------------------------------------------------------------------------
+
+
+def parts_of(paths, count):
+    return [text_of(Corpus(paths).part(number, count)) for number in range(count)]
+
+
+def text_of(part):
+    return b"".join(block.text.removesuffix(PADDING) for block in part.blocks())
+
+
+@given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=4), st.integers(1, 7))
+def test_parts_hold_every_word_once_in_order(tmp_path_factory, contents, count):
+    folder = tmp_path_factory.mktemp("parts")
+    for number, content in enumerate(contents):
+        (folder / f"{number}.txt").write_bytes(content)
+    paths = [str(folder / f"{number}.txt") for number in range(len(contents))]
+    for longest in (1, 1 << 16):  # with lines cut at spaces, and not
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(corpus, "LONG_LINE", longest)
+            parts = parts_of(paths, count)
+        assert b" ".join(parts).split() == b" ".join(contents).split()
+    lines = [line.split() for content in contents for line in content.split(b"\n") if line.split()]
+    assert [line.split() for part in parts for line in part.split(b"\n") if line.split()] == lines
+
+
+def test_parts_are_of_about_the_same_size(tmp_path):
+    (tmp_path / "a").write_bytes(b"one two three\n" * 1000)
+    (tmp_path / "b").write_bytes(b"four\n" * 2000)
+    parts = [Corpus(tmp_path).part(number, 3) for number in range(3)]
+    assert [len(part.files) for part in parts] == [1, 2, 1]
+    assert sum(part.total_bytes for part in parts) == 24_000
+    assert all(abs(part.total_bytes - 8000) < 20 for part in parts)
+    assert [len(text_of(part).split()) for part in parts] == [1716, 1284 + 400, 1600]
+
+
+def test_a_compressed_file_belongs_to_one_part(tmp_path):
+    for number in range(4):
+        (tmp_path / f"{number}.gz").write_bytes(gzip.compress(b"%d " % number * 100))
+    assert [set(part.split()) for part in parts_of(tmp_path, 2)] == [{b"0", b"1"}, {b"2", b"3"}]
+    with pytest.raises(W2VError, match=r"0\.gz is compressed and cannot be divided among 3 ranks: unpack it"):
+        Corpus(tmp_path / "0.gz").part(0, 3)
+
+
+@pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])
+def test_what_can_be_read_once_has_no_parts(source):
+    with pytest.raises(W2VError, match="cannot be divided among several ranks: give files"):
+        Corpus(source).part(0, 2)

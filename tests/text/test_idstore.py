@@ -1,6 +1,7 @@
 """The corpus as ids on disk: the same for all block sizes and worker counts, kept, renewed, cleaned up."""
 
 import errno
+import functools
 import gzip
 import io
 import os
@@ -27,6 +28,7 @@ from w2v.files import text_start
 from w2v.text import corpus
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
+from w2v.text.idstore import TypeCounts
 from w2v.text.normalise import Digits, Normaliser, TextOptions, Tokenize
 
 
@@ -483,3 +485,33 @@ def test_memory_does_not_grow_with_the_text(tmp_path, pack):
         assert tokens == times * 50_000
         peaks.append(kilobytes / 1024)
     assert peaks[1] - peaks[0] < 8  # of the 80 MB that the text has grown by
+
+
+@given(st.lists(texts(WORDS), min_size=1, max_size=4))
+def test_types_of_parts_are_those_of_the_whole(tmp_path_factory, contents):
+    folder = tmp_path_factory.mktemp("parts")
+    whole = folder / "whole"
+    whole.write_bytes(b"".join([b"first\n", *contents]))
+    stores = []
+    for number, content in enumerate(contents):
+        (folder / str(number)).write_bytes((b"" if number else b"first\n") + content)
+        part = Corpus(folder / str(number))
+        part.ranges = [(0, (folder / str(number)).stat().st_size)]  # parts may be empty
+        stores.append(read_text(part))
+    merged = functools.reduce(TypeCounts.followed_by, stores)
+    with read_text(Corpus(whole)) as store:
+        assert merged.counts.tolist() == store.counts.tolist()
+        assert words_of(merged) == words_of(store)
+        assert merged.types_checksum() == store.types_checksum()
+        assert (merged.tokens, merged.sentences) == (store.tokens, store.sentences)
+
+
+def test_each_part_has_a_cache_of_its_own(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"three four\none two\n")
+    for reused in (False, True):
+        for number in range(2):
+            with read_text(Corpus(path).part(number, 2), cache=tmp_path / "cache") as store:
+                assert store.reused == reused
+                assert words_of(store) == [["three", "four"], ["one", "two"]][number]
+    assert len(list((tmp_path / "cache").iterdir())) == 2

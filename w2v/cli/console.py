@@ -17,6 +17,7 @@ import click
 
 from w2v._signals import end_on_bus_error
 from w2v.errors import SettingsError, W2VError, printable
+from w2v.launcher import launched
 from w2v.progress import figures, quantity
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
 RETRY = 0.001  # seconds
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
+_silent = False  # in the other ranks of an MPI job
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
@@ -42,6 +44,9 @@ class Program(click.Command):
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
+        global _silent
+        command = (options.get("args") or sys.argv[1:])[:1]
+        _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 of an MPI job speaks for all
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
@@ -82,7 +87,8 @@ def _fail(code: int, message: str) -> NoReturn:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    click.echo(f"w2v: {printable(' '.join(message.split()))}", err=True)
+    if not _silent:
+        click.echo(f"w2v: {printable(' '.join(message.split()))}", err=True)
 
 
 def _set_up_streams() -> None:

@@ -80,6 +80,9 @@ def training(metrics: Mapping[str, Any]) -> None:
         ("instruction set", metrics["instruction_set"]),
         ("settings", text(metrics["settings"])),
     ]
+    if "exchange" in metrics:
+        share = metrics["exchange"]["seconds"] / metrics["seconds"]["train"]
+        rows.append(("ranks", f"{metrics['ranks']}, which exchanged rows in {share:.1%} of the time"))
     if metrics["cache_reused"]:
         rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:

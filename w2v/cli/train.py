@@ -33,6 +33,7 @@ from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
 from w2v.training.model import Model
 from w2v.training.start import Vocab
 from w2v.training.train import resume, train
+from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
 
@@ -90,7 +91,7 @@ class Notes:
         return asdict(cls(**{name: str(path.absolute()) for name, path in paths.items() if path}))
 
 
-def new_job(options: Options, given: Mapping[str, Any]) -> Job:
+def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
     find_objective(given["objective"] or file.settings.get("objective"))
@@ -110,7 +111,8 @@ def new_job(options: Options, given: Mapping[str, Any]) -> Job:
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
-    check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
+    if leads(world):
+        check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
         chosen = file.settings | given_settings(given)
@@ -121,7 +123,7 @@ def new_job(options: Options, given: Mapping[str, Any]) -> Job:
             words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = None
-    if options.checkpoint:
+    if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
     notes = Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot)
@@ -133,6 +135,7 @@ def new_job(options: Options, given: Mapping[str, Any]) -> Job:
         checkpoint=checkpoints,
         notes=notes,
         ignore_memory=options.ignore_memory,
+        world=world,
         **reading,
     )
     return Job(
@@ -147,7 +150,7 @@ def new_job(options: Options, given: Mapping[str, Any]) -> Job:
     )
 
 
-def resume_job(folder: Path, options: Options, given: Mapping[str, Any]) -> Job:
+def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
     beside = (*options_of(ReadingOptions), "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
     refuse_together("--resume", (*beside, "config", "save_config"))
@@ -182,10 +185,11 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any]) -> Job:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
     save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
     files = Corpus(list(options.corpus)).files if options.corpus else origin.sources
-    check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
+    if leads(world):
+        check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
-    run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory)
+    run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
     return Job(run, output, save_vocab, plot, options.force, folder, resumable=lambda: True)
 
 

@@ -49,7 +49,7 @@ class Page:
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which has no access to the notebook."""
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="w2v explore" '
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-forms" title="w2v explore" '
             f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
         )
 

@@ -79,6 +79,10 @@ class ClassSoftmax(Loss):
         return len(self.vocabulary) + self.classes
 
     @property
+    def rows_by_frequency(self) -> NDArray[np.int64]:
+        return np.roll(np.arange(self.rows), self.classes)  # the classes are the last rows
+
+    @property
     def max_rank(self) -> int:
         return self.settings.vector_size + self.classes  # a normaliser for each class
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.files import PathLike
@@ -81,6 +82,10 @@ class HierarchicalSoftmax(Loss):
     @property
     def rows(self) -> int:
         return len(self.vocabulary) - 1
+
+    @property
+    def rows_by_frequency(self) -> NDArray[np.int64]:
+        return np.arange(self.rows)[::-1]  # the root is the last row
 
     @property
     def max_rows(self) -> int:

@@ -150,6 +150,11 @@ class Loss:
         return len(self.vocabulary)
 
     @property
+    def rows_by_frequency(self) -> NDArray[np.int64]:
+        """The rows of "outputs" (R,), approximately from the one that is updated most often to the rarest."""
+        return np.arange(self.rows)
+
+    @property
     def memory_rows(self) -> int:
         """Approximate size of the parameters, in rows of D values."""
         return self.rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from w2v.settings import BaseSettings
 from w2v.text._text import FIRST_TYPE
-from w2v.text.idstore import IdStore
+from w2v.text.idstore import TypeCounts
 
 LITTLE = 1_000_000  # words
 EPOCHS = 20  # that help with little text (bench/README.md)
@@ -19,12 +19,12 @@ LONG = 20  # characters: means of spaced languages are far below
 SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpus
 
 
-def advice(store: IdStore, settings: BaseSettings) -> list[str]:
+def advice(store: TypeCounts, settings: BaseSettings) -> list[str]:
     """A line for each thing that would improve the vectors; usually none."""
     return [line for line in (_on_size(store, settings), _on_words(store)) if line]
 
 
-def _on_size(store: IdStore, settings: BaseSettings) -> str:
+def _on_size(store: TypeCounts, settings: BaseSettings) -> str:
     if store.tokens >= LITTLE or _is_sample(store):
         return ""
     few = settings.epochs != "auto" and settings.epochs < EPOCHS
@@ -32,14 +32,14 @@ def _on_size(store: IdStore, settings: BaseSettings) -> str:
     return f"the text has {store.tokens:,} words, which are few to learn word vectors from: add more text{also}"
 
 
-def _is_sample(store: IdStore) -> bool:
+def _is_sample(store: TypeCounts) -> bool:
     """Whether the text is the bundled sample, which has the words of the bundled questions."""
     text = (importlib.resources.files("w2v.data") / "questions.txt").read_text("utf-8")
     words = list({word for line in text.splitlines() if not line.startswith(":") for word in line.split()})
     return int((store.remap(words)[FIRST_TYPE:] >= 0).sum()) >= SAMPLE_SHARE * len(words)
 
 
-def _on_words(store: IdStore) -> str:
+def _on_words(store: TypeCounts) -> str:
     """On what the words look like, each counted as often as it occurs."""
     ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
     words, counts = store.words(ids).tolist(), store.counts[ids]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import glob
 import hashlib
 import itertools
@@ -19,13 +20,14 @@ from w2v.errors import SettingsError, W2VError
 from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import is_parquet, parquet_texts, texts
-from w2v.text.decompress import decompressed
+from w2v.text.decompress import decompressed, is_compressed
 from w2v.text.markup import without_markup
 
 Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
 SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in its fingerprint, and their size
+LONG_LINE = 1 << 16  # bytes: a text without a line end for as long is divided at a space
 CACHE_SUFFIX = ".w2v-ids"  # of id files, which are no text even if they lie among it
 
 
@@ -62,8 +64,11 @@ class Corpus:
     Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content. An iterable is
     read once, one list at a time. Raises W2VError for what cannot be read.
 
-    `total_bytes` is the size of all files on disk, or None if it is unknown.
+    `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes of each file that
+    belong to this part of a text, (start, stop); None for the whole text.
     """
+
+    ranges: list[tuple[int, int]] | None = None
 
     def __init__(self, source: Source) -> None:
         self._sentences: Iterable[Iterable[str]] = ()
@@ -88,7 +93,48 @@ class Corpus:
         """The paths of all files, "-" for standard input."""
         return list(self._files)
 
+    def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
+        """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
+
+        The parts follow each other in the order of the text. Plain files are cut at the end of a line, or of a word
+        where lines are very long; a compressed file, or any if `whole`, belongs to the part in which it begins. Raises
+        W2VError for a text that cannot be divided.
+        """
+        if self.total_bytes is None:
+            raise W2VError(
+                "standard input, pipes and lists of tokens cannot be divided among several ranks: give files"
+            )
+        ranges = [self._ranges(k, parts, whole) for k in range(parts)]
+        if not all(ranges):
+            for file, info in zip(self._files, self._infos, strict=True):
+                if info and info.st_size * parts > self.total_bytes and (whole or _is_compressed(file)):
+                    reason, unpack = ("has columns", "") if whole else ("is compressed", "unpack it, or ")
+                    raise W2VError(
+                        f"{file} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
+                        "in more files"
+                    )
+        own = copy.copy(self)
+        own._files = [self._files[index] for index in ranges[number]]
+        own._infos = [self._infos[index] for index in ranges[number]]
+        own.ranges = list(ranges[number].values())
+        own.total_bytes = sum(stop - start for start, stop in own.ranges)
+        return own
+
+    def _ranges(self, number: int, parts: int, whole: bool) -> dict[int, tuple[int, int]]:
+        """The bytes of each file, by its index, that belong to a part; without files of which nothing does."""
+        total, before = self.total_bytes or 0, 0
+        found = {}
+        for index, (file, info) in enumerate(zip(self._files, self._infos, strict=True)):
+            size = info.st_size if info else 0
+            start, stop = (_cut(file, size, total * k // parts - before, whole) for k in (number, number + 1))
+            if start < stop:
+                found[index] = start, stop
+            before += size
+        return found
+
     def __str__(self) -> str:
+        if self.ranges == []:
+            return "this part of the text"
         if not self._files:
             return "the lists of tokens"
         more = f" and {len(self._files) - 1} more" if len(self._files) > 1 else ""
@@ -109,9 +155,12 @@ class Corpus:
         With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column. With
         `strip_markup`, the text of each file, or of each such text, is that of `without_markup`.
         """
-        if column is not None and not self._files:
+        if column is not None and not self._files and self.ranges is None:
             raise SettingsError(f"column {column!r}: lists of tokens have no columns")
-        of_files = (self._text(*file, column, strip_markup) for file in zip(self._files, self._infos, strict=True))
+        whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
+        ranges = whole if self.ranges is None else self.ranges
+        files = zip(self._files, self._infos, ranges, strict=True)
+        of_files = (self._text(*file, column, strip_markup) for file in files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
@@ -142,9 +191,14 @@ class Corpus:
             offset += len(line)
 
     def _text(
-        self, file: str, info: os.stat_result | None, column: str | None, strip_markup: bool
+        self,
+        file: str,
+        info: os.stat_result | None,
+        part: tuple[int, int | None],
+        column: str | None,
+        strip_markup: bool,
     ) -> Iterator[tuple[str, int, bytes]]:
-        """The unpacked text of a file as (name for messages, position in the text, some bytes of it).
+        """The unpacked text of a file, or of a part, as (name for messages, position in the text, some bytes of it).
 
         Raises W2VError for one that is no longer as `info` says.
         """
@@ -154,7 +208,14 @@ class Corpus:
                 contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
                 unchanged(name, stream, info),
             ):
-                chunks = decompressed(name, self._read(stream))
+                start, stop = part
+                if start:
+                    stream.seek(start)
+                    for chunk in itertools.chain(self._read(stream, stop), [b"\n"]):
+                        yield name, start, chunk
+                        start += len(chunk)
+                    return
+                chunks = decompressed(name, self._read(stream, stop))
                 head = b""
                 for chunk in chunks:
                     head += chunk
@@ -205,10 +266,44 @@ class Corpus:
             self._bytes_read = before + int(share * info.st_size)
             yield text
 
-    def _read(self, stream: IO[bytes]) -> Iterator[bytes]:
-        while chunk := stream.read(BLOCK_BYTES):
+    def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
+        """The bytes of a file from where it is, up to position `stop`, if given."""
+        left = None if stop is None else stop - stream.tell()
+        while chunk := stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
             self._bytes_read += len(chunk)
+            left = None if left is None else left - len(chunk)
             yield chunk
+
+
+def _is_compressed(file: str) -> bool:
+    try:
+        with Path(file).open("rb") as stream:
+            return is_compressed(stream.read(SIGNATURE_BYTES))
+    except OSError as error:
+        raise W2VError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
+    """Where to divide a file near position `wanted`: at its start or end if `wanted` is outside, at its end if the file
+    is compressed or must stay `whole`.
+
+    It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it, otherwise of the first
+    word that does.
+    """
+    if wanted <= 0 or wanted >= size:
+        return 0 if wanted <= 0 else size
+    if whole or _is_compressed(file):
+        return size
+    with Path(file).open("rb") as stream:
+        stream.seek(wanted - 1)
+        line = stream.read(LONG_LINE)
+        if b"\n" in line or len(line) < LONG_LINE:  # the last line may have no newline
+            return wanted + line.index(b"\n") if b"\n" in line else size
+        stream.seek(wanted - 1)
+        while piece := stream.read(BLOCK_BYTES):
+            if space := re.search(rb"\s", piece):
+                return stream.tell() - len(piece) + space.end()
+    return size
 
 
 def _expand(path: PathLike) -> list[str]:

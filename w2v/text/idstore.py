@@ -49,16 +49,61 @@ class Description:
     pruned: Count
 
 
-class IdStore:
-    """A corpus as ids: 0 ends a sentence, 1 is a word that pruning dropped, and 2, 3, … are words in first-seen order.
+class TypeCounts:
+    """The types of a corpus: id 0 ends a sentence, 1 is a word that pruning dropped, 2, 3, … are in first-seen order.
+
+    Attributes:
+        counts: int64 (types + 2,), how often each id occurs.
+        types: the word of each id as Words, empty for ids 0 and 1.
+        strings: uint8, the bytes of all types, end to end, and PADDING. offsets: int64 (types + 3,), see Words.
+        pruned: number of types dropped to keep within `max_types`, int.
+        tokens: number of words in the corpus, int.
+        sentences: number of lines that contain a word, int.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.int64], strings: NDArray[np.uint8], offsets: NDArray[np.int64], pruned: int
+    ) -> None:
+        self.counts, self.strings, self.offsets, self.pruned = counts, strings, offsets, pruned
+        self.types = Words(strings[: -len(PADDING)], offsets)
+        self.tokens = int(counts[PRUNED_TYPE:].sum())
+        self.sentences = int(counts[SENTENCE_END_ID])
+
+    def words(self, ids: NDArray[np.int64]) -> Words:
+        """The words with these ids."""
+        return self.types.take(ids)
+
+    def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
+        packed = Words.of(words)
+        padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
+        return match(padded, packed.offsets, self.strings, self.offsets)
+
+    def followed_by(self, other: TypeCounts) -> TypeCounts:
+        """The types of this corpus and of another that follows it, in first-seen order."""
+        place = match(self.strings, self.offsets, other.strings, other.offsets)
+        place[:FIRST_TYPE] = range(FIRST_TYPE)
+        new = np.flatnonzero(place < 0)
+        counts = np.concatenate([self.counts, other.counts[new]])
+        counts[place[place >= 0]] += other.counts[place >= 0]
+        added = other.words(new)
+        strings = np.concatenate([self.strings[: -len(PADDING)], added.blob, np.frombuffer(PADDING, np.uint8)])
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + added.offsets[1:]])
+        return TypeCounts(counts, strings, offsets, self.pruned + other.pruned)
+
+    def types_checksum(self) -> str:
+        """SHA-256 of the types and of how often each occurs, the same however the text is divided."""
+        found = hashlib.sha256(self.strings.data)
+        found.update(self.offsets.data)
+        found.update(self.counts[FIRST_TYPE:].data)
+        return found.hexdigest()
+
+
+class IdStore(TypeCounts):
+    """A corpus as ids; see TypeCounts.
 
     Attributes:
         ids: uint32 (tokens + sentences,), memory-mapped, read-only.
-        counts: int64 (types + 2,), how often each id occurs.
-        types: the word of each id as Words, empty for ids 0 and 1.
-        tokens: number of words in the corpus, int.
-        sentences: number of lines that contain a word, int.
-        pruned: number of types dropped to keep within `max_types`, int.
         reused: whether the file was found in the cache, bool.
 
     The file contains the ids, the counts, the offsets into the words' bytes (int64), these bytes, a description in
@@ -75,19 +120,16 @@ class IdStore:
         if length > tail:
             raise ValueError("the description of an id file is longer than the file")
         self.description = decode(Description, memory[tail - length : tail], "an id file")
-        ids, types, self.pruned = self.description.ids, self.description.types, self.description.pruned
+        ids, types, pruned = self.description.ids, self.description.types, self.description.pruned
         if types < FIRST_TYPE or max(ids, types) > tail:
             raise ValueError(f"an id file claims {ids} ids of {types} types")
         start = _aligned(4 * ids)
         self.ids: NDArray[np.uint32] = np.frombuffer(memory, np.uint32, ids)
-        self.counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
-        self._offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
+        counts: NDArray[np.int64] = np.frombuffer(memory, np.int64, types, start)
+        offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
         start += 8 * (2 * types + 1)
-        size = int(self._offsets[-1]) + len(PADDING)
-        self._strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, size, start)
-        self.types = Words(self._strings[: -len(PADDING)], self._offsets)
-        self.tokens = int(self.counts[PRUNED_TYPE:].sum())
-        self.sentences = int(self.counts[SENTENCE_END_ID])
+        strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, int(offsets[-1]) + len(PADDING), start)
+        super().__init__(counts, strings, offsets, pruned)
         self.reused = reused
         if reused:
             self._check()
@@ -102,16 +144,6 @@ class IdStore:
             self.release()
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
-
-    def words(self, ids: NDArray[np.int64]) -> Words:
-        """The words with these ids."""
-        return self.types.take(ids)
-
-    def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
-        packed = Words.of(words)
-        padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
-        return match(padded, packed.offsets, self._strings, self._offsets)
 
     def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
         """How many words of the vocabulary come before each piece of `size` ids, and in all: int64 (pieces + 1,).
@@ -129,8 +161,8 @@ class IdStore:
 
     def checksum(self) -> str:
         """SHA-256 of the text, that is, of its ids and of their words."""
-        found = hashlib.sha256(self._strings.data)
-        found.update(self._offsets.data)
+        found = hashlib.sha256(self.strings.data)
+        found.update(self.offsets.data)
         for start in range(0, len(self.ids), IDS_AT_ONCE):
             found.update(self.ids[start : start + IDS_AT_ONCE].data)
             self.release()
@@ -153,7 +185,7 @@ class IdStore:
 
     def close(self) -> None:
         """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
-        for name in ("ids", "counts", "types", "_offsets", "_strings", "_memory"):
+        for name in ("ids", "counts", "types", "offsets", "strings", "_memory"):
             vars(self).pop(name, None)
 
     def __enter__(self) -> Self:
@@ -222,7 +254,9 @@ def read_corpus(
     cache = reading.cache
     files = corpus.fingerprint()
     how = {name: value for name, value in asdict(reading).items() if name != "cache"}
-    description = json.dumps({"files": files, **how})
+    part = [] if corpus.ranges is None else corpus.ranges
+    described = {"files": files, **how} if corpus.ranges is None else {"files": files, "ranges": part, **how}
+    description = json.dumps(described)
     folder = Path(tempfile.gettempdir() if cache is None else cache)
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -232,7 +266,7 @@ def read_corpus(
             return IdStore(file)
 
     # One cache file for the same files read in the same way; its description tells whether they have changed.
-    identity = json.dumps([how, *(each.path for each in files)])
+    identity = json.dumps([how, *(each.path for each in files), *part])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is written anew
         # In a folder that others may write to, a link or pipe of this name may lie in wait.
@@ -302,10 +336,11 @@ def _write(
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         meter(block.bytes_done, corpus.total_bytes)
-    if not types.counts()[PRUNED_TYPE:].any():
+    counts = types.counts()
+    if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
     with _writing_to(folder):
-        _write_types(file, types.counts(), types.lengths(), types.strings(), description, pruned)
+        _write_types(file, counts, types.lengths(), types.strings(), description, pruned)
 
 
 def _write_types(

@@ -16,7 +16,7 @@ from w2v.errors import SettingsError, W2VError, counted
 from w2v.files import PathLike, atomic_write, lines
 from w2v.settings import Formula
 from w2v.text._text import FIRST_TYPE
-from w2v.text.idstore import IdStore
+from w2v.text.idstore import TypeCounts
 from w2v.text.words import Words
 
 MAX_COUNT = 2**63 - 1
@@ -68,7 +68,7 @@ class Vocabulary:
         return f"<Vocabulary: {counted(len(self), 'word')}, {counted(self.tokens, 'token')}>"
 
     @classmethod
-    def from_store(cls, store: IdStore, min_count: int = 5, max_vocab: int | None = None) -> Self:
+    def from_store(cls, store: TypeCounts, min_count: int = 5, max_vocab: int | None = None) -> Self:
         """The words that occur at least `min_count` times, but at most the `max_vocab` most frequent of them.
 
         Words of equal count stay in first-seen order. Raises W2VError if no words are left, SettingsError for a

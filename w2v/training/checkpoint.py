@@ -87,6 +87,7 @@ class RunDescription:
     every: str
     origin: Origin
     version: str
+    ranks: Count = 1
     seal: str = ""  # see seal.py
 
     def __post_init__(self) -> None:
@@ -95,10 +96,10 @@ class RunDescription:
 
 @dataclass(frozen=True)
 class State:
-    """A run at rest. `position` of `end` chunks are done; parameters are what training moves, by name.
+    """A run at rest. `position` of `end` chunks are done, or rounds in a run of several ranks (see Schedule).
 
-    The columns of `history` are words trained, seconds of training, summed loss and number of predictions, each since
-    the beginning of the run.
+    The parameters are what training moves, by name. The columns of `history` are words trained, seconds of training,
+    summed loss and number of predictions, each since the beginning of the run; the last two are those of rank 0 alone.
     """
 
     settings: Settings
@@ -113,6 +114,13 @@ class State:
     seconds: float  # of training
     instruction_set: str
     history: NDArray[np.float64]  # (n, 4)
+    ranks: int = 1
+
+    @property
+    def mean_losses(self) -> list[float | None]:
+        """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
+        sums, counts = self.losses.tolist(), self.predictions.tolist()
+        return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -298,6 +306,7 @@ class Checkpoints:
             seconds=state.seconds,
             parameters=list(parameters),
             instruction_set=state.instruction_set,
+            ranks=state.ranks,
             every=self.every,
             origin=self.origin,
             seal=seal(self.folder, asdict(self.origin)),
@@ -420,6 +429,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         predictions=arrays["predictions"],
         history=history,
         **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
+        ranks=run.ranks,
     )
     trusted = is_sealed(run.seal, path.parent, asdict(run.origin))
     return Checkpoint(path, state, run.origin, run.every, run.version, trusted)

@@ -309,16 +309,17 @@ class Kernel:
             log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
             return function
 
-    def run(self, worker: int) -> None:
-        """Trains chunks until none is left or `stop` is called. Each thread has a `worker` number of its own.
+    def run(self, worker: int, end: int | None = None) -> None:
+        """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
 
-        Raises W2VError for an exception of a user's own loss.
+        Each thread has a `worker` number of its own. Raises W2VError for an exception of a user's own loss.
         """
+        last = self._end if end is None else end
         while not self._stopped:
             with self._lock:
                 item = self._position
-                self._position = min(item + 1, self._end)
-            if item == self._end:
+                self._position = min(item + 1, last)
+            if item == last:
                 break
             epoch, chunk = divmod(item, self._chunks)
             try:

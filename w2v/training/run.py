@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v import memory
-from w2v._kernels import Kernel, chunk_ids, worker_bytes
+from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
 from w2v.instruction_set import instruction_set
@@ -23,6 +24,7 @@ from w2v.text.idstore import IdStore
 from w2v.threads import Thread
 from w2v.training.checkpoint import Checkpoints, State, finite
 from w2v.training.epochs import epochs_for
+from w2v.training.schedule import Schedule
 from w2v.training.start import Start
 from w2v.vectors.combine import memory_of
 
@@ -34,8 +36,18 @@ HISTORY_ROWS = 200  # of a whole run, about
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
 
 
-def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str | None = None) -> Plan:
-    """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on."""
+def plan_run(
+    settings: Settings,
+    start: Start,
+    store: IdStore,
+    instructions: str | None = None,
+    total: Callable[[int], int] = int,
+    max_chunk: int = MAX_CHUNK_IDS,
+) -> Plan:
+    """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on.
+
+    `total` sums a number over the ranks of a run, each of which has a part of the text.
+    """
     vocabulary = start.vocabulary
     if len(vocabulary) < 2:
         raise NothingToTrain(
@@ -43,10 +55,10 @@ def plan_run(settings: Settings, start: Start, store: IdStore, instructions: str
             "lower min_count or give more text"
         )
     loss = start.loss or loss_for(settings, vocabulary)
-    chunk = chunk_ids(loss.expected_rows, settings.vector_size, settings.window)
+    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window))
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
-    if not (tokens := int(tokens_before[-1])):
+    if not (tokens := total(int(tokens_before[-1]))):
         raise NothingToTrain("no word of the corpus is in the vocabulary that was given")
     return Plan(
         ids=store.ids,
@@ -80,10 +92,10 @@ def instruction_set_of(kernel: str) -> str:
     return instruction_set()
 
 
-def memory_needed(plan: Plan, settings: Settings, copies: bool = False) -> int:
-    """The bytes of a run's matrices, twice with `copies`, of its threads, and of the word vectors made at its end."""
+def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
+    """The bytes of a run's matrices and `copies` of them, of its threads, and of the word vectors made at its end."""
     words, row = len(plan.keep), plan.width * bfloat16.dtype_of(plan.storage).itemsize
-    matrices = row * (words + plan.loss.memory_rows) * (2 if copies else 1)
+    matrices = row * (words + plan.loss.memory_rows) * (1 + copies)
     vectors = memory_of(settings.word_vectors, words, plan.vector_size)
     return matrices + vectors + threads_memory(plan, settings.kernel)
 
@@ -100,7 +112,7 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    It trains on the first `share` of the text. With `copies`, the memory check includes copies of the matrices, which
+    It trains on the first `share` of the text. The memory check includes `copies` of the matrices, such as the one that
     checkpoints need.
     """
 
@@ -112,24 +124,54 @@ class Run:
         instructions: str | None = None,
         *,
         share: float = 1.0,
-        copies: bool = False,
+        copies: int = 0,
         ignore_memory: bool = False,
     ) -> None:
         self.vocabulary = start.vocabulary
         self.store = store
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
+        self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
         self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
-        self.plan = plan_run(settings, start, store, instructions).first(share)
+        self.settings = settings
+        plan = self._plan(start, instructions)
+        self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
+        self.schedule = self._schedule()
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self.peak, self.limit = peak_memory(memory_needed(self.plan, settings, copies), ignore_memory)
-        self._allocate(start)
+        self._allocate(start, copies, ignore_memory)
 
-    def _allocate(self, start: Start) -> None:
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Measurements of this kind of run alone."""
+        return {}
+
+    @property
+    def tokens(self) -> int:
+        """Words of the vocabulary in the text."""
+        return self.plan.tokens
+
+    @property
+    def _words_trained(self) -> int:
+        """Words of the vocabulary that all ranks have trained, judged by this one."""
+        return int(self.kernel.tokens_trained) * self.tokens // max(1, self.plan.tokens)
+
+    @property
+    def _summed(self) -> NDArray[np.float64]:
+        return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
+
+    def _plan(self, start: Start, instructions: str | None) -> Plan:
+        return plan_run(self.settings, start, self.store, instructions)
+
+    def _schedule(self) -> Schedule:
+        plan = self.plan
+        return Schedule(plan.epochs, plan.chunks, plan.tokens, self.settings.start_alpha, self.settings.end_alpha)
+
+    def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
         plan = self.plan
+        self.peak, self.limit = peak_memory(memory_needed(plan, self.settings, copies), ignore_memory)
         inputs = initial_inputs(len(self.vocabulary), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
         # Without padding:
@@ -146,12 +188,10 @@ class Run:
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings. Raises W2VError if that is impossible."""
-        if state.end != self.plan.end:
-            raise W2VError(
-                "the checkpoint is of a version of w2v that divides texts differently: resume with that version"
-            )
         self.seconds, self.history = state.seconds, state.history
-        self.kernel.restore(state.position, state.losses, state.predictions)
+        self.kernel.restore(resumed_at(state, self.plan.end, 1), state.losses, state.predictions)
+        if state.ranks > 1:
+            self._continue_history()
 
     @property
     def state(self) -> State:
@@ -174,12 +214,10 @@ class Run:
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
         first = self.kernel.position
-        known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
-        meter = Meter(report, "train", self.kernel.tokens_trained, **known)
-        self._report(meter)
+        meter = self._meter(report)
         try:
             while self.kernel.position < self.plan.end:
-                self._train_until_due(meter, checkpoints)
+                self._train_to(self.plan.end, meter, checkpoints)
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
                     checkpoints.copy(state)
@@ -187,16 +225,26 @@ class Run:
         finally:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
-        if not self.kernel.predictions.any():
+        self._check_trained(self.state, checkpoints)
+
+    def _meter(self, report: Report | None) -> Meter:
+        known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
+        meter = Meter(report, "train", self.kernel.tokens_trained, **known)
+        self._report(meter)
+        return meter
+
+    def _check_trained(self, state: State, checkpoints: Checkpoints | None) -> None:
+        """Raise W2VError for a run that has predicted nothing, or whose vectors diverged."""
+        if not state.predictions.any():
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_numbers(checkpoints, *self.parameters.values())
 
-    def _train_until_due(self, meter: Meter, checkpoints: Checkpoints | None) -> None:
-        """Run the threads until training ends or a checkpoint is due."""
-        threads = [Thread(target=self.kernel.run, args=(number,)) for number in range(self.plan.workers)]
+    def _train_to(self, end: int, meter: Meter, checkpoints: Checkpoints | None) -> None:
+        """Run the threads until position `end` or until a checkpoint is due."""
+        threads = [Thread(target=self.kernel.run, args=(number, end)) for number in range(self.plan.workers)]
         started = time.perf_counter()
         try:
             for thread in threads:
@@ -221,20 +269,22 @@ class Run:
                 raise thread.error
 
     def _report(self, meter: Meter) -> None:
-        done, total = self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens
-        start, end = self.settings.start_alpha, self.settings.end_alpha
-        epoch = min(self.kernel.position // self.plan.chunks, self.plan.epochs - 1)
+        epoch = self.schedule.epoch(self.kernel.position)
         loss, predictions = float(self.kernel.losses[epoch]), int(self.kernel.predictions[epoch])
-        alpha = start + (end - start) * done / total
+        alpha = self.schedule.alpha_after(self.kernel.tokens_trained)
+        done, total = self._words_trained, self.plan.epochs * self.tokens
         meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
 
     def _record(self, seconds: float) -> None:
         """Add a row to the history if enough words were trained since the last one, or all are."""
-        words, total = self.kernel.tokens_trained, self.plan.epochs * self.plan.tokens
+        words, total = self._words_trained, self.plan.epochs * self.tokens
         since = words - self.history[-1, 0] if len(self.history) else words
         if since >= total / HISTORY_ROWS or (since and words == total):
-            row = (words, seconds, self.kernel.losses.sum(), self.kernel.predictions.sum())
-            self.history = np.vstack([self.history, row])
+            self.history = np.vstack([self.history, (words, seconds, *self._summed - self._unrecorded)])
+
+    def _continue_history(self) -> None:
+        """Let the sums in the history of a resumed run, which are those of one rank, go on from its last row."""
+        self._unrecorded = self._summed - (self.history[-1, 2:] if len(self.history) else 0)
 
     def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None, started: float) -> None:
         """Until the threads end: report progress, check for divergence, and stop them when a checkpoint is due."""
@@ -242,14 +292,20 @@ class Run:
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
         for thread in threads:
             while thread.is_alive():
-                thread.join(POLL)
+                self._wait_for(thread)
                 self._raise_error(threads)
                 self.store.release()
                 self._record(self.seconds + time.perf_counter() - started)
                 self._report(meter)
                 self._check_numbers(checkpoints, *sample)
-                if checkpoints and checkpoints.due(self.kernel.position // self.plan.chunks):
-                    self.kernel.stop()
+                self._stop_if_due(checkpoints)
+
+    def _wait_for(self, thread: Thread) -> None:
+        thread.join(POLL)
+
+    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
+        if checkpoints and checkpoints.due(self.kernel.position // self.plan.chunks):
+            self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
         """Raise Diverged if the losses or one of the arrays have NaN or infinite values."""
@@ -262,11 +318,14 @@ class Run:
             + (f"; the last good checkpoint is {newest}" if newest else "")
         )
 
-    @property
-    def mean_losses(self) -> list[float | None]:
-        """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
-        sums, counts = self.kernel.losses.tolist(), self.kernel.predictions.tolist()
-        return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
+
+def resumed_at(state: State, end: int, ranks: int) -> int:
+    """The position, of `end`, at which a run of so many ranks resumes. Raises W2VError if that is impossible."""
+    if state.ranks != ranks:
+        return round(state.position / state.end * end)
+    if state.end != end:
+        raise W2VError("the checkpoint is of a version of w2v that divides texts differently: resume with that version")
+    return state.position
 
 
 def peak_memory(needed: int, ignore: bool = False) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
 from w2v.text._text import FIRST_TYPE
-from w2v.text.idstore import IdStore
+from w2v.text.idstore import TypeCounts
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import finite
 from w2v.training.model import Model
@@ -51,7 +51,7 @@ def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:
     return Settings(**settings | dict(given))
 
 
-def start_from_model(model: Model, words: Vocab, settings: Settings, store: IdStore) -> Start:
+def start_from_model(model: Model, words: Vocab, settings: Settings, store: TypeCounts) -> Start:
     """Start with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the words of the text that occur min_count times, and
@@ -74,7 +74,7 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: IdSt
     return Start(vocabulary, None, parameters, rows)
 
 
-def united(old: Vocabulary, store: IdStore, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
+def united(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
     """The words of a vocabulary and of a text together, and the new rows of the vocabulary's words, int64 (V,)."""
     counts, place = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()

@@ -6,15 +6,16 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
+from zlib import crc32
 
 from w2v._kernels import step_for
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.files import PathLike
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
@@ -24,17 +25,20 @@ from w2v.options import refuse_unknown
 from w2v.progress import Report
 from w2v.text.advice import advice
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
+from w2v.training.distributed import DistributedRun, merged_types
 from w2v.training.model import Model, split
 from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
+from w2v.training.world import World, leads, together
 from w2v.version import __version__
 
 METRICS_BYTES = 4096  # more than a model's metrics take in the header of its file
+OF_TYPES = "types "  # begins a checksum of the types of a text, not of the text
 
 log = logging.getLogger("w2v")
 advice_log = logging.getLogger("w2v.advice")  # which the command line shows, unless --quiet
@@ -54,6 +58,7 @@ class RunOptions(ReadingOptions):
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = False
     progress: Report | None = None
+    world: World | None = None
 
     @property
     def reading(self) -> ReadingOptions:
@@ -104,6 +109,8 @@ def train(corpus: Source, **given: Any) -> Model:
         notes: values of JSON that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
+        world: the ranks of an MPI job to train with, from w2v.training.world.join; see docs/cluster.md. Each returns
+            the model, and rank 0 writes the checkpoints.
 
     Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
     for impossible settings.
@@ -114,31 +121,32 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
-    if run.continue_from is not None:
-        model = _opened(run.continue_from)
-        text = {name: value for name, value in asdict(model.text).items() if name not in given}
-        run = replace(run, continue_from=model, **text)
-        settings, begin = _continued(run, model, options)
-    else:
-        settings, begin = _new(run, options)
-    if settings.objective is not None:
-        registry.find(str(settings.objective))
-    bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
-    source = Corpus(corpus)
-    checkpoint = run.checkpoint
-    if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
-        checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
-    origin = Origin(
-        **_places(source),
-        cache=None if run.cache is None else str(Path(run.cache).absolute()),
-        errors=run.errors,
-        max_types=run.max_types,
-        column=run.column,
-        text=TextOptions.of(run),
-        phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
-        notes=dict(run.notes or {}),
-    )
-    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress)
+    with together(run.world):
+        if run.continue_from is not None:
+            model = _opened(run.continue_from)
+            text = {name: value for name, value in asdict(model.text).items() if name not in given}
+            run = replace(run, continue_from=model, **text)
+            settings, begin = _continued(run, model, options)
+        else:
+            settings, begin = _new(run, options)
+        if settings.objective is not None:
+            registry.find(str(settings.objective))
+        bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
+        source = Corpus(corpus)
+        checkpoint = run.checkpoint if leads(run.world) else None
+        if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
+            checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
+        origin = Origin(
+            **_places(source),
+            cache=None if run.cache is None else str(Path(run.cache).absolute()),
+            errors=run.errors,
+            max_types=run.max_types,
+            column=run.column,
+            text=TextOptions.of(run),
+            phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
+            notes=dict(run.notes or {}),
+        )
+    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress, run.world)
 
 
 def _places(text: Corpus) -> dict[str, Any]:
@@ -166,10 +174,10 @@ RENAMED = {
 }
 
 
-def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     settings = run.settings or Settings(**options)
 
-    def begin(store: IdStore) -> Start:
+    def begin(store: TypeCounts) -> Start:
         return Start(run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab))
 
     return settings, begin
@@ -179,7 +187,9 @@ def _opened(model: Model | PathLike) -> Model:
     return model if isinstance(model, Model) else Model.load(model, mmap=True)
 
 
-def _continued(run: RunOptions, model: Model, options: dict[str, Any]) -> tuple[Settings, Callable[[IdStore], Start]]:
+def _continued(
+    run: RunOptions, model: Model, options: dict[str, Any]
+) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
     settings = continued_settings(model, options)
@@ -193,6 +203,7 @@ def resume(
     notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
+    world: World | None = None,
 ) -> Model:
     """Resume a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had never
     been stopped.
@@ -202,11 +213,22 @@ def resume(
         corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the
             run, if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
         notes: in place of those of the run.
-        ignore_memory, progress: see train.
+        ignore_memory, progress, world: see train. The number of ranks may differ from that of the run so far.
 
     Raises W2VError where the folder holds no whole checkpoint, for another text, and for a checkpoint of someone else
     without `corpus`.
     """
+    with together(world):
+        found, text, origin, checkpoints = _resumed(folder, corpus, notes, world)
+    state = found.state
+    start = Start(state.vocabulary, state.loss, state.parameters)
+    return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress, world)
+
+
+def _resumed(
+    folder: PathLike | Checkpoint, corpus: Source | None, notes: Mapping[str, Any] | None, world: World | None
+) -> tuple[Checkpoint, Corpus, Origin, Checkpoints | None]:
+    """The checkpoint to resume from, its text and where that is now, and what writes the next."""
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin = found.origin
     if corpus is None and not origin.sources:
@@ -228,28 +250,29 @@ def resume(
             )
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
-    checkpoints = Checkpoints(found.path.parent, found.every, after=found.path)
+    checkpoints = Checkpoints(found.path.parent, found.every, after=found.path) if leads(world) else None
     if found.version != __version__:
         log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, __version__)
-    state = found.state
-    start = Start(state.vocabulary, state.loss, state.parameters)
-    return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress)
+    return found, text, origin, checkpoints
 
 
 def _train(
     text: Corpus,
     origin: Origin,
     settings: Settings,
-    begin: Callable[[IdStore], Start],
+    begin: Callable[[TypeCounts], Start],
     state: State | None,
     checkpoints: Checkpoints | None,
     ignore_memory: bool,
     progress: Report | None,
+    world: World | None,
 ) -> Model:
     """Train from what `begin` returns, at the position of `state`, if given."""
     started = time.perf_counter()
-    known = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
-    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    with together(world):
+        if world:
+            _refuse_undividable(origin)
+        phrases = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
     reading = ReadingOptions(
         cache=origin.cache,
         errors=origin.errors,
@@ -257,48 +280,74 @@ def _train(
         column=origin.column,
         **asdict(origin.text),
     )
-    with checkpoints or nullcontext(), ExitStack() as stores:
-        store = stores.enter_context(read_corpus(text, reading, **work))
-        phrases = Phrases.find(store, **work) if origin.phrases is True else known
-        if phrases is not None:
-            unjoined, store = store, stores.enter_context(phrases.join(store, folder=origin.cache, **work))
-            unjoined.close()
-        if checkpoints:
-            checksum = store.checksum()
-            if state and checksum != origin.checksum:
-                raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
-            checkpoints.origin = replace(origin, checksum=checksum)
-        instructions = _instruction_set_of(state, settings.kernel) if state else None
-        run = Run(settings, begin(store), store, instructions, copies=bool(checkpoints), ignore_memory=ignore_memory)
-        header_bytes(
-            "the model",
-            run.parameters | run.plan.loss.tensors,
-            {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
-        )
+    if world:
+        world.agree(_alike(text, origin, reading, settings, state))
+        threads = world.threads()
+        settings = replace(settings, workers=settings.workers or threads)
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    with ExitStack() as stack:
+        with together(world):
+            if checkpoints:
+                stack.enter_context(checkpoints)
+            part = text.part(world.rank, world.size, whole=origin.column is not None) if world else text
+            store = stack.enter_context(read_corpus(part, reading, **work))
+            if origin.phrases is True:
+                phrases = Phrases.find(store, **work)
+            if phrases is not None:
+                unjoined, store = store, stack.enter_context(phrases.join(store, folder=origin.cache, **work))
+                unjoined.close()
+        types = merged_types(world, store) if world else store
+        with together(world):
+            if not types.tokens:
+                raise NothingToTrain(f"{text} holds no words")
+            if checkpoints:
+                checksum = _checksum(store, types, origin.checksum)
+                if state and checksum != origin.checksum:
+                    raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
+                checkpoints.origin = replace(origin, checksum=checksum)
+            instructions = _instruction_set_of(state, settings.kernel) if state else None
+            start = begin(types)
+        options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": ignore_memory}
+        if world:
+            vocabulary = start.vocabulary
+            world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
+            run: Run = DistributedRun(world, settings, start, store, instructions, **options)
+        else:
+            run = Run(settings, start, store, instructions, **options)
+        with together(world):
+            header_bytes(
+                "the model",
+                run.parameters | run.plan.loss.tensors,
+                {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
+            )
         if state:
             run.restore(state)
         else:
-            for line in advice(store, settings):
+            for line in advice(types, settings):
                 advice_log.info(line)
         read = time.perf_counter()
         run.train(progress, checkpoints)
-    return trained_model(run, read - started, origin.text, phrases)
+    return trained_model(run, types, read - started, origin.text, phrases)
 
 
-def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases | None = None) -> Model:
-    """The model of a run that has ended; reading took these seconds, made words so, and joined these phrases."""
+def trained_model(
+    run: Run, types: TypeCounts, seconds: float, text: TextOptions, phrases: Phrases | None = None
+) -> Model:
+    """The model of a run that has ended; reading its types took these seconds, with these options and phrases."""
+    trained = run.state
     phases = {"read": seconds, "train": run.seconds}
     metrics = {
-        "tokens": run.plan.tokens,
-        "tokens_trained": run.kernel.tokens_trained,
-        "words_per_second": run.kernel.tokens_trained / phases["train"],
+        "tokens": run.tokens,
+        "tokens_trained": trained.tokens_trained,
+        "words_per_second": trained.tokens_trained / phases["train"],
         "seconds": phases,
-        "loss": run.mean_losses,
-        "predictions": run.kernel.predictions.tolist(),
-        "sentences": run.store.sentences,
-        "pruned": run.store.pruned,
+        "loss": trained.mean_losses,
+        "predictions": trained.predictions.tolist(),
+        "sentences": types.sentences,
+        "pruned": types.pruned,
         "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,
+        **run.metrics,
     }
     if phrases is not None:
         metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
@@ -306,6 +355,42 @@ def trained_model(run: Run, seconds: float, text: TextOptions, phrases: Phrases 
     return Model(
         run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, text=text, **parts
     )
+
+
+def _refuse_undividable(origin: Origin) -> None:
+    """Raise SettingsError for what cannot be done to the parts of a text on their own."""
+    if origin.phrases is True:
+        raise SettingsError(
+            "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "
+            "with w2v phrases --save-phrases first, and give that file"
+        )
+    if origin.text.strip_markup and origin.column is None:
+        raise SettingsError(
+            "--strip-markup (strip_markup=True): markup may span the places where a text is divided among ranks: train "
+            "in one process"
+        )
+
+
+def _alike(
+    text: Corpus, origin: Origin, reading: ReadingOptions, settings: Settings, state: State | None
+) -> dict[str, Any]:
+    """What must be the same on all ranks of a run."""
+    about = {"w2v": __version__, **settings.as_dict(), **asdict(reading)}
+    del about["workers"], about["cache"]
+    phrases = crc32(Path(origin.phrases).read_bytes()) if isinstance(origin.phrases, str) else None
+    about["checksum of the phrases"] = phrases
+    about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
+    return about | {"position": state.position if state else 0}
+
+
+def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
+    """That of the text; in a run of several ranks, of its types. A resumed run has one that is `known`.
+
+    The ranks cannot check that of a text: they take it as it is.
+    """
+    if known.startswith(OF_TYPES) or (types is not store and not known):
+        return OF_TYPES + types.types_checksum()
+    return store.checksum() if types is store else known
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:

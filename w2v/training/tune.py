@@ -210,7 +210,7 @@ def tune(
         read = clock.monotonic() - started
         run.train(progress)
     used = sum(trial.seconds for trial in tuner.trials)
-    model, changed = trained_model(run, read, TextOptions.of(reading)), tuner.changed(tuner.best)
+    model, changed = trained_model(run, store, read, TextOptions.of(reading)), tuner.changed(tuner.best)
     return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
 
 
@@ -347,7 +347,7 @@ class Tuner:
         run = Run(settings, Start(self.vocabulary), self.store, share=text, ignore_memory=self.ignore_memory)
         with suppress(Diverged):
             run.train(self._report)
-            score = self.judge(trained_model(run, 0.0, TextOptions()))
+            score = self.judge(trained_model(run, self.store, 0.0, TextOptions()))
         trial = Trial(choices, share, seed, score, clock.monotonic() - started)
         self.trials.append(trial)
         self.keep(trial, self)

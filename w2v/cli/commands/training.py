@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from w2v.cli.options import (
     refuse_together,
     settings_options,
 )
-from w2v.cli.train import OUTPUT, Options, check_outputs, new_job, resume_job
+from w2v.cli.train import OUTPUT, Job, Options, check_outputs, new_job, resume_job
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -47,7 +48,9 @@ from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary, is_vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint import DEFAULT_INTERVAL
+from w2v.training.model import Model
 from w2v.training.start import Vocab
+from w2v.training.world import join, leads, together
 
 BEST_PHRASES = 10  # of each pass, that are shown
 FIND = ""  # the value of --phrases without FILE
@@ -127,27 +130,28 @@ def train(quiet: bool, as_json: bool, **given: Any) -> None:
     """
     started = time.perf_counter()
     options = Options(**{field.name: given.pop(field.name) for field in fields(Options)})
-    job = resume_job(options.resume, options, given) if options.resume else new_job(options, given)
-    if options.save_config and job.config:
-        job.config.save(options.save_config, replace=options.force)
-    try:
-        with Reporter(quiet) as progress:
-            model = job.run(progress=progress)
-        trained = time.perf_counter()
-        files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
-        if job.save_vocab:
-            files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
-        if job.plot:
-            from w2v.plotting.history import run_picture
-
-            picture = run_picture(model, job.output.name)
-            files.append((job.plot, lambda path, force: picture.save(path, replace=force)))
-        outputs.save(files, job.force)
-    except Stopped as stopped:
-        if job.states and job.resumable():
-            own = f" --objective {given['objective']}" if given["objective"] else ""
-            stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
-        raise
+    with join() or nullcontext() as world:
+        with together(world):
+            if options.resume:
+                job = resume_job(options.resume, options, given, world)
+            else:
+                job = new_job(options, given, world)
+            if options.save_config and job.config and leads(world):
+                job.config.save(options.save_config, replace=options.force)
+        try:
+            with Reporter(quiet or not leads(world)) as progress:
+                model = job.run(progress=progress)
+            trained = time.perf_counter()
+            with together(world):
+                if leads(world):
+                    save_all(job, model)
+        except Stopped as stopped:
+            if job.states and job.resumable():
+                own = f" --objective {given['objective']}" if given["objective"] else ""
+                stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
+            raise
+    if not leads(world):
+        return
     now = time.perf_counter()
     metrics = {
         "output": str(job.output),
@@ -162,6 +166,19 @@ def train(quiet: bool, as_json: bool, **given: Any) -> None:
         show.as_json(metrics)
     elif not quiet:
         show.training(metrics | {"settings": model.settings.relevant()})
+
+
+def save_all(job: Job, model: Model) -> None:
+    """Write what a run was asked for: the model and, perhaps, its words and the picture of its course."""
+    files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
+    if job.save_vocab:
+        files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
+    if job.plot:
+        from w2v.plotting.history import run_picture
+
+        picture = run_picture(model, job.output.name)
+        files.append((job.plot, lambda path, force: picture.save(path, replace=force)))
+    outputs.save(files, job.force)
 
 
 def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) -> None:

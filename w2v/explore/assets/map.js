@@ -26,7 +26,12 @@ export class WordMap {
     this.marks = { list: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
-    new ResizeObserver(() => this.redraw()).observe(this.canvas);
+    this.width = this.height = 1; // of the canvas, in pixels: kept, for to ask it takes longer than to draw a word
+    new ResizeObserver(() => {
+      [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+      this.redraw();
+      this.list();
+    }).observe(this.canvas);
     document.addEventListener("themechange", () => this.redraw());
   }
 
@@ -95,20 +100,18 @@ export class WordMap {
   }
 
   get scale() {
-    return 0.46 * this.view.zoom * Math.min(this.canvas.clientWidth, this.canvas.clientHeight);
+    return 0.46 * this.view.zoom * Math.min(this.width, this.height);
   }
 
   /** Where on the canvas a word is, in pixels. */
   pixel(row) {
     const { x, y } = this.place(row);
-    const { clientWidth, clientHeight } = this.canvas;
-    return [(x - this.view.x) * this.scale + clientWidth / 2, (this.view.y - y) * this.scale + clientHeight / 2];
+    return [(x - this.view.x) * this.scale + this.width / 2, (this.view.y - y) * this.scale + this.height / 2];
   }
 
   /** The rows in view, most frequent first. */
   inView() {
-    const { clientWidth, clientHeight } = this.canvas;
-    const reach = [clientWidth / 2 / this.scale, clientHeight / 2 / this.scale];
+    const reach = [this.width / 2 / this.scale, this.height / 2 / this.scale];
     const found = [];
     for (let row = 0; row < this.data.words.length; row++) {
       const { x, y } = this.place(row);
@@ -129,9 +132,9 @@ export class WordMap {
 
   draw() {
     const { canvas } = this;
-    const [width, height, ratio] = [canvas.clientWidth, canvas.clientHeight, window.devicePixelRatio || 1];
-    if (!width || !height) return;
-    [canvas.width, canvas.height] = [width * ratio, height * ratio];
+    const ratio = window.devicePixelRatio || 1;
+    if (this.width * this.height <= 1) return; // not shown
+    [canvas.width, canvas.height] = [this.width * ratio, this.height * ratio];
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.textBaseline = "middle";
@@ -145,7 +148,7 @@ export class WordMap {
     } = getComputedStyle(canvas);
     const rows = this.inView();
     const known = (words) => words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
-    const chosen = new Set(known([...this.marks.list, ...(this.marks.word === null ? [] : [this.marks.word])]));
+    const chosen = new Set(known([this.marks.word, ...this.marks.list]));
     const near = known(this.marks.near);
 
     context.fillStyle = accent;
@@ -165,7 +168,7 @@ export class WordMap {
     context.fillStyle = mark;
     for (const row of [...near, ...chosen]) this.dot(context, row, this.radius(row) + 1.5);
 
-    const taken = new Taken(width, height);
+    const taken = new Taken(this.width, this.height);
     const inside = new Set(rows);
     const label = (row, font, style) => {
       context.font = `${font} 13px ${fontFamily}`;
@@ -179,7 +182,7 @@ export class WordMap {
 
   radius(row) {
     const share = 1 - Math.log1p(row) / Math.log1p(this.data.words.length); // 1 for the most frequent word
-    return (1.5 + 3 * share) * Math.min(1, this.canvas.clientWidth / 700);
+    return (1.5 + 3 * share) * Math.min(1, this.width / 700);
   }
 
   dot(context, row, radius) {
@@ -197,7 +200,7 @@ export class WordMap {
     const key = font + row;
     if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
     const width = this.widths.get(key) + GAP;
-    if (x + width > this.canvas.clientWidth) x -= width + 2 * this.radius(row) + 4; // to the left, where it has space
+    if (x + width > this.width) x -= width + 2 * this.radius(row) + 4; // to the left, where it has space
     if (!taken.free(x, y, width)) return;
     taken.take(x, y, width);
     context.strokeStyle = halo;
@@ -257,7 +260,7 @@ export class WordMap {
   }
 
   fromMiddle({ offsetX, offsetY }) {
-    return [offsetX - this.canvas.clientWidth / 2, offsetY - this.canvas.clientHeight / 2];
+    return [offsetX - this.width / 2, offsetY - this.height / 2];
   }
 
   pointerDown(event) {
@@ -304,7 +307,7 @@ export class WordMap {
     const [x, y] = this.pixel(row);
     const count = this.data.counts ? `, ${grouped(this.data.counts[row])} times` : "";
     this.tip.replaceChildren(bdi(this.data.words[row]), ` – rank ${grouped(row + 1)}${count}`);
-    this.tip.style.left = `${Math.min(x + 10, Math.max(0, this.canvas.clientWidth - this.tip.offsetWidth - 4))}px`;
+    this.tip.style.left = `${Math.min(x + 10, Math.max(0, this.width - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${y > 40 ? y - 36 : y + 12}px`;
   }
 

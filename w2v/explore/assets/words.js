@@ -54,4 +54,5 @@ export function shown(word, length = 80) {
   );
 }
 
-export const grouped = (number) => number.toLocaleString("en");
+/** 1234567 as 1,234,567. */
+export const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,0 +1,224 @@
+"""Several ranks: what they cost, and what they learn.
+
+    python bench/cluster.py speed TEXT [--vector-size 100] [--threads 1] [--json FILE]
+    python bench/cluster.py quality TEXT [--pairs FILE ...] [--questions FILE] [--ranks 2 4] [--epochs 5] [--json FILE]
+
+`speed` measures a rank on this machine, in processor time: training a word, and packing and unpacking a row for an
+exchange. From these it computes, for 2 to 64 ranks, networks of 10 to 100 Gb/s and vocabularies of 100,000 to 10
+million words, how many times one rank they are; nothing is sent. A round takes
+
+    max(training, sending) + packing,    sending = 2 (n - 1) (latency + bytes / n / bandwidth)
+
+as in a ring all-reduce, and an epoch of a billion words ends with all rows, during which nothing is trained. The goal
+is 3.6 for 4 ranks at 10 Gb/s.
+
+`quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
+their mean; their sum divided by the square root of the number of ranks that have some; and by the model combiner of
+GraphAny2Vec, for which each rank needs the changes of all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from common import Text, machine, prepared, table, training_seconds
+from numpy.typing import NDArray
+from peers import BASE
+
+import w2v
+from w2v import memory
+from w2v.training import distributed
+from w2v.training.distributed import MAX_WORDS, Exchange, Wishes, rows_of_round
+from w2v.training.world import World, join
+
+RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
+LATENCY = 20e-6  # seconds, of a message
+WORDS = 1_000_000_000  # of an epoch
+GOAL = 3.6
+COMBINERS = ("w2v", "sum", "root", "mean", "model combiner")
+
+
+# -- speed ----------------------------------------------------------------------------------
+
+
+def packing_seconds(size: int, rounds: int = 40) -> float:
+    """Processor seconds to pack and unpack a row, of matrices too large for the caches."""
+    world: Any = SimpleNamespace(start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None)
+    matrices = [(memory.aligned_rows(100_000, size)[:, :size], np.arange(100_000)) for _ in range(2)]
+    exchange = Exchange(world, matrices, 1, 1)
+    random = np.random.default_rng(1)
+    for rows, _ in matrices:
+        rows[:] = random.random(rows.shape, np.float32)
+    exchange.all_rows()
+    taken = 0.0
+    for number in range(rounds):
+        for rows, _ in matrices:
+            rows[random.integers(0, len(rows), 5000)] += 0.01
+        started = time.process_time()
+        exchange.begin(number, Wishes())
+        exchange.finish()
+        taken += time.process_time() - started
+    return taken / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
+
+
+def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: float, size: int, threads: int) -> float:
+    """How many times one rank so many are, computed; `word` and `row` are a thread's seconds for one."""
+
+    def sending(rows: int) -> float:
+        return 2 * (ranks - 1) * (LATENCY + 4 * (size + 1) * rows / ranks / (gigabits * 1e9 / 8))
+
+    rows = 2 * sum(map(len, rows_of_round(0, vocabulary)))
+    rounds = WORDS / ranks / (MAX_WORDS * threads)
+    a_round = max(MAX_WORDS * word, sending(rows)) + rows * row / threads
+    epoch = rounds * a_round + sending(2 * vocabulary) + 2 * vocabulary * row / threads
+    return WORDS * word / threads / epoch
+
+
+def speed(options: argparse.Namespace) -> dict[str, Any]:
+    settings = w2v.Settings(**{**BASE.as_dict(), "vector_size": options.vector_size, "workers": 1})
+    with prepared(options.corpus, options.share, settings) as text:
+        word = min(training_word(settings, text) for _ in range(options.repeats))
+    row = min(packing_seconds(options.vector_size) for _ in range(options.repeats))
+    print(f"Measured, {machine()}: a thread trains {1 / word:,.0f} words a second; {1e6 * row:.2f} µs to pack a row.\n")
+    found = {}
+    rows_of_table = []
+    for vocabulary in VOCABULARIES:
+        rows = 2 * sum(map(len, rows_of_round(0, vocabulary)))
+        message = 4 * (options.vector_size + 1) * rows
+        for gigabits in GIGABITS:
+            speeds = [speedup(n, gigabits, vocabulary, word, row, options.vector_size, options.threads) for n in RANKS]
+            found[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
+            cells = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_WORDS * options.threads):.0f}"]
+            rows_of_table.append([*cells, f"{gigabits}", *(f"{each:.1f}" for each in speeds)])
+    header = ["words", "MB a round", "bytes a trained word", "Gb/s", *(f"{n} ranks" for n in RANKS)]
+    print(
+        f"Computed, ranks of {options.threads} threads, an epoch of a billion words:\n\n{table(header, rows_of_table)}"
+    )
+    reached = found[f"{VOCABULARIES[0]} words, 10 Gb/s"][RANKS.index(4)]
+    print(f"\n4 ranks at 10 Gb/s: {reached:.2f} times one, computed (goal {GOAL})")
+    return {"seconds_a_word": word, "seconds_a_row": row, "computed": found}
+
+
+def training_word(settings: w2v.Settings, text: Text) -> float:
+    """Processor seconds to train a word."""
+    return training_seconds(settings, text.vocabulary, text.store, time.process_time) / text.store.tokens
+
+
+# -- quality --------------------------------------------------------------------------------
+
+
+def use(combiner: str, size: int) -> None:
+    """Combine changes in another way than w2v does, in this process."""
+    power = {"sum": 0.0, "root": 0.5, "mean": 1.0}.get(combiner)
+    start_sum = World.start_sum
+
+    def changes(message: NDArray[np.float32]) -> NDArray[np.float32]:
+        rows = (len(message) - len(Wishes._fields)) // (size + 1)
+        return message[: rows * (size + 1)].reshape(rows, size + 1)
+
+    def counted(self: World, values: NDArray[Any], total: NDArray[Any]) -> Any:
+        if values.dtype == np.float32:
+            changes(values)[:, -1] = changes(values)[:, :-1].any(axis=1)
+        return start_sum(self, values, total)
+
+    def divided(total: NDArray[np.float32], ranks: NDArray[np.float32]) -> NDArray[np.float32]:
+        return total / np.maximum(1, ranks) ** np.float32(power)
+
+    def orthogonal(self: World, values: NDArray[Any], total: NDArray[Any]) -> Any:
+        if values.dtype == np.float32:
+            every = np.empty((self.size, len(values)), np.float32)
+            self._comm.Allgather(values, every)
+            found = np.zeros_like(changes(values)[:, :-1])
+            for message in every:
+                one = changes(message)[:, :-1]
+                length = np.maximum((found**2).sum(axis=1, keepdims=True), 1e-30)
+                found += one - (found * one).sum(axis=1, keepdims=True) / length * found
+            total[:] = every.sum(axis=0)
+            changes(total)[:] = np.column_stack([found, np.full(len(found), np.inf)])
+            return self._comm.Ibarrier()
+        return start_sum(self, values, total)
+
+    if power is not None:
+        World.start_sum, distributed.combined = counted, divided  # type: ignore[method-assign]
+    elif combiner == "model combiner":
+        World.start_sum = orthogonal  # type: ignore[method-assign]
+
+
+def train_as_rank(options: argparse.Namespace) -> None:
+    """What each rank of `quality` runs."""
+    with join() or nullcontext() as world:
+        use(options.combiner, options.vector_size)
+        settings = {"vector_size": options.vector_size, "epochs": options.epochs, "seed": options.seed, "workers": 1}
+        model = w2v.train(options.corpus, world=world, **settings)
+        if world is None or world.leads:
+            model.save(options.output)
+
+
+def quality(options: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    mpiexec = str(Path(sys.executable).with_name("mpiexec"))
+    runs = [(1, "w2v"), *((count, combiner) for count in options.ranks for combiner in options.combiners)]
+    for count, combiner in runs:
+        for seed in range(1, options.seeds + 1):
+            with tempfile.TemporaryDirectory() as folder:
+                output = Path(folder) / "model.safetensors"
+                own = [str(Path(__file__).resolve()), "rank", str(options.corpus), "--output", str(output)]
+                own += ["--combiner", combiner, "--seed", str(seed), "--epochs", str(options.epochs)]
+                own += ["--vector-size", str(options.vector_size)]
+                subprocess.run([mpiexec, "-n", str(count), sys.executable, *own], check=True)
+                vectors = w2v.load(output)
+                scores = [w2v.word_pairs(vectors, path).spearman for path in options.pairs]
+                if options.questions:
+                    scores.append(w2v.analogies(vectors, options.questions).accuracy)
+                found.setdefault(f"{count} {combiner}", []).append(scores)
+    names = [path.stem for path in options.pairs] + ["analogies"] * bool(options.questions)
+    rows = [
+        [*label.split(" ", 1), *(f"{value:.3f}" for value in np.mean(scores, axis=0))]
+        for label, scores in found.items()
+    ]
+    print(table(["ranks", "changes", *names], rows))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for work in (speed, quality, train_as_rank):
+        command = commands.add_parser("rank" if work is train_as_rank else work.__name__)
+        command.set_defaults(work=work)
+        command.add_argument("corpus", type=Path)
+        command.add_argument("--vector-size", type=int, default=100)
+        command.add_argument("--epochs", type=int, default=5)
+        command.add_argument("--json", type=Path)
+        if work is speed:
+            command.add_argument("--share", type=float, default=1.0)
+            command.add_argument("--threads", type=int, default=16)
+            command.add_argument("--repeats", type=int, default=3)
+        elif work is quality:
+            command.add_argument("--pairs", type=Path, nargs="+", default=[])
+            command.add_argument("--questions", type=Path)
+            command.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+            command.add_argument("--combiners", nargs="+", choices=COMBINERS, default=COMBINERS)
+            command.add_argument("--seeds", type=int, default=1)
+        else:
+            command.add_argument("--output", type=Path)
+            command.add_argument("--combiner", choices=COMBINERS)
+            command.add_argument("--seed", type=int)
+    options = parser.parse_args()
+    result = options.work(options)
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

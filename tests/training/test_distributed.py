@@ -1,0 +1,376 @@
+"""Several ranks train one model: real processes under mpiexec, most of them for `make cluster` only."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import w2v
+from tests.helpers import CYTHON_LOSSES, assert_one_line, assert_same
+from w2v.losses.registry import LOSSES
+from w2v.training import checkpoint, distributed
+from w2v.training.distributed import Exchange, rows_of_round
+from w2v.training.model import Model
+
+MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
+PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
+SMALL = ["--vector-size", "8", "--min-count", "1", "--workers", "1", "--quiet"]
+cluster = pytest.mark.cluster
+ranks = pytest.mark.parametrize("count", [2, pytest.param(4, marks=cluster)])
+
+
+def mpiexec(
+    count: int, *arguments: object, before: str = "", code: int | None = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command on so many ranks, each of which first runs the code `before`."""
+    program = [sys.executable, "-c", before + "\n" + PROGRAM, *map(str, arguments)]
+    done = subprocess.run(
+        [MPIEXEC, "-n", str(count), *program],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=os.environ | environment,
+    )  # fmt: skip
+    assert code is None or done.returncode == code, done.stderr
+    return done
+
+
+def trained(count: int, text: Path, output: Path, *arguments: object, **options: Any) -> Model:
+    done = mpiexec(count, "train", text, "-o", output, "--force", *SMALL, *arguments, **options)
+    assert done.stderr == ""
+    return Model.load(output)
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A text of 60,000 words, in which one can see that something is learnt."""
+    path = tmp_path_factory.mktemp("distributed") / "text"
+    lines = sample.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 5]), "utf-8")
+    return path
+
+
+# -- in this process ------------------------------------------------------------------------
+
+
+@given(st.integers(1, 200_000), st.integers(0, 1 << 20))
+def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int) -> None:
+    seen = np.zeros(rows, np.int64)
+    sizes = set()
+    cycle = 1
+    while cycle * distributed.HOT < 2 * rows:
+        cycle *= 2
+    for number in range(first, first + cycle):
+        found = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows)])
+        assert len(np.unique(found)) == len(found)
+        seen[found] += 1
+        sizes.add(len(found))
+    bands = np.arange(rows) // distributed.HOT
+    expected = cycle >> np.array([int(band).bit_length() for band in range(bands[-1] + 1)])
+    assert (seen == expected[bands]).all()
+    assert max(sizes) <= distributed.HOT + distributed.HOT // 2 * cycle.bit_length()
+
+
+class Ranks:
+    """Stands for World in one process: the sum of what this rank and others send."""
+
+    def __init__(self, others: list[Any]) -> None:
+        self.others = others
+
+    def start_sum(self, values: Any, total: Any) -> None:
+        total[:] = values + sum(self.others)
+
+    def wait(self, request: Any) -> None: ...
+
+
+def test_changes_are_added_unless_they_agree() -> None:
+    rows = np.zeros((4, 2), np.float32)
+    other = [[2, 0, 4], [0, 2, 4], [-2, 0, 4], [0, 0, 0]]  # changes, and their squared lengths
+    world: Any = Ranks([np.append(np.array(other, np.float32), [0, 1, 0])])
+    exchange = Exchange(world, [(rows, np.arange(4))], seed=1, threads=2)
+    last = exchange._matrices[0].last
+    last[:] = 0
+    rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
+    exchange.begin(0, distributed.Wishes(checkpoint=True))
+    rows[1] += 1  # training goes on meanwhile
+    assert exchange.finish() == (False, True, True)
+    np.testing.assert_allclose(last, [[2, 0], [2, 2], [0, 0], [2, 5]], rtol=1e-6)
+    np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [0]]), rtol=1e-6)
+
+
+# -- what is trained ------------------------------------------------------------------------
+
+
+def test_one_rank_gives_the_bits_of_a_run_without_mpi(text: Path, tmp_path: Path) -> None:
+    alone = w2v.train(text, vector_size=8, min_count=1, workers=1, epochs=2)
+    assert_same(trained(1, text, tmp_path / "one.safetensors", "--epochs", 2), alone)
+
+
+@ranks
+def test_words_counts_and_tokens_are_those_of_one_process(count: int, text: Path, tmp_path: Path) -> None:
+    model = trained(count, text, tmp_path / "m.safetensors", "--epochs", 3)
+    alone = w2v.train(text, vector_size=8, min_count=1, workers=1, epochs=3)
+    assert model.vocabulary.words == alone.vocabulary.words
+    assert model.vocabulary.counts.tolist() == alone.vocabulary.counts.tolist()
+    assert model.metrics["tokens_trained"] == 3 * alone.vocabulary.tokens
+    assert model.metrics["sentences"] == alone.metrics["sentences"]
+    assert model.metrics["ranks"] == count
+    assert model.metrics["loss"][2] < model.metrics["loss"][0]
+
+
+ROWS = """
+import json, sys, zlib, w2v
+from w2v.training.world import join
+with join() as world:
+    model = w2v.train(sys.argv[1], world=world, vector_size=8, epochs=2, workers=1, **json.loads(sys.argv[2]))
+    found = [zlib.crc32(array.tobytes()) for array in (model.inputs, model.outputs)]
+    every = world.gather(json.dumps([found, float(abs(model.outputs).sum(dtype=float))]))
+if world.leads:
+    print(json.dumps(every))
+"""
+TRAININGS = [
+    {"loss": loss, "model": model, "storage": storage}
+    for loss, kind in LOSSES.items()
+    if loss in CYTHON_LOSSES
+    for model in ("skipgram", "cbow")
+    for storage in kind.storages
+]
+
+
+@pytest.mark.parametrize(
+    "options", [pytest.param(each, marks=[cluster] * (number > 0)) for number, each in enumerate(TRAININGS)]
+)
+def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -> None:
+    settings = {**options, "min_count": 20 if options["loss"] == "softmax" else 1}
+    program = [sys.executable, "-W", "error", "-c", ROWS, str(text), json.dumps(settings)]
+    runs = [subprocess.check_output([MPIEXEC, "-n", "2", *program], text=True, timeout=300) for _ in range(2)]
+    one, two = map(json.loads, json.loads(runs[0]))
+    assert one == two
+    assert one[1] > 0
+    assert runs[0] == runs[1]  # with one thread each, also on another run
+
+
+# -- the text -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        pytest.param(["a b c d\n" * 3000, "a b\n" * 200, "d c b\n" * 50], id="unequal files"),
+        pytest.param(["a b c d\n" * 500, "", "\n \n"], id="empty files"),
+        pytest.param(["a b c d b c\n"], id="more ranks than lines"),
+    ],
+)
+@cluster
+def test_any_division_of_the_text(contents: list[str], tmp_path: Path) -> None:
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}.txt").write_text(content)
+    files = sorted(map(str, tmp_path.glob("*.txt")))
+    alone = w2v.train(files, vector_size=8, min_count=1, workers=1, epochs=2, sample=0, negative=1)
+    done = mpiexec(
+        4, "train", *files, "-o", tmp_path / "m.safetensors", "--epochs", 2, "--sample", 0, "--negative", 1, *SMALL
+    )
+    assert done.stderr == ""
+    model = Model.load(tmp_path / "m.safetensors")
+    assert model.vocabulary.words == alone.vocabulary.words
+    assert model.metrics["tokens_trained"] == alone.metrics["tokens_trained"]
+
+
+@cluster
+def test_a_text_without_words(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("\n" * 100)
+    done = mpiexec(2, "train", tmp_path / "text", "-o", tmp_path / "m.bin", *SMALL, code=1)
+    assert_one_line(done.stderr)
+    assert "no words" in done.stderr
+
+
+# -- errors: one line, from rank 0 ----------------------------------------------------------
+
+RANK_1 = "import os\nif os.environ['PMI_RANK'] == '1':\n    "
+REFUSALS = {
+    "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
+    "standard input": (["-"], "", "w2v: standard input, pipes and lists", 1),
+    "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),
+    "other settings": ([], "import sys; sys.argv += ['--epochs', '7']", "has epochs 7, and rank 0", 1),
+    "other version": ([], "import w2v.training.train as t; t.__version__ = '0'", 'has w2v "0", and rank 0', 1),
+    "missing file": ([], "import sys; sys.argv[2] += 'x'", "rank 1 ", 1),
+    "an error on one rank": (
+        [],
+        "import w2v.training.train as t; from w2v.errors import W2VError\n"
+        "    def fail(*a, **k): raise W2VError('no luck')\n"
+        "    t.read_corpus = fail",
+        ": no luck",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[cluster] * (name != "other settings")) for name in REFUSALS]
+)
+def test_one_line_says_what_is_wrong(name: str, text: Path, tmp_path: Path) -> None:
+    arguments, change, message, code = REFUSALS[name]
+    corpus = [] if name in ("standard input", "no such file") else [text]
+    options = ["train", *corpus, *arguments, "-o", tmp_path / "m.bin", *SMALL]
+    done = mpiexec(2, *options, before=RANK_1 + change if change else "", code=code)
+    assert_one_line(done.stderr)
+    assert message in done.stderr
+    assert not (tmp_path / "m.bin").exists()
+
+
+@cluster
+def test_mpi4py_is_missing(text: Path, tmp_path: Path) -> None:
+    before = "import sys; sys.modules['mpi4py'] = None"
+    done = mpiexec(2, "train", text, "-o", tmp_path / "m.bin", *SMALL, before=before, code=1)
+    assert_one_line(done.stderr)
+    assert "training on several ranks needs mpi4py: pip install 'w2v[mpi]'" in done.stderr
+
+
+# -- faults ---------------------------------------------------------------------------------
+
+AT = """
+import itertools, os, signal, sys
+def fault(name, kind, turn):
+    place, _, name = name.rpartition(".")
+    module, _, owner = place.partition(":")
+    import importlib
+    where = importlib.import_module(module)
+    where = getattr(where, owner) if owner else where
+    whole, turns = getattr(where, name), itertools.count()
+    def replaced(*arguments, **options):
+        if next(turns) == turn:
+            if kind == "error":
+                raise RuntimeError("broken")
+            os.kill(os.getpid(), getattr(signal, kind))
+        return whole(*arguments, **options)
+    setattr(where, name, replaced)
+if os.environ["PMI_RANK"] == "1":
+    fault({name!r}, {kind!r}, {turn})
+"""
+PHASES = {
+    "reading": ("w2v.training.train.read_corpus", 0),
+    "merging": ("w2v.training.train.merged_types", 0),
+    "the first rows": ("w2v.training.distributed:Exchange.agree", 0),
+    "a round": ("w2v.training.distributed:Exchange.begin", 5),
+    "the end of an epoch": ("w2v.training.distributed:Exchange.all_rows", 1),
+}
+
+
+@cluster
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("kind", ["SIGKILL", "SIGSTOP", "error"])
+def test_a_rank_that_fails_ends_all(phase: str, kind: str, text: Path, tmp_path: Path) -> None:
+    name, turn = PHASES[phase]
+    before = AT.format(name=name, kind=kind, turn=turn)
+    options = ["-o", tmp_path / "m.bin", "--checkpoint", tmp_path / "states", "--checkpoint-every", "0.01s", *SMALL]
+    started = time.monotonic()
+    done = mpiexec(2, "train", text, "--epochs", 4, *options, before=before, code=None, W2V_RANK_TIMEOUT="3")
+    assert done.returncode != 0
+    assert time.monotonic() - started < 120
+    assert not (tmp_path / "m.bin").exists()
+    if kind == "error":
+        assert "w2v: rank 1 (" in done.stderr
+        assert "internal error: RuntimeError: broken" in done.stderr
+    elif kind == "SIGSTOP":
+        assert "has not answered for 3 seconds: the run ends" in done.stderr
+    if checkpoint.files(tmp_path / "states"):
+        mpiexec(4, "train", "--resume", tmp_path / "states", "--quiet")
+        assert (tmp_path / "m.bin").exists()
+
+
+def interrupted(count: int, text: Path, folder: Path, number: int) -> str:
+    """Send a signal to mpiexec once there is a checkpoint; what the ranks then say."""
+    arguments = [
+        str(text),
+        "-o",
+        str(folder / "m.safetensors"),
+        "--epochs",
+        "200",
+        "--checkpoint",
+        str(folder / "states"),
+    ]
+    program = [sys.executable, "-c", PROGRAM, "train", *arguments, "--checkpoint-every", "0.01s", *SMALL]
+    running = subprocess.Popen([MPIEXEC, "-n", str(count), *program], stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 120
+    while not checkpoint.files(folder / "states"):
+        assert running.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    running.send_signal(number)
+    said = running.communicate(timeout=120)[1]
+    assert running.returncode == 128 + number, said
+    return "".join(line for line in said.splitlines(keepends=True) if not line.startswith("[mpiexec@"))
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=cluster), signal.SIGTERM])
+def test_a_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_path: Path) -> None:
+    said = interrupted(2, text, tmp_path, number)
+    assert_one_line(said)
+    assert "stopped by" in said
+    assert f"resume with: w2v train --resume {tmp_path / 'states'}" in said
+    state = checkpoint.latest(tmp_path / "states").state
+    assert 0 < state.position < state.end
+    assert state.ranks == 2
+
+
+KILLED_AFTER_A_CHECKPOINT = """
+import os
+from w2v.training.checkpoint import Checkpoints
+copy = Checkpoints.copy
+def once(self, state):
+    copy(self, state)
+    self._wait()
+    os.kill(os.getpid(), 9)
+Checkpoints.copy = once
+"""
+
+
+@cluster
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_stopped_run_resumes_with_any_number_of_ranks(count: int, text: Path, tmp_path: Path) -> None:
+    whole = trained(2, text, tmp_path / "whole.safetensors", "--epochs", 6)
+    states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
+    output = tmp_path / "m.safetensors"
+    mpiexec(2, "train", text, "-o", output, "--epochs", 6, *states, *SMALL, before=KILLED_AFTER_A_CHECKPOINT, code=None)
+    state = checkpoint.latest(tmp_path / "states").state
+    assert 0 < state.position < state.end
+    done = mpiexec(count, "train", "--resume", tmp_path / "states", "--quiet")
+    assert done.stderr == ""
+    model = Model.load(output)
+    total = whole.metrics["tokens_trained"]
+    # With another number of ranks the position is rounded to a round, or to a chunk.
+    assert model.metrics["tokens_trained"] == (total if count == 2 else pytest.approx(total, rel=0.05))
+    assert model.metrics["loss"][-1] < model.metrics["loss"][0]
+    assert model.metrics["loss"][-1] == pytest.approx(whole.metrics["loss"][-1], rel=0.25)
+
+
+@cluster
+def test_a_run_of_one_process_resumes_with_ranks(text: Path, tmp_path: Path) -> None:
+    def stop(progress: w2v.Progress) -> None:
+        if progress.phase == "train" and progress.done > progress.total / 3:
+            raise InterruptedError
+
+    output = tmp_path / "m.safetensors"
+    options: dict[str, Any] = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs": 100}
+    notes = {"output": str(output)}
+    with pytest.raises(InterruptedError):
+        w2v.train(text, checkpoint=tmp_path / "states", progress=stop, notes=notes, **options)
+    mpiexec(2, "train", "--resume", tmp_path / "states", "--quiet")
+    assert Model.load(output).metrics["ranks"] == 2
+
+
+@cluster
+def test_ranks_must_resume_the_same_text(text: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "text"
+    mine.write_bytes(text.read_bytes())
+    interrupted(2, mine, tmp_path, signal.SIGTERM)
+    mine.write_bytes(text.read_bytes().replace(b"a", b"e"))
+    done = mpiexec(2, "train", "--resume", tmp_path / "states", "--quiet", code=1)
+    assert_one_line(done.stderr)
+    assert "does not hold the text that the run began with" in done.stderr

@@ -1,0 +1,381 @@
+"""One training run of several ranks: each trains on its part of the text, and they exchange the rows they have moved.
+
+Every rank keeps all matrices, and a copy `last` of them as all ranks last agreed. In a round a rank trains some of its
+chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
+
+    last ← last + ΣΔ · min(1, Σ‖Δ‖² / ‖ΣΔ‖²)
+
+and every rank adds to its row what the others contributed. Changes in different directions, such as those of rare
+words, are added; equal changes, such as those of words that converge within a round, are averaged, since their sum
+would overshoot. This is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using
+Graph Analytics", which adds the part of a change that is orthogonal to those before it, in a form that needs only sums.
+
+A row that is updated often must be exchanged often, a rare one need not be. With rows ordered by frequency, the first
+HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
+takes another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
+vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
+
+The exchange of a round goes on while the next is trained: the result is added at the end of that round to what the rows
+have become meanwhile. Rounds are counted in words, not seconds, so that with one thread each the ranks give the same
+bits on every run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError
+from w2v.formats import bfloat16
+from w2v.losses.registry import Settings
+from w2v.plan import Plan
+from w2v.progress import Meter, Report
+from w2v.text.idstore import IdStore, TypeCounts
+from w2v.threads import Thread
+from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.run import POLL, Run, plan_run, resumed_at
+from w2v.training.schedule import Schedule
+from w2v.training.start import Start
+from w2v.training.world import World
+
+HOT = 1024  # rows of a matrix that are exchanged in every round
+ROUNDS = 1000  # of an epoch
+MIN_WORDS, MAX_WORDS = 1 << 14, 1 << 16  # of a thread in a round, whatever the length of the text
+MAX_CHUNK = 1 << 12  # ids: some chunks for each thread in a round, since all threads wait for the last
+ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
+PART = 512  # rows that are read, changed and written together
+LOOK = 0.002  # seconds between looks at an exchange that goes on: MPI makes progress only when it is called
+
+
+def merged_types(world: World, store: IdStore) -> TypeCounts:
+    """The types of the text of all ranks, as one process would find them: the parts follow each other by rank."""
+    merged: TypeCounts | None = None
+    for rank in range(world.size):
+        sizes = np.array([len(store.counts), len(store.strings), store.pruned], np.int64)
+        world.broadcast(sizes, rank)
+        counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
+        offsets = np.empty(sizes[0] + 1, np.int64)
+        if rank == world.rank:
+            counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
+        for array in (counts, strings, offsets):
+            world.broadcast(array, rank)
+        part = TypeCounts(counts, strings, offsets, int(sizes[2]))
+        merged = part if merged is None else merged.followed_by(part)
+    assert merged
+    return merged
+
+
+def rows_of_round(number: int, rows: int) -> list[range]:
+    """The rows, of so many ordered by frequency, that are exchanged after this round: see the head of the module."""
+    found = [range(min(HOT, rows))]
+    start, every, share = HOT, 2, HOT // 2
+    while start < rows:
+        first = start + number % every * share
+        found.append(range(min(first, rows), min(first + share, rows)))
+        start, every = 2 * start, 2 * every
+    return found
+
+
+@dataclass
+class Matrix:
+    """Rows that all ranks train, (R, D), `last` as they last agreed; `order` (R,) is by frequency."""
+
+    rows: NDArray[Any]
+    last: NDArray[Any]
+    order: NDArray[np.int64]
+
+    def parts(self, ranges: list[range]) -> list[Part]:
+        """The rows in these ranges of the order, in parts that stay in a core's cache."""
+        pieces = [self.order[start : min(start + PART, rows.stop)] for rows in ranges for start in rows[::PART]]
+        return [Part(self, contiguous(piece)) for piece in pieces]
+
+
+class Part(NamedTuple):
+    matrix: Matrix
+    rows: slice | NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+
+
+class Pending(NamedTuple):
+    """A part in a message, from `start` on, and its rows before: (rows, D)."""
+
+    part: Part
+    start: int
+    before: NDArray[np.float32]
+
+
+def contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Different rows in any order, as a slice if they are contiguous: rows of a slice need not be gathered."""
+    first, end = int(rows.min()), int(rows.max()) + 1
+    return slice(first, end) if end - first == len(rows) else rows
+
+
+class Wishes(NamedTuple):
+    """What a rank wants, and after an exchange, what any rank does."""
+
+    stop: bool = False
+    failed: bool = False
+    checkpoint: bool = False
+
+
+class Exchange:
+    """Exchanges rows of matrices of one width."""
+
+    def __init__(
+        self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.int64]]], seed: int, threads: int
+    ) -> None:
+        self._world = world
+        self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), order) for rows, order in matrices]
+        self._width = matrices[0][0].shape[1]
+        self._seed, self._count = seed, 0  # exchanges
+        self._pool = ThreadPoolExecutor(threads)
+        self._own = self._total = np.empty(0, np.float32)
+        self._pending: list[Pending] = []
+        self._size = 0  # of the message under way; 0 if there is none
+        self._request: Any = None  # None once the message has arrived
+        self.bytes = 0  # given to MPI to be summed
+
+    def agree(self) -> None:
+        """Begin with the rows of rank 0."""
+        for matrix in self._matrices:
+            for start in range(0, len(matrix.rows), ROWS_AT_ONCE):
+                block = bfloat16.bits(matrix.rows)[start : start + ROWS_AT_ONCE]
+                copied = np.ascontiguousarray(block)
+                self._world.broadcast(copied)
+                block[:] = copied
+            np.copyto(matrix.last, matrix.rows)
+
+    def begin(self, number: int | None, wishes: Wishes) -> None:
+        """Begin the exchange after round `number`, or of no rows where that is None; `finish` ends it."""
+        matrices = [] if number is None else self._matrices
+        self._begin(
+            [part for matrix in matrices for part in matrix.parts(rows_of_round(number or 0, len(matrix.rows)))], wishes
+        )
+
+    def all_rows(self) -> None:
+        """Exchange all rows, at once."""
+        for matrix in self._matrices:
+            count = len(matrix.rows)
+            for start in range(0, count, ROWS_AT_ONCE):
+                self._begin(matrix.parts([range(start, min(start + ROWS_AT_ONCE, count))]), Wishes())
+                self.finish()
+
+    def look(self) -> bool:
+        """Let MPI make progress; returns whether it has more to do."""
+        if self._request is not None and self._request.Test():
+            self._request = None
+        return self._request is not None
+
+    def _begin(self, parts: list[Part], wishes: Wishes) -> None:
+        starts = np.cumsum([0, *((self._width + 1) * part.size for part in parts)]).tolist()
+        self._size = starts[-1] + len(wishes)
+        if self._size > len(self._own):
+            self._own, self._total = np.empty(self._size, np.float32), np.empty(self._size, np.float32)
+        self._pending = list(self._pool.map(self._packed, parts, starts))
+        self._own[starts[-1] : self._size] = wishes
+        self._request = self._world.start_sum(self._own[: self._size], self._total[: self._size])
+        self.bytes += 4 * self._size
+
+    def finish(self) -> Wishes:
+        """End an exchange: the rows of this rank get what the others contributed. Returns the wishes of all ranks."""
+        if self._request is not None:
+            self._world.wait(self._request)
+        self._count += 1
+        list(self._pool.map(self._unpack, self._pending, count()))
+        wishes = Wishes(*map(bool, self._total[self._size - len(Wishes._fields) : self._size]))
+        self._request, self._pending, self._size = None, [], 0
+        return wishes
+
+    def _packed(self, part: Part, start: int) -> Pending:
+        """Write the changes of a part, and their squared lengths, into the message."""
+        before = part.matrix.rows[part.rows].astype(np.float32)  # a copy
+        own = self._of_part(self._own, part, start)
+        np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
+        own[:, -1] = squared_lengths(own[:, :-1])
+        return Pending(part, start, before)
+
+    def _unpack(self, pending: Pending, index: int) -> None:
+        """Add to a part what the others contributed."""
+        (matrix, rows), start, before = pending
+        random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
+        total = self._of_part(self._total, pending.part, start)
+        agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:])
+        matrix.last[rows] = stored(agreed, matrix.last.dtype, random)
+        since = matrix.rows[rows].astype(np.float32) - before  # 0 where no training went on
+        matrix.rows[rows] = stored(matrix.last[rows] + since, matrix.rows.dtype, random)
+
+    def _of_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
+        """The values of a part in a message: its changes and their squared lengths, (rows, D + 1)."""
+        width = self._width + 1
+        return message[start : start + width * part.size].reshape(part.size, width)
+
+
+def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Values as a matrix stores them: bfloat16 is rounded stochastically."""
+    values = values.astype(np.float32, copy=False)
+    if dtype == np.float32:
+        return values
+    noise = random.integers(0, 1 << 16, values.shape, np.uint32)
+    rounded: NDArray[Any] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16).view(dtype)
+    return rounded
+
+
+def combined(total: NDArray[np.float32], squares: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The change of each row, from the sums of the ranks' changes (N, D) and of their squared lengths (N, 1)."""
+    length = squared_lengths(total)[:, np.newaxis]
+    scale = np.divide(squares, length, out=np.ones_like(squares), where=length > squares)
+    return total * scale
+
+
+def squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The squared length of each row (N, D): (N,)."""
+    found: NDArray[np.float32] = np.einsum("nd,nd->n", rows, rows)
+    return found
+
+
+class DistributedRun(Run):
+    """A run of several ranks. Each has a store, with its part of the text, and all have the same start."""
+
+    def __init__(self, world: World, settings: Settings, start: Start, store: IdStore, *arguments: Any, **options: Any):
+        if settings.kernel != "cython":
+            raise SettingsError(f"kernel {settings.kernel}: several ranks train with kernel cython and its losses only")
+        self.world = world
+        self._done = 0  # rounds
+        self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process began
+        super().__init__(settings, start, store, *arguments, **options)
+        loss = self.plan.loss
+        orders = {"inputs": np.arange(len(self.vocabulary)), "outputs": loss.rows_by_frequency}
+        matrices = [(array, orders[name]) for name, array in self.parameters.items()]
+        self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers)
+        self.exchange.agree()
+        self.exchange_seconds = 0.0  # without training
+
+    def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
+        with self.world.together():
+            super()._allocate(start, copies + 1, ignore_memory)  # `last`
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
+        return {"ranks": self.world.size, "exchange": exchanged}
+
+    @property
+    def tokens(self) -> int:
+        """Words of the vocabulary in the text of all ranks."""
+        return self._tokens
+
+    def _plan(self, start: Start, instructions: str | None) -> Plan:
+        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
+        return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
+
+    def _schedule(self) -> Schedule:
+        self._tokens = self.world.total(self.plan.tokens)
+        most = self.world.maximum(self.plan.tokens)
+        words = min(max(most // ROUNDS, MIN_WORDS), MAX_WORDS) * self.world.maximum(self.plan.workers)
+        rounds = -(-most // words)
+        return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
+
+    def restore(self, state: State) -> None:
+        """Continue from the position of a run with the same settings, and with any number of ranks.
+
+        With another number, each rank goes on at the same share of its new part: of the epoch that was under way, some
+        text is then trained twice and some not at all.
+        """
+        self._done = resumed_at(state, self.schedule.end, self.world.size)
+        self.seconds, self.history = state.seconds, state.history
+        if self.world.leads:  # the sums so far, of all ranks
+            self._sums = state.losses, state.predictions
+        if self.plan.chunks:
+            self.kernel.restore(
+                self.schedule.position(self._done), np.zeros_like(state.losses), np.zeros_like(state.predictions)
+            )
+        self._continue_history()
+
+    @property
+    def state(self) -> State:
+        """All ranks must call this, after an exchange of all rows."""
+        losses, predictions = self._sums
+        return replace(
+            super().state,
+            position=self._done,
+            end=self.schedule.end,
+            losses=self.world.sum(self.kernel.losses + losses),
+            predictions=self.world.sum(self.kernel.predictions + predictions),
+            tokens_trained=self.world.total(self.kernel.tokens_trained),
+            ranks=self.world.size,
+        )
+
+    def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
+        """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
+        meter = self._meter(report)
+        with self.world.signals_noted() as told_to_stop:
+            stopped = self._train_rounds(meter, checkpoints, told_to_stop)
+        if stopped:
+            raise W2VError("another rank was told to stop")
+
+    def _train_rounds(self, meter: Meter, checkpoints: Checkpoints | None, told_to_stop: Callable[[], bool]) -> bool:
+        """Returns whether a rank was told to stop before the end."""
+        error: Exception | None = None
+        wishes = Wishes()
+        first = self._done
+        while self._done < self.schedule.end:
+            if error is None:
+                try:
+                    self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
+                except Exception as found:  # the other ranks hear of it after this round
+                    error = found
+            started = time.perf_counter()
+            self._done += 1
+            if self._done > first + 1:
+                wishes = self.exchange.finish()
+            if wishes.failed:
+                break
+            last = wishes.stop or self._done == self.schedule.end
+            if rest := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
+                self.exchange.all_rows()
+            if last or wishes.checkpoint:
+                self._save(error, checkpoints, last)
+            if last:
+                break
+            due = bool(checkpoints and not wishes.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
+            own = Wishes(stop=told_to_stop(), failed=error is not None, checkpoint=due)
+            self.exchange.begin(None if rest else self._done, own)
+            self.exchange_seconds += time.perf_counter() - started
+        self._raise_together(error)
+        state = self.state
+        with self.world.together():
+            self._check_trained(state, checkpoints)
+        return self._done < self.schedule.end
+
+    def _raise_together(self, error: Exception | None) -> None:
+        with self.world.together():
+            if error is not None:
+                raise error
+
+    def _save(self, error: Exception | None, checkpoints: Checkpoints | None, last: bool) -> None:
+        """Write a checkpoint, on rank 0, if the run has a folder for them; but raise an error that any rank has."""
+        self._raise_together(error)
+        state = self.state
+        if checkpoints and last:
+            checkpoints.write(state)
+        elif checkpoints:
+            checkpoints.copy(state)
+
+    def _wait_for(self, thread: Thread) -> None:
+        end = time.monotonic() + POLL
+        while thread.is_alive() and self.exchange.look() and time.monotonic() < end:
+            thread.join(LOOK)
+        thread.join(max(0, end - time.monotonic()))
+
+    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
+        """All ranks stop together, at the end of a round."""

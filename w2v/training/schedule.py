@@ -1,0 +1,49 @@
+"""The course of a run: which chunks its threads train until they pause, and how the learning rate falls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A run of some epochs, each of some rounds.
+
+    A run on its own has one round. In a run of several ranks, all have the same rounds, in each of which a rank trains
+    the same share of its own chunks, and after each of which they exchange rows: all come to the end of an epoch, and
+    to the same learning rate, at the same time.
+
+    Attributes:
+        epochs: passes over the text. rounds: of an epoch.
+        chunks: of the text of this process, in an epoch. tokens: words of the vocabulary in it.
+        alpha, min_alpha: the learning rate at the beginning and at the end.
+    """
+
+    epochs: int
+    chunks: int
+    tokens: int
+    alpha: float
+    min_alpha: float
+    rounds: int = 1
+
+    @property
+    def end(self) -> int:
+        """Rounds in all epochs."""
+        return self.epochs * self.rounds
+
+    def position(self, rounds: int) -> int:
+        """The chunks of this process, through all epochs, that are trained after so many rounds."""
+        epoch, done = divmod(rounds, self.rounds)
+        return epoch * self.chunks + self.chunks * done // self.rounds
+
+    def ends_epoch(self, rounds: int) -> bool:
+        return rounds % self.rounds == 0
+
+    def epoch(self, position: int) -> int:
+        """The epoch, from 0, that the chunk at this position belongs to; the last at the end."""
+        return min(position // self.chunks, self.epochs - 1) if self.chunks else self.epochs - 1
+
+    def alpha_after(self, tokens: int) -> float:
+        """The learning rate after so many words of the run."""
+        total = self.epochs * self.tokens
+        return self.alpha + (self.min_alpha - self.alpha) * (tokens / total if total else 1)
