@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -203,6 +204,12 @@ def test_names_come_from_where_they_are_defined() -> None:
         if (names := taken.get(module, set()) & set(all_names))
     ]
     assert handed_on == []
+
+
+def test_every_package_is_installed() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = {module_name(path) for path in PACKAGE.rglob("__init__.py")}
+    assert set(settings["tool"]["setuptools"]["packages"]) == packages
 
 
 def test_click_is_of_the_command_line() -> None:

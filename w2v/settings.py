@@ -65,8 +65,8 @@ class BaseSettings:
     )
     cbow_gradient: Gradient = option(
         "faithful",
-        "Give each context word the whole gradient of their mean, as word2vec.c does, or divide it among them "
-        "(İrsoy et al. 2021).",
+        "Give each context word the whole gradient of their mean, as word2vec.c does (faithful), or divide it among "
+        "them (corrected, İrsoy et al. 2021).",
         MODEL,
         only_with=("model", ("cbow",)),
     )

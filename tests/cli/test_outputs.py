@@ -96,10 +96,12 @@ def test_what_cannot_be_written_is_refused_before_the_work(
 
 
 @pytest.mark.usefixtures("no_work")
-def test_the_extension_of_a_picture_is_checked_before_the_work(model: Path, tmp_path: Path) -> None:
+def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model: Path, tmp_path: Path) -> None:
     for command in (["rank", model, "-o"], ["plot", model, "-o"], ["train", model, "--plot"]):
         error = run(*command, tmp_path / "picture.bin", code=2).stderr
         assert "unknown extension of a picture: use .png, .svg or .pdf" in error
+    error = run("explore", model, "-o", tmp_path / "page.bin", code=2).stderr
+    assert "unknown extension of a page: use .html" in error
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)

@@ -39,7 +39,7 @@ def test_one_softmax_has_rank_vector_size_plus_one_and_a_mixture_more(models: di
 
 @pytest.mark.parametrize("options", [{"contexts": 1}, {"words": 10**6}])
 def test_rank_of_what_is_not_there(models: dict[str, w2v.Model], options: dict[str, int]) -> None:
-    with pytest.raises(w2v.SettingsError, match=r"^(contexts 1|words 1000000): from 2 to \d"):
+    with pytest.raises(w2v.SettingsError, match=r"^(contexts 1|words 1000000): it must be from 2 to \d"):
         rank(models["softmax"], **options)
 
 

@@ -243,7 +243,7 @@ def test_the_rarest_pairs_are_dropped(caplog: pytest.LogCaptureFixture, monkeypa
     for workers in (1, 2, 3):
         caplog.clear()
         kept = Phrases.find(text, min_count=2, threshold=1e-6, max_pairs=size, workers=workers)
-        assert "were left out, the rarest first" in caplog.text
+        assert "were dropped, because of max_pairs" in caplog.text
         assert 0 < len(kept) <= size
         assert kept.passes[0] == {p: one for p, one in everything.passes[0].items() if one.count > counts[size]}
 
@@ -327,7 +327,7 @@ HEADER = json.dumps(
         (HEADER + "\nnew \x0b\t1\t2\t1", "line 2: .*is not two or more words"),
         (HEADER + "\nnew york city\t1\t2\t1", "line 2: .*words inside must be connectors"),
         (HEADER + "\nof york\t1\t2\t1", "line 2: .*words inside must be connectors"),
-        (HEADER + "\na b\t1\t2\t1\n\na b\t1\t3\t1", "line 4: the phrase 'a b' stands there twice"),
+        (HEADER + "\na b\t1\t2\t1\n\na b\t1\t3\t1", "line 4: the phrase 'a b' appears twice"),
         (HEADER + "\n\udcff b\t1\t2\t1", "line 2: .*is not a phrase, a count"),
     ],
 )
@@ -381,8 +381,8 @@ def test_wrong_use_of_the_command(tmp_path: Path) -> None:
     assert "more than 0" in run(*given, "--threshold", "-1", code=2).stderr
     assert "not a file of w2v phrases" in run(*given, "--read-phrases", path, code=1).stderr
     assert "cannot read" in run(*given, "--connectors", tmp_path / "none", code=1).stderr
-    assert "named for two things" in run("phrases", path, "-o", path, "--force", code=2).stderr
-    assert "named for two things" in run(*given, "--save-phrases", tmp_path / "out", code=2).stderr
+    assert "is named twice" in run("phrases", path, "-o", path, "--force", code=2).stderr
+    assert "is named twice" in run(*given, "--save-phrases", tmp_path / "out", code=2).stderr
     assert not (tmp_path / "out").exists()
 
 

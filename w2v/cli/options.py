@@ -193,10 +193,10 @@ METHOD = click.option(
     help="How analogies are answered: 3CosAdd or 3CosMul.",
 )
 OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
-MODEL = together(click.argument("model", type=FILE), ERRORS)
+MODEL = click.argument("model", type=FILE)
 READING = together(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = together(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
-CORPUS = together(click.argument("corpus", nargs=-1, required=True, type=click.Path()), READING)
+CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 
 def find_objective(name: str | None) -> None:

@@ -160,7 +160,8 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     for name, value in given_settings(given).items():
         if value != settings[name]:
             raise SettingsError(
-                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; leave it out, or start another"
+                f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
+                "leave it out, or start a new run"
             )
     origin = found.origin
     notes = origin.notes if found.trusted else {}

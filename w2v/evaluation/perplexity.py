@@ -64,13 +64,16 @@ def perplexity(
 ) -> Perplexity:
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
-    Where the loss is normalised over the vocabulary, the time goes with V·D for each distinct word of the text in
-    skip-gram, for each of its words in CBOW; the memory goes neither with that nor with the length of the text, whose
-    words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram. `progress` is called as in
-    training, with the phases "read" and "predict". `reading` are the arguments of `train` about reading a text; by
-    default words are made of it as in the training of the model. Raises W2VError for a text
-    that cannot be read or in which there is nothing to predict, for a model whose scores are beyond float32, and where
-    there is too little memory or space on disk.
+    Where the loss is normalised over the vocabulary, this takes time proportional to V·D for each distinct word of the
+    text in skip-gram, and for each of its words in CBOW. The memory does not depend on the length of the text, whose
+    words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram.
+
+    Args:
+        progress: called as in training, with the phases "read" and "predict".
+        reading: the arguments of `train` about reading a text; by default those that the model was trained with.
+
+    Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model
+    whose scores are beyond float32, and if there is too little memory or space on disk.
     """
     if not isinstance(model, Model):
         model = Model.load(model)
@@ -206,7 +209,7 @@ Predictions = tuple[int, Array, Integers, Integers]
 
 
 def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
-    """The words done, the rows of at most `most` of them, and which row predicts which word: each that stands beside.
+    """The number of words done, the rows of at most `most` of them, and which row predicts which word of its window.
 
     Words are taken in order, so that the scores of a row serve all its predictions.
     """

@@ -41,7 +41,7 @@ IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
 
 @dataclass(frozen=True)
 class Description:
-    """What an id file says about itself: how it was read, as JSON, and how many of each it holds."""
+    """The description in an id file: how the text was read, as JSON, and the numbers of ids, types and pruned types."""
 
     settings: str
     ids: Count
@@ -74,7 +74,7 @@ class TypeCounts:
         return self.types.take(ids)
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The index of each id's word among `words`, −1 if it is not there: int32 (types + 2,)."""
+        """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
         packed = Words.of(words)
         padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
         return match(padded, packed.offsets, self.strings, self.offsets)
@@ -211,7 +211,7 @@ class ReadingOptions(TextOptions):
         default_text="none: plain text",
     )
     cache: PathLike | None = option(
-        None, "Keep the text as ids in this folder, and use them again.", TEXT, default_text="none"
+        None, "Cache the text as ids in this folder, and reuse them.", TEXT, default_text="none"
     )
     errors: Errors = option("strict", "What to do with bytes that are not UTF-8.", TEXT)
     max_types: int = option(

@@ -107,7 +107,7 @@ class PhraseOptions:
     passes: int = option(
         1, "Times to find and join pairs: 2 make phrases of up to 4 words.", TEXT, minimum=1, maximum=MAX_PASSES
     )
-    delimiter: str = option("_", "What stands between the words of a phrase.", TEXT)
+    delimiter: str = option("_", "Text put between the words of a phrase.", TEXT)
     max_pairs: int = option(
         50_000_000,
         "Drop the rarest pairs while more than this many occur --min-count times.",
@@ -143,7 +143,7 @@ def _connectors(words: Iterable[str]) -> frozenset[str]:
 
 
 def _check_token(name: str, text: object) -> None:
-    """Raise SettingsError for what cannot be (part of) a token."""
+    """Raise SettingsError for text that cannot be (part of) a token."""
     try:
         fits = isinstance(text, str) and text.encode().split() == [text.encode()]
     except UnicodeEncodeError:
@@ -188,7 +188,7 @@ class Phrases:
     ) -> Self:
         """Find the phrases of a text, which is anything that `train` takes.
 
-        `given` are fields of PhraseOptions, in the place of `options`. `progress` is called now and then with a
+        `given` are fields of PhraseOptions, instead of `options`. `progress` is called now and then with a
         Progress, of phases "read", "count" and "join". Raises W2VError for a text that cannot be used, SettingsError
         for impossible options.
         """
@@ -248,7 +248,7 @@ class Phrases:
         return tokens
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write a text file: a line of options in JSON, then a phrase, count, score and pass a line, between tabs.
+        """Write a text file: a line of options in JSON, then a phrase, count, score and pass a line, separated by tabs.
 
         Raises W2VError if it cannot be written, or exists and `replace` is false.
         """
@@ -272,7 +272,7 @@ class Phrases:
                 elif line.strip():
                     phrase, found, at = _row(line, options)
                     if passes[at - 1].setdefault(phrase, found) is not found:
-                        raise ValueError(f"the phrase {phrase[:60]!r} stands there twice")
+                        raise ValueError(f"the phrase {phrase[:60]!r} appears twice")
             except ValueError as error:
                 raise W2VError(f"{path}, line {number}: {one_line(error)}") from None
         if options is None:
@@ -314,7 +314,7 @@ def _header(line: bytes) -> PhraseOptions:
 
 
 def _row(line: bytes, options: PhraseOptions) -> tuple[str, Found, int]:
-    """The phrase, what is known of it, and its pass. Raises ValueError for a line that is not in the format."""
+    """The phrase, its count and score, and its pass. Raises ValueError for a line that is not in the format."""
     try:
         row = msgspec.convert(line.decode().rstrip("\r\n").split("\t"), _Row, strict=False)
     except ValueError:
@@ -350,7 +350,7 @@ class _Pairs:
         rows: first and last id, index into `between`, and count of each pair: four arrays (N,).
         between: the ids of connector words, as tuples.
         types: number of different words and pairs in the text, rare ones included.
-        word_counts: how often words occur, by id. Where a joined pair is spelt like a word, both count together.
+        word_counts: how often words occur, by id, for those with the spelling of a joined pair: both count together.
     """
 
     rows: tuple[Array, ...]
@@ -368,7 +368,7 @@ def _find(store: IdStore, options: PhraseOptions, workers: int, progress: Report
     word_counts = store.counts.astype(np.float64)
     word_counts[list(pairs.word_counts)] = list(pairs.word_counts.values())
     first, last, gaps, counts = pairs.rows
-    with np.errstate(divide="ignore", invalid="ignore"):  # where a text is one pair again and again, npmi is none
+    with np.errstate(divide="ignore", invalid="ignore"):  # npmi is 0 / 0 if the text repeats one pair
         numbers = pairs.types, options.min_count, store.tokens
         scores = SCORERS[options.scoring](word_counts[first], word_counts[last], counts, *numbers)
         chosen = scores > options.limit
@@ -427,7 +427,7 @@ def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Repor
             pool.shutdown(cancel_futures=True)
     if dropped:
         log.warning(
-            "%s pairs that occur %d times or more were left out, the rarest first, to keep within max_pairs (%s)",
+            "the rarest %s of the pairs that occur %d times or more were dropped, because of max_pairs (%s)",
             f"{dropped:,}",
             options.min_count,
             f"{options.max_pairs:,}",
@@ -448,7 +448,7 @@ def _add(pairs: _Pairs, part: _Pairs, gaps: dict[tuple[int, ...], int]) -> None:
 def _drop_rarest(pairs: _Pairs, size: int) -> int:
     """Drop the pairs of the lowest counts until there are at most `size`, and return how many were dropped.
 
-    The pairs left at the end are the same in whatever order parts are added: those whose count is above the smallest
+    The pairs left at the end do not depend on the order in which parts are added: their counts are above the smallest
     number that at most `size` of all counts exceed.
     """
     counts = pairs.rows[3]
@@ -461,7 +461,7 @@ def _drop_rarest(pairs: _Pairs, size: int) -> int:
 def _frequent(
     counter: Counter, store: IdStore, options: PhraseOptions, kinds: NDArray[np.uint8], spelt: NDArray[np.uint64]
 ) -> _Pairs:
-    """The frequent pairs of a part. Those that are spelt alike when joined, and words spelt so, are one type."""
+    """The frequent pairs of a part. Pairs and words with the same spelling, once joined, are one type."""
     hashes, first, last, gaps, counts = counter.pairs()
     mask = np.uint64((1 << counter.bits) - 1)
     mine = (kinds == 0) & (spelt[:, 0] & mask == np.uint64(counter.part)) & (store.counts > 0)
@@ -499,9 +499,9 @@ def _kinds(store: IdStore, options: PhraseOptions, words: Iterable[str] = ()) ->
 
 
 def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tuple[Joiner, Words]:
-    """What joins these phrases in a text, and the words of all ids that the joined text may have.
+    """The Joiner of these phrases, and the words of all ids that the joined text may have.
 
-    A phrase that is spelt like a word of the text gets the word's id.
+    A phrase with the spelling of a word of the text gets the word's id.
     """
     spelt = {phrase: (phrase.split(" "), phrase.replace(" ", options.delimiter)) for phrase in found}
     kinds, ids = _kinds(store, options, (word for words, joined in spelt.values() for word in (*words, joined)))
@@ -547,7 +547,7 @@ def _join(
 
 
 def _pieces(store: IdStore, joiner: Joiner, meter: Meter) -> Iterator[NDArray[np.uint32]]:
-    """The ids of a text in pieces, cut where no phrase is."""
+    """The ids of a text in pieces, whose ends divide no phrase."""
     start, number = 0, 0
     while start < len(store.ids):
         end = joiner.cut(store.ids, start + PIECE_IDS)
@@ -576,7 +576,7 @@ def _in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Itera
 def _opened(
     corpus: Source | IdStore, reading: ReadingOptions | None, workers: int, progress: Report | None
 ) -> AbstractContextManager[IdStore]:
-    """The ids of a text; those that are given stay open."""
+    """The ids of a text. A store that the caller passes is not closed."""
     if isinstance(corpus, IdStore):
         return nullcontext(corpus)
     return read_corpus(Corpus(corpus), reading, workers=workers, progress=progress)

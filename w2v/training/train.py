@@ -106,9 +106,9 @@ def train(corpus: Source, **given: Any) -> Model:
             the last four are by default those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
-        notes: what JSON holds; kept in the checkpoints.
+        notes: values of JSON that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
-        progress: called now and then with a `Progress`, of phase "read" (then "count" and "join"), then "train".
+        progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
         world: the ranks of an MPI job to train with, from w2v.training.world.join; see docs/cluster.md. Each returns
             the model, and rank 0 writes the checkpoints.
 
@@ -394,7 +394,7 @@ def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:
-    """The instruction set of the run so far, since others round differently; the one in use if it is not there."""
+    """The instruction set that a run began with, since others round differently, or the present one with a warning."""
     now = instruction_set_of(kernel)
     if state.instruction_set == now or (kernel == "cython" and step_for(state.instruction_set)):
         return state.instruction_set

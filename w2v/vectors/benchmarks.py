@@ -118,10 +118,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """The pairs of a file of which both words are in the vocabulary: n of them, in its order.
+    """The n pairs of a file whose words are both in the vocabulary, in the order of the file.
 
     Attributes:
-        numbers: int64 (n,), their places among all pairs of the file. rows: int64 (n, 2).
+        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2).
         all_scores: float64 (P,), of all pairs of the file.
         malformed, unknown: as in PairsResult.
     """
@@ -153,7 +153,7 @@ def analogies(
 
     `questions` is a file with four words a line and a line ": name" before each section, by default the bundled one.
     Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
-    of several words that differ only in case stands for all of them. `progress` is called in phase "answer".
+    of several words that differ only in case counts for all of them. `progress` is called in phase "answer".
 
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
@@ -241,7 +241,7 @@ def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive
     """Correlate the cosines of word pairs with their scores.
 
     `pairs` is a file with lines "word word score", separated by tabs or spaces, by default the bundled one; "#" begins
-    a comment line. If `case_insensitive`, the first of several words that differ only in case stands for all of them.
+    a comment line. If `case_insensitive`, the first of several words that differ only in case counts for all of them.
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
     rated = rated_pairs(vectors, pairs, case_insensitive)
@@ -364,7 +364,7 @@ def index_words(
 
 
 def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str], str]) -> int:
-    """The row of a word, or else of the one word that the training would have made of it; -1 if there is none."""
+    """The row of a word, or of its form after the normalisation of the training; -1 if neither is known."""
     row = first.get(fold(word), -1)
     if row < 0 and len(words := vectors.words_in(word)) == 1:
         row = first.get(fold(words[0]), -1)

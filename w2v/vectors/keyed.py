@@ -98,10 +98,10 @@ class KeyedVectors:
         return lengths(self.vectors)
 
     def words_in(self, text: str) -> list[str]:
-        """The words of a text, made of it as in the training of these vectors: in lower case if that was, and so on.
+        """The words of a text, normalised and tokenized as in the training of these vectors.
 
-        Only the native format keeps how that was; otherwise they are what spaces separate. Raises W2VError if it is
-        damaged.
+        Only the native format stores these options; without them, words are separated by spaces. Raises W2VError if
+        the stored options are damaged.
         """
         return self._normaliser.words(text)
 
@@ -157,7 +157,7 @@ class KeyedVectors:
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> Vector:
-        """The weighted mean of words and vectors, (D,): their weighted sum over the sum of the weights' sizes.
+        """The weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
 
         `pre_normalize` scales the vector of each word to length 1 first, `post_normalize` scales the mean to length 1.
         Unknown words are left out or, without `ignore_missing`, raise UnknownWordError. Raises W2VError if all words
@@ -231,7 +231,7 @@ class KeyedVectors:
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """That of `words` which is nearest to `word`. Raises UnknownWordError."""
+        """The one of `words` that is nearest to `word`. Raises UnknownWordError."""
         return words[int(np.argmin(self.distances(word, words)))]
 
     def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
@@ -255,14 +255,14 @@ class KeyedVectors:
         """The `topn` words nearest by cosine to the sum of `positive` minus the sum of `negative`.
 
         Each is a word, a vector, or a list of words, vectors and (word or vector, weight) pairs. Words are scaled to
-        length 1 and left out of the result. With `restrict_vocab` only the first words, that many, are searched. For
+        length 1 and left out of the result. Only the first `restrict_vocab` words are searched, by default all. For
         king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
         """
         mean, given = self._query(positive, negative)
         return self._nearest(mean[None], [given], topn, restrict_vocab)[0]
 
     def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
-        """The mean of what is sought, (D,), of length 1, and the rows of the words given."""
+        """The mean of a query, (D,), of length 1, and the rows of the words given."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         mean = self.get_mean_vector(
             [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
@@ -398,7 +398,7 @@ class KeyedVectors:
     def load_word2vec_format(
         cls, path: PathLike, binary: bool | None = None, errors: Errors = "strict"
     ) -> KeyedVectors:
-        """The same as w2v.load. `binary` is ignored, since the content tells; gensim has this argument."""
+        """The same as w2v.load. `binary`, an argument of gensim, is ignored: the format is detected."""
         return load(path, errors=errors)
 
     def _content(self) -> VectorFile:
@@ -415,8 +415,8 @@ def load(
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
     With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
-    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit` only the first
-    words, that many, are read, without tensors. `progress` is called in phase "load".
+    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that
+    many rows are read, from the first on, and no tensors. `progress` is called in phase "load".
 
     Raises W2VError for a file that cannot be read, is damaged or has no known format, SettingsError for a limit below
     1.

@@ -17,8 +17,10 @@ from w2v.cli.options import (
     FORCE,
     JSON,
     METHOD,
+    MODEL,
     OBJECTIVE,
     QUIET,
+    READING,
     TOP,
     find_objective,
     given_reading,
@@ -40,7 +42,7 @@ from w2v.vectors.keyed import load
 @click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
 @TOP
 @METHOD
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resampling.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap.")
 @ERRORS
 @QUIET
 @JSON
@@ -57,10 +59,11 @@ def evaluate(
 ) -> None:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
 
-    The bundled questions and pairs are used, and those that are named. Two more figures are about neighbours: how many
-    pairs with a score in the upper third are each among the other's 10 nearest words, and the share of rare words
-    (fewer than 20 times) among the 10 nearest of the 500 most frequent words. Intervals hold 95 % of 2,000 bootstrap
-    samples. Differences to the first model are of the items that both models have.
+    The models answer the bundled questions and pairs, and those of --questions and --pairs. Two more measures concern
+    neighbours: of the pairs with scores in the upper third, the share in which each word is among the other's 10
+    nearest words; and the share of rare words (fewer than 20 occurrences) among the 10 nearest of the 500 most frequent
+    words. Intervals are 95 % bootstrap intervals of 2,000 samples. Differences from the first model are computed over
+    the items that both models have.
 
     \b
     w2v evaluate model.bin
@@ -81,16 +84,16 @@ def evaluate(
 @click.option(
     "--top", type=int, default=10_000, show_default=True, metavar="N", help="Compare all of the N most frequent words."
 )
-@click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words named.")
+@click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words to show.")
 @ERRORS
 @QUIET
 @JSON
 def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
     """Show in what two models differ.
 
-    That is how many of the 10 nearest shared words are the same in both models, by frequency; the words whose
-    neighbourhoods differ most, with the neighbours; and the scores of w2v evaluate. Frequency is rank in FIRST. Of the
-    words beyond --top, a thousand are compared.
+    It shows how many of a word's 10 nearest neighbours are the same in both models, by the word's frequency rank in
+    FIRST; the words whose neighbours differ most; and the scores of w2v evaluate. Neighbours are words that both models
+    have. Of the words beyond --top, 1,000 are compared.
 
     \b
     w2v compare old.safetensors new.safetensors
@@ -106,9 +109,10 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, qui
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@MODEL
 @CORPUS
 @OBJECTIVE
+@READING
 @QUIET
 @JSON
 def perplexity(
@@ -121,8 +125,7 @@ def perplexity(
 ) -> None:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
-    Words are made of the text as in the training of MODEL (--lower, --tokenize and so on), unless options say
-    otherwise.
+    The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
 
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
     comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
@@ -149,7 +152,7 @@ def perplexity(
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@MODEL
 @click.option("--contexts", type=int, metavar="N", help="Rows: the N most frequent words.  [default: 2,000]")
 @click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
 @click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")

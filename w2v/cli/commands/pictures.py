@@ -19,6 +19,7 @@ from w2v.cli.options import (
     QUIET,
     refuse_together,
 )
+from w2v.errors import SettingsError
 from w2v.explore import content
 from w2v.explore import page as pages
 from w2v.explore.approximate import ApproximateIndex
@@ -28,6 +29,8 @@ from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.vectors import query as queries
 from w2v.vectors.keyed import load
+
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 @click.command()
@@ -57,7 +60,9 @@ from w2v.vectors.keyed import load
     "[default: sections if the file has any, else clusters]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), default=CLUSTERS, show_default=True, help="Number of clusters.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of t-SNE, UMAP and k-means.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of t-SNE, UMAP and k-means."
+)
 @click.option(
     "--analogies",
     is_flag=False,
@@ -66,6 +71,7 @@ from w2v.vectors.keyed import load
     help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
 )
 @click.option("--questions", type=FILE, help="The questions of --analogies, instead of the bundled ones.")
+@ERRORS
 @FORCE
 @QUIET
 @JSON
@@ -88,8 +94,8 @@ def plot(
 ) -> None:
     """Draw a map of WORDS, by default of the most frequent ones.
 
-    The nearer two words are, the more alike they are used; the plane shows this only roughly, t-SNE and UMAP best.
-    Frequent words have larger points. Labels that find no place are left out. The same seed gives the same file.
+    Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP keep neighbours
+    best. Frequent words have larger points. Labels without room are left out. The same seed gives the same file.
 
     \b
     w2v plot model.bin -o map.png
@@ -141,9 +147,8 @@ def plot(
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@MODEL
 @click.argument("model2", type=FILE, required=False)
-@ERRORS
 @click.option(
     "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither server nor network."
 )
@@ -153,7 +158,7 @@ def plot(
     default=content.TOP,
     show_default=True,
     metavar="N",
-    help="Words in the file, or on the map of a served page: the N most frequent.",
+    help="Put the N most frequent words in the file, or on the map of a served page.",
 )
 @click.option(
     "--method",
@@ -167,12 +172,13 @@ def plot(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address of the server; 0.0.0.0 lets other machines ask, too.",
+    help="Address of the server; 0.0.0.0 lets other machines connect.",
 )
 @click.option(
     "--approximate", is_flag=True, help="Search by an index, and show its recall; needs usearch and time to build it."
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@ERRORS
 @FORCE
 @JSON
 def explore(
@@ -204,6 +210,8 @@ def explore(
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
         outputs.check(output, force, files)
+        if output.suffix.lower() not in PAGE_SUFFIXES:
+            raise SettingsError(f"{output}: unknown extension of a page: use .html")
         models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
         page = pages.explore(models, top, method)
         outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)

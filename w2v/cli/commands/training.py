@@ -196,7 +196,7 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
     help="File to write the best model to, as w2v train does; its settings go to a file of this name with .toml, and "
     "the trials to one with .tune.json.",
 )
-@click.option("--time", default="10m", show_default=True, help="How long all of it may take: 30s, 10m or 2h.")
+@click.option("--time", default="10m", show_default=True, help="Time limit for everything: 30s, 10m or 2h.")
 @click.option("--questions", multiple=True, type=FILE, help="Judge by these analogy questions; may be repeated.")
 @click.option("--pairs", multiple=True, type=FILE, help="Judge by these scored word pairs; may be repeated.")
 @click.option(
@@ -208,6 +208,7 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
 @settings_options(*Settings.names())
 @click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
 @click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
+@READING
 @FORCE
 @QUIET
 @JSON
@@ -227,10 +228,10 @@ def tune(
 ) -> None:
     """Try settings on a CORPUS for a given time, and train with the best.
 
-    Settings that are given stay as they are. Model, loss, window, negative, sample, vectors, alpha, min_alpha and
-    epochs, where they are not given, are tried by successive halving, with the defaults as the first trial. They are
-    judged by the mean of the accuracies on --questions and the correlations with --pairs or, without either, by the
-    end of the text: how often the vector of a word is nearer to that of a word beside it than to that of a random one.
+    Settings given as options are fixed. Of the others, model, loss, window, negative, sample, vectors, alpha, min_alpha
+    and epochs are tuned by successive halving; the first trial has the defaults. A trial is judged by the mean of its
+    accuracies on --questions and correlations with --pairs or, without either, by the end of the text, on which it is
+    not trained: how often the vector of a word is nearer to that of a neighbouring word than to that of a random one.
     The best settings are then trained on the whole text.
 
     \b
@@ -298,6 +299,7 @@ def tune(
 @CORPUS
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
 @settings_options("min_count", "max_vocab", "workers")
+@READING
 @FORCE
 @QUIET
 @JSON
@@ -311,7 +313,7 @@ def vocab(
 ) -> None:
     """Count the words of a CORPUS.
 
-    They are written as word2vec.c writes them, most frequent first. w2v train --read-vocab reads the file.
+    The file has the format of word2vec.c, most frequent words first. w2v train --read-vocab reads it.
 
     \b
     w2v vocab corpus.txt -o words.txt
@@ -357,6 +359,7 @@ def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOption
 @click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
 @click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
 @settings_options("workers")
+@READING
 @FORCE
 @QUIET
 @JSON
@@ -372,7 +375,7 @@ def phrases(
 ) -> None:
     """Find the phrases of a CORPUS, and join their words.
 
-    Two words become one token, such as new_york, if they stand side by side more often than their frequencies suggest.
+    Two words become one token, such as new_york, if they occur side by side more often than their frequencies suggest.
     Phrases do not cross lines. All counts are exact; where there are many pairs, they are counted part by part, to
     limit the memory.
 
@@ -438,6 +441,7 @@ def phrases(
     default=None,
     help="Whether CORPUS is a file of words and counts, or text.  [default: detected]",
 )
+@READING
 @QUIET
 @JSON
 def tree(

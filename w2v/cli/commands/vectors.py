@@ -41,6 +41,7 @@ from w2v.vectors.keyed import load
 @click.argument("questions", type=FILE, required=False)
 @TOP
 @METHOD
+@ERRORS
 @QUIET
 @JSON
 def analogy(
@@ -68,6 +69,7 @@ def analogy(
 @MODEL
 @click.argument("pairs", type=FILE, required=False)
 @click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
+@ERRORS
 @JSON
 def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, as_json: bool) -> None:
     """Correlate cosine similarities with the scores of word PAIRS.
@@ -107,6 +109,7 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
 )
 @click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
 @METHOD
+@ERRORS
 @JSON
 def query(
     model: Path,
@@ -120,7 +123,7 @@ def query(
 ) -> None:
     """Show the words nearest to WORDS.
 
-    Their counts are shown, too, where the model has counts. Several words are averaged; + and - between words add and
+    Counts are shown if the model has them. Several words are averaged; + and - between words add and
     subtract. Without WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write
     -- before words that look like options.
 
@@ -186,9 +189,10 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 @click.option(
     "--vectors",
     type=click.Choice(get_args(WordVectors)),
-    help="The word vectors to make of a file written by w2v train; see there.  [default: those of MODEL]",
+    help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
 @OBJECTIVE
+@ERRORS
 @FORCE
 @QUIET
 @JSON
