@@ -41,13 +41,9 @@ HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
-    "w2v.cli.commands": {
-        "w2v.explore.server",
-        "w2v.plotting.analogies",
-        "w2v.plotting.history",
-        "w2v.plotting.spectrum",
-        "w2v.plotting.word_map",
-    },
+    "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
+    "w2v.cli.commands.pictures": {"w2v.explore.server", "w2v.plotting.analogies", "w2v.plotting.word_map"},
+    "w2v.cli.commands.training": {"w2v.plotting.history"},
     "w2v.cli.console": {"rich.console", "rich.progress"},
     "w2v.cli.outputs": {"w2v.plotting.figure"},
     "w2v.cli.prompt": {"readline"},
@@ -257,26 +253,15 @@ def test_nothing_is_unpickled() -> None:
         assert not re.search(r"import pickle|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-@pytest.mark.parametrize(
-    ("page", "languages"),
-    [
-        ("README.md", "sh sh sh sh python"),
-        ("docs/text.md", "sh"),
-        ("docs/gensim.md", "python"),
-        ("docs/word2vec-c.md", "sh sh sh"),
-        ("docs/fasttext.md", "sh python"),
-    ],
-)
-def test_pages_do_what_they_say(
-    page: str, languages: str, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages of docs/ are run by make docs."""
     monkeypatch.chdir(tmp_path)
     queried = {"france", "king", "man", "queen", "woman"}
     lines = sample.read_text("utf-8").splitlines(keepends=True)
     lines.sort(key=lambda line: queried.isdisjoint(line.split()))
     (tmp_path / "corpus.txt").write_text("".join(lines[: len(lines) // 30]), "utf-8")
-    blocks = BLOCK.findall((ROOT / page).read_text("utf-8"))
-    assert [language for language, _ in blocks] == languages.split()
+    blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
+    assert [language for language, _ in blocks] == ["sh", "sh", "sh", "sh", "python"]
     for language, block in blocks:
         run_block(language, block)
 

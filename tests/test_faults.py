@@ -26,16 +26,14 @@ needs_shim = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("name", "amount", "expected"),
     [
-        ("fail", 20, ("done", "refused")),
-        ("full", 30, ("refused",)),
-        ("memory", 15, ("done", "refused")),
-        ("kill", 20, ("begun again", "gone on")),
-        ("random", 10, ("killed",)),
-        ("signals", 10, ("stopped",)),
-        ("commands", 40, ("done", "refused")),
-        ("commands-memory", 5, ("done", "refused")),
-        ("commands-kill", 40, ("begun again",)),
-        ("streams", 8, ("done", "not printed")),
+        ("fail", 60, ("done", "refused")),
+        ("full", 90, ("refused",)),
+        ("memory", 60, ("done", "refused")),
+        ("kill", 60, ("begun again", "gone on")),
+        ("random", 4, ("killed",)),
+        ("signals", 4, ("stopped",)),
+        ("commands", 1000, ("done", "refused")),
+        ("streams", 12, ("done", "not printed")),
     ],
 )
 def test_whatever_fails_nothing_is_lost(tmp_path: Path, name: str, amount: int, expected: tuple[str, ...]) -> None:

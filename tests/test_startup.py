@@ -1,6 +1,7 @@
 """What `import w2v` and `w2v --help` load, and the public names, which are imported when they are used."""
 
 import ast
+import importlib
 import pkgutil
 import subprocess
 import sys
@@ -65,9 +66,21 @@ def test_names_that_are_not_there() -> None:
 
 
 def test_help_names_each_command_as_it_describes_itself() -> None:
-    for name, text in main.COMMANDS.items():
-        command = getattr(commands, name)
-        assert isinstance(command, click.Command)
+    for name, (_, text) in main.COMMANDS.items():
+        command = main.main.get_command(click.Context(main.main), name)
+        assert command
         assert (command.name, command.get_short_help_str(200)) == (name, text)
-    own = {name for name, value in vars(commands).items() if isinstance(value, click.Command)}
-    assert own == set(main.COMMANDS)
+
+
+def test_help_names_every_command() -> None:
+    modules = {
+        module.name: importlib.import_module(f"w2v.cli.commands.{module.name}")
+        for module in pkgutil.iter_modules(commands.__path__)
+    }
+    found = {
+        (name, module)
+        for module, content in modules.items()
+        for name, value in vars(content).items()
+        if isinstance(value, click.Command)
+    }
+    assert found == {(name, module) for name, (module, _) in main.COMMANDS.items()}

@@ -10,7 +10,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from w2v.cli import commands
 from w2v.cli import main as cli
 
 BASH, FISH = shutil.which("bash"), shutil.which("fish")
@@ -73,24 +72,24 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
     context = click.Context(cli.main)
     free = set()
     for name in cli.COMMANDS:
-        for parameter in getattr(commands, name).params:
+        for parameter in cli.main.get_command(context, name).params:
             takes_value = isinstance(parameter, click.Argument) or not getattr(parameter, "is_flag", False)
             number = isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType)
             if takes_value and not number and not parameter.shell_complete(context, ""):
                 free.add(f"{name} {parameter.name}")
-    assert free == {
-        "train epochs",
-        "convert objective",
-        "train objective",
-        "train blocks",
-        "train checkpoint_every",
-        "perplexity objective",
-        "phrases delimiter",
-        "rank objective",
-        "query words",
-        "similarity words",
-        "tree words",
+    commands = {
+        "epochs": "train tune",
+        "objective": "train tune perplexity rank convert",
+        "blocks": "train tune",
+        "checkpoint_every": "train",
+        "time": "tune",
+        "column": "train tune vocab phrases tree perplexity",
+        "delimiter": "phrases",
+        "words": "similarity query plot tree",
+        "analogies": "plot",
+        "host": "explore",
     }
+    assert free == {f"{command} {name}" for name, all_of in commands.items() for command in all_of.split()}
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -316,7 +316,15 @@ def hostile(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["query", "plain"], ["info"], ["similarity", "pairs"], ["analogy", "questions"], ["convert", "\x1b.txt"]],
+    [
+        ["query", "plain"],
+        ["info"],
+        ["similarity", "pairs"],
+        ["analogy", "questions"],
+        ["convert", "\x1b.txt"],
+        ["evaluate"],
+        ["compare", "\x1b[31m.bin"],
+    ],
     ids=" ".join,
 )
 def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile: Path, tmp_path: Path) -> None:

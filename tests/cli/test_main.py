@@ -20,7 +20,7 @@ import pytest
 
 import w2v
 from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start, wait_for
-from w2v.cli import commands, outputs
+from w2v.cli import outputs
 from w2v.cli import train as jobs
 
 COMMANDS = [
@@ -426,7 +426,9 @@ def test_info(model: Path, tmp_path: Path) -> None:
     rows = [native["vocabulary_size"], 50]
     assert native["tensors"] == {"inputs": rows, "outputs": rows, "loss_by_epoch": [5]}
     assert native["output_layer"] == {"loss": "ns", "negative": 5, "ns_exponent": 0.75}
-    assert "word2vec binary" not in run("info", model).stdout
+    shown = run("info", model).stdout
+    assert "word2vec binary" not in shown
+    assert "mixtures" not in shown  # a setting of another loss
     for name, kind in (("m.bin", "word2vec binary"), ("m.vec.gz", "word2vec text")):
         run("convert", model, tmp_path / name)
         other = run_json("info", tmp_path / name)
@@ -702,7 +704,7 @@ def test_a_native_file_whose_settings_are_damaged(tmp_path: Path) -> None:
 
 
 def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "load", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 

@@ -131,7 +131,7 @@ def test_perplexity_is_that_of_the_definition(
 ) -> None:
     module = importlib.import_module("w2v.evaluation.perplexity")
     monkeypatch.setattr(module, "MAX_SCORES", block)
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "WORDS_AT_ONCE", block)
     model = random_model(loss, tmp_path, model=kind)
     found = w2v.perplexity(model, LINES)
     pairs = predictions(model)
@@ -187,7 +187,7 @@ def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:
 def test_scores_beyond_numbers(loss: str, kind: str, tmp_path: Path) -> None:
     model = random_model(loss, tmp_path, model=kind)
     model.inputs, model.outputs = (1e30 * np.ones_like(matrix, np.float32) for matrix in (model.inputs, model.outputs))
-    with pytest.raises(w2v.W2VError, match="predicts what is not a number: its vectors have diverged"):
+    with pytest.raises(w2v.W2VError, match="predictions are not numbers: its training has diverged"):
         w2v.perplexity(model, LINES)
 
 
@@ -247,7 +247,7 @@ def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
         from tests.evaluation.test_perplexity import random_model
         from w2v import memory
         module = importlib.import_module("w2v.evaluation.perplexity")
-        module.BLOCK = module.MAX_SCORES = 1 << 14
+        module.WORDS_AT_ONCE = module.MAX_SCORES = 1 << 14
         model = random_model("huffman", Path("."), model={kind!r})
         w2v.perplexity(model, [["a", "b", "c"]])
         before = memory.peak()
@@ -282,5 +282,5 @@ def test_too_little_memory_or_disk_is_told_before_the_work(tmp_path: Path, monke
         ):
             w2v.perplexity(model, LINES)
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    with pytest.raises(w2v.W2VError, match=r"^perplexity needs about \d+ MB of memory, and \d+ MB are there"):
+    with pytest.raises(w2v.W2VError, match=r"^perplexity needs about \d+ MB of memory, but only \d+ MB are available"):
         w2v.perplexity(model, LINES)

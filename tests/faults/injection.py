@@ -519,7 +519,10 @@ def prepare(name: str) -> None:
     """Import and compile once, before all runs of a scenario, what commands import and compile when they need it."""
     import scipy.stats  # noqa: F401
 
-    import w2v.cli.commands
+    import w2v.cli.commands.evaluation
+    import w2v.cli.commands.pictures
+    import w2v.cli.commands.training
+    import w2v.cli.commands.vectors
 
     if name in ("random", "signals"):
         shape = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 8, "epochs": 1, "workers": 1}

@@ -282,7 +282,7 @@ def test_versions_that_are_not_ours(tmp_path: Path, version: str) -> None:
 COMMAND = """
 import sys
 from w2v import memory
-from w2v.cli import commands
+from w2v.cli.commands import evaluation, training, vectors
 from w2v.cli.main import main
 def run(arguments):
     try:

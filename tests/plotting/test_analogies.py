@@ -42,7 +42,7 @@ def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path
     assert analogy_map(vectors, "pairs", questions, top=1).words == 2
     with pytest.raises(w2v.W2VError, match="no pair of unknown is in the vocabulary"):
         analogy_map(vectors, "unknown", questions)
-    with pytest.raises(w2v.W2VError, match=r"'z' is no section of the questions; they have unknown, pairs, \$x\$"):
+    with pytest.raises(w2v.W2VError, match=r"'z' is not a section of the questions: choose from unknown, pairs, \$x\$"):
         analogy_map(vectors, "z", questions)
     with pytest.raises(w2v.W2VError, match="no pair of the questions is in the vocabulary"):
         analogy_map(vectors)

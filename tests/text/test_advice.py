@@ -27,7 +27,7 @@ def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text"
     expected = "the text has 18 words, which are few to learn word vectors from: add more text"
     assert lines(PLAIN, text) == lines(PLAIN, text, epochs=20) == [expected]
-    assert lines(PLAIN, text, epochs=5) == [f"{expected}; more than 5 epochs would also help"]
+    assert lines(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
     monkeypatch.setattr(advising, "LITTLE", 18)
     assert lines(PLAIN, text) == []
 

@@ -89,7 +89,7 @@ def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression)
 def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    fails(tmp_path / "file", "pip install zstandard")
+    fails(tmp_path / "file", "pip install 'w2v\\[zstd\\]'")
 
 
 @compressions

@@ -205,7 +205,7 @@ def test_a_damaged_checkpoint_is_passed_over(
     newest.write_bytes(content[: {"cut": len(content) - 1, "empty": 0}.get(damage)])
     assert latest(tmp_path).path == before
     assert f"{newest}" in caplog.text
-    assert "going on from the checkpoint before it" in caplog.text
+    assert "resuming from the checkpoint before it" in caplog.text
     assert_same(w2v.resume(tmp_path), whole)
     before.write_bytes(b"")
     for path in checkpoint.files(tmp_path):
@@ -218,7 +218,7 @@ def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> 
     with pytest.raises(w2v.W2VError, match="nowhere holds no checkpoint"):
         w2v.resume(tmp_path / "nowhere")
     shutil.copy(model, tmp_path / "checkpoint-000001.safetensors")
-    with pytest.raises(w2v.W2VError, match="is no checkpoint"):
+    with pytest.raises(w2v.W2VError, match="is not a checkpoint"):
         w2v.resume(tmp_path)
     with pytest.raises(w2v.W2VError, match="holds checkpoints of another run"):
         w2v.train(sample, checkpoint=tmp_path)

@@ -3,7 +3,6 @@
 import errno
 import functools
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -445,18 +444,3 @@ def test_missing_objectives(text: Path, name: str) -> None:
         registry.use("hinge:Hinge")  # type: ignore[arg-type]
     with pytest.raises(w2v.SettingsError, match=r"^objective a:B replaces loss hs: give only one of them$"):
         w2v.train(text, objective="a:B", loss="hs")
-
-
-def test_blocks_of_own_loss_run(sample: Path, tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").symlink_to(sample)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    page = (ROOT / "docs" / "own-loss.md").read_text("utf-8")
-    (_, written), *blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    (tmp_path / "hinge.py").write_text(written)
-    assert len(written.splitlines()) <= 26  # with the name of the file
-    for language, block in blocks:
-        program = ["bash", "-e", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
-        environment = os.environ | {"PATH": path}
-        done = subprocess.run([*program, block], capture_output=True, text=True, cwd=tmp_path, env=environment)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout

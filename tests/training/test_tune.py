@@ -100,7 +100,7 @@ def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tuning, "KEPT", 0)
+    monkeypatch.setattr(tuning, "KEEP_PROBABILITY", 0)
     monkeypatch.setattr(tuning, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = stopped(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]

@@ -33,8 +33,11 @@ def installation() -> dict[str, Any]:
     }
 
 
-def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
-    """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings."""
+def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[str, Any]:
+    """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings.
+
+    Without `all_settings`, only those that matter for its model and loss.
+    """
     kept = vectors.metadata.get("settings")
     text = TextOptions.from_metadata(vectors.metadata, f"{path}: its text options")
     settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
@@ -49,7 +52,7 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "settings": settings and settings.as_dict(),
+        "settings": settings and (settings.as_dict() if all_settings else settings.relevant()),
         "text": asdict(text) if text != TextOptions() else {},
     }
 

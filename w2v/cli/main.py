@@ -9,23 +9,24 @@ from click.shell_completion import CompletionItem
 
 from w2v.cli.console import Program
 
+# The module of each command in w2v/cli/commands, and the first line of its help.
 COMMANDS = {
-    "train": "Train word vectors on a CORPUS.",
-    "tune": "Try settings on a CORPUS for a given time, and train with the best.",
-    "analogy": "Answer analogy QUESTIONS and report the accuracy.",
-    "similarity": "Correlate cosine similarities with the scores of word PAIRS.",
-    "evaluate": "Evaluate one MODEL or several, with intervals and tests of their differences.",
-    "compare": "Show in what two models differ.",
-    "perplexity": "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
-    "rank": "Show the rank and the singular values of what MODEL predicts.",
-    "plot": "Draw a map of WORDS, by default of the most frequent ones.",
-    "query": "Show the words nearest to WORDS.",
-    "explore": "Explore MODEL in the browser: neighbours, analogies, a map.",
-    "info": "Describe MODEL or, without one, this installation.",
-    "convert": "Convert MODEL to another format.",
-    "vocab": "Count the words of a CORPUS.",
-    "phrases": "Find the phrases of a CORPUS, and join their words.",
-    "tree": "Compare Huffman and other trees by expected code length.",
+    "train": ("training", "Train word vectors on a CORPUS."),
+    "tune": ("training", "Try settings on a CORPUS for a given time, and train with the best."),
+    "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
+    "similarity": ("vectors", "Correlate cosine similarities with the scores of word PAIRS."),
+    "evaluate": ("evaluation", "Evaluate one MODEL or several, with intervals and tests of their differences."),
+    "compare": ("evaluation", "Show in what two models differ."),
+    "perplexity": ("evaluation", "Measure how well MODEL predicts the words of a CORPUS that it was not trained on."),
+    "rank": ("evaluation", "Show the rank and the singular values of what MODEL predicts."),
+    "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent ones."),
+    "query": ("vectors", "Show the words nearest to WORDS."),
+    "explore": ("pictures", "Explore MODEL in the browser: neighbours, analogies, a map."),
+    "info": ("vectors", "Describe MODEL or, without one, this installation."),
+    "convert": ("vectors", "Convert MODEL to another format."),
+    "vocab": ("training", "Count the words of a CORPUS."),
+    "phrases": ("training", "Find the phrases of a CORPUS, and join their words."),
+    "tree": ("training", "Compare Huffman and other trees by expected code length."),
 }
 
 
@@ -38,15 +39,16 @@ class LazyProgram(Program, click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module("w2v.cli.commands"), name)
+        module, _ = COMMANDS[name]
+        command: click.Command = getattr(importlib.import_module(f"w2v.cli.commands.{module}"), name)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, context, incomplete)]
 
 

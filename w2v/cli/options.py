@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from w2v import settings
 from w2v.files import Errors
+from w2v.losses import registry
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, type_of, words_of
 from w2v.text.idstore import ReadingOptions
@@ -196,6 +197,12 @@ MODEL = together(click.argument("model", type=FILE), ERRORS)
 READING = together(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = together(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = together(click.argument("corpus", nargs=-1, required=True, type=click.Path()), READING)
+
+
+def find_objective(name: str | None) -> None:
+    """Import a user's own loss; model files contain only its name."""
+    if name:
+        registry.find(name)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:

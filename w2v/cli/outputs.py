@@ -1,4 +1,4 @@
-"""Files that a command is to write: checked before its work begins, and not lost when writing fails after it."""
+"""The files that a command writes: checked before its work, and saved elsewhere if they cannot be written after it."""
 
 import os
 import secrets
@@ -7,22 +7,26 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from w2v.errors import SettingsError, W2VError
 
-Write = Callable[[Path, bool], None]  # writes a file, or where it is there and the flag is false raises W2VError
+if TYPE_CHECKING:
+    from w2v.plotting.figure import Picture
+
+Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if it exists and the flag is false
 
 
 def check(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
-    """Raise W2VError where `path` cannot be written or, unless `force`, is there already.
+    """Raise W2VError if `path` cannot be written or, without `force`, exists.
 
-    Raises SettingsError where it is "-", or one of the `others`, files that the same command reads or writes.
+    Raises SettingsError if it is "-", or one of `others`, the files that the same command reads or writes.
     """
     if path == Path("-"):
-        raise SettingsError("-: an output is a file, not standard output; name one")
+        raise SettingsError("-: outputs cannot be written to standard output: name a file")
     real = Path(os.path.realpath(path))
     if any(_same(real, other) for other in others):
-        raise SettingsError(f"{path} is named for two things: name another output")
+        raise SettingsError(f"{path} is named twice: choose another file for the output")
     try:
         mode = real.lstat().st_mode
     except FileNotFoundError:
@@ -60,18 +64,21 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
-    """Write all files; each that cannot be written goes to the temporary or home folder.
+    """Write all files; one that cannot be written is saved in the temporary or home folder instead.
 
-    Raises W2VError once all are tried if one could not be written where it was to be; it names the files written
-    instead.
+    Raises W2VError after trying all of them if any could not be written to its path; it names the files saved instead.
     """
     failures = [failure for path, write in files if (failure := _save(path, write, force))]
     if failures:
         raise W2VError("; ".join(failures))
 
 
+def save_picture(picture: "Picture", path: Path, force: bool) -> None:
+    save([(path, lambda path, force: picture.save(path, replace=force))], force)
+
+
 def _refuges() -> Iterator[Path]:
-    """The temporary and the home folder, where there are such."""
+    """The temporary and the home folder, if they exist."""
     with suppress(OSError):
         yield Path(tempfile.gettempdir())
     with suppress(RuntimeError):
@@ -84,7 +91,7 @@ def _save(path: Path, write: Write, force: bool) -> str:
         write(path, force)
     except W2VError as error:
         for folder in _refuges():
-            # Others may write in the temporary folder, and must not know the name before; its end has the extension.
+            # Others may write to the temporary folder and must not guess the name. Its end keeps the extension.
             instead = folder / f"w2v-{secrets.token_hex(8)}-{path.name[-40:]}"
             if os.path.lexists(instead):
                 continue

@@ -54,7 +54,7 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
 
     grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
     for place in range(max(map(len, rows), default=0)):
-        title = header[place] if header else ""
+        title = printable(header[place]) if header else ""
         grid.add_column(title, justify="right" if header and place else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(printable(str(cell)) for cell in row))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from w2v.cli import outputs
 from w2v.cli.config import Config
 from w2v.cli.options import (
     chosen_settings,
+    find_objective,
     first_name,
     given_reading,
     given_settings,
@@ -23,7 +24,6 @@ from w2v.cli.options import (
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
 from w2v.instruction_set import instruction_set
-from w2v.losses import registry
 from w2v.options import options_of
 from w2v.schema import PathText, checked
 from w2v.text.corpus import Corpus
@@ -36,6 +36,27 @@ from w2v.training.train import resume, train
 from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The arguments of w2v train that are neither Settings nor ReadingOptions nor about what it prints."""
+
+    corpus: tuple[str, ...]
+    config: Path | None
+    save_config: Path | None
+    output: Path | None
+    save_vocab: Path | None
+    plot: Path | None
+    read_vocab: Path | None
+    continue_from: Path | None
+    vocab: Vocab | None
+    phrases: bool | str | None
+    checkpoint: Path | None
+    checkpoint_every: str | None
+    resume: Path | None
+    force: bool
+    ignore_memory: bool
 
 
 @dataclass(frozen=True)
@@ -65,83 +86,75 @@ class Notes:
     save_vocab: PathText | None = None
     plot: PathText | None = None
 
+    @classmethod
+    def of(cls, **paths: Path | None) -> dict[str, Any]:
+        return asdict(cls(**{name: str(path.absolute()) for name, path in paths.items() if path}))
 
-def new_job(
-    corpus: tuple[str, ...],
-    given: dict[str, Any],
-    *,
-    config: Path | None,
-    save_config: Path | None,
-    output: Path | None,
-    save_vocab: Path | None,
-    plot: Path | None,
-    read_vocab: Path | None,
-    continue_from: Path | None,
-    vocab: Vocab | None,
-    phrases: bool | str | None,
-    checkpoint: Path | None,
-    checkpoint_every: str | None,
-    force: bool,
-    ignore_memory: bool,
-    world: World | None = None,
-) -> Job:
-    """A new run. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
-    file = Config.load(config) if config else Config()
-    if objective := given.get("objective") or file.settings.get("objective"):
-        registry.find(objective)
-    corpus = corpus or file.corpus
+
+def new_job(options: Options, given: Mapping[str, Any], world: World | None) -> Job:
+    """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
+    file = Config.load(options.config) if options.config else Config()
+    find_objective(given["objective"] or file.settings.get("objective"))
+    corpus = options.corpus or file.corpus
     if not corpus:
         raise click.UsageError("Missing argument 'CORPUS...'")
-    if checkpoint_every and not checkpoint:
+    if options.checkpoint_every and not options.checkpoint:
         raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
-    if vocab and not continue_from:
+    if options.vocab and not options.continue_from:
         raise click.UsageError("--vocab has no effect without --continue")
-    model = Model.load(continue_from, mmap=True) if continue_from else None
+    model = Model.load(options.continue_from, mmap=True) if options.continue_from else None
     settings = chosen_settings(given, model, file.settings)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus)).files
-    output = output or file.output or OUTPUT
-    phrases = phrases or file.phrases
+    output = options.output or file.output or OUTPUT
+    phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
-    inputs = [*map(Path, files), *filter(None, [config, read_vocab, continue_from, phrase_file])]
+    read = [options.config, options.read_vocab, options.continue_from, phrase_file]
+    inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
-        check_outputs(output, [save_vocab, save_config], plot, force, inputs)
+        check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
     if model:
         refuse_together("--continue", ("read_vocab",))
-        what = partial(train, files, continue_from=model, vocab=vocab or "old", **file.settings | given_settings(given))
+        chosen = file.settings | given_settings(given)
+        what = partial(train, files, continue_from=model, vocab=options.vocab or "old", **chosen)
     else:
-        words = Vocabulary.load(read_vocab, settings.min_count, settings.max_vocab) if read_vocab else None
+        words = None
+        if options.read_vocab:
+            words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
         what = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = None
-    if checkpoint and leads(world):
-        checkpoints = Checkpoints(checkpoint, checkpoint_every or DEFAULT_INTERVAL, replace=force)
-    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), plot=absolute(plot)))
+    if options.checkpoint and leads(world):
+        interval = options.checkpoint_every or DEFAULT_INTERVAL
+        checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
+    notes = Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot)
     inherited = asdict(model.text) if model else {}
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
-    beside: dict[str, Any] = {"phrases": phrases, "notes": notes, "ignore_memory": ignore_memory, "world": world}
-    run = partial(what, checkpoint=checkpoints, **beside, **reading)
-    used = Config(corpus, output, settings.relevant() | reading, phrases)
-    return Job(run, output, save_vocab, plot, force, checkpoint, lambda: bool(checkpoints and checkpoints.newest), used)
+    run = partial(
+        what,
+        phrases=phrases,
+        checkpoint=checkpoints,
+        notes=notes,
+        ignore_memory=options.ignore_memory,
+        world=world,
+        **reading,
+    )
+    return Job(
+        run,
+        output,
+        options.save_vocab,
+        options.plot,
+        options.force,
+        options.checkpoint,
+        resumable=lambda: bool(checkpoints and checkpoints.newest),
+        config=Config(corpus, output, settings.relevant() | reading, phrases),
+    )
 
 
-def resume_job(
-    folder: Path,
-    corpus: tuple[str, ...],
-    given: dict[str, Any],
-    *,
-    output: Path | None,
-    save_vocab: Path | None,
-    plot: Path | None,
-    checkpoint_every: str | None,
-    force: bool,
-    ignore_memory: bool,
-    world: World | None = None,
-) -> Job:
+def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
     beside = (*options_of(ReadingOptions), "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
     refuse_together("--resume", (*beside, "config", "save_config"))
-    if given.get("objective"):
-        registry.find(given["objective"])
+    find_objective(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()
     for name, value in given_settings(given).items():
@@ -154,11 +167,11 @@ def resume_job(
     if not found.trusted:
         wanted = [
             f"{option} ({one_line(str(value))} when the run began)"
-            for option, given, value in (
-                ("CORPUS", corpus, ", ".join(map(str, origin.sources))),
-                ("-o", output, origin.notes.get("output", "none")),
+            for option, value, given_now in (
+                ("CORPUS", ", ".join(map(str, origin.sources)), options.corpus),
+                ("-o", origin.notes.get("output", "none"), options.output),
             )
-            if not given
+            if not given_now
         ]
         if wanted:
             raise SettingsError(
@@ -166,20 +179,17 @@ def resume_job(
                 f"give {' and '.join(wanted)}"
             )
     kept = checked(Notes, notes, f"{found.path}: its notes")
-    if not output and kept.output is None:
+    output = options.output or noted(kept.output)
+    if not output:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    output = output or Path(str(kept.output))
-    if not save_vocab and kept.save_vocab is not None:
-        save_vocab = Path(kept.save_vocab)
-    if not plot and kept.plot is not None:
-        plot = Path(kept.plot)
-    files = Corpus(list(corpus)).files if corpus else origin.sources
+    save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
+    files = Corpus(list(options.corpus)).files if options.corpus else origin.sources
     if leads(world):
-        check_outputs(output, [save_vocab], plot, force, map(Path, files))
-    found = replace(found, every=checkpoint_every or found.every)
-    notes = asdict(Notes(output=absolute(output), save_vocab=absolute(save_vocab), plot=absolute(plot)))
-    run = partial(resume, found, files or None, notes=notes, ignore_memory=ignore_memory, world=world)
-    return Job(run, output, save_vocab, plot, force, folder, lambda: True)
+        check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
+    found = replace(found, every=options.checkpoint_every or found.every)
+    notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
+    run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
+    return Job(run, output, save_vocab, plot, options.force, folder, resumable=lambda: True)
 
 
 def check_outputs(
@@ -195,5 +205,5 @@ def check_outputs(
         outputs.check(other, force, [*read, *written[:number]])
 
 
-def absolute(path: Path | None) -> str | None:
-    return None if path is None else str(path.absolute())
+def noted(path: PathText | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -27,7 +27,7 @@ RESAMPLED_AT_ONCE = 1 << 22  # items drawn at a time
 COVERAGE = 0.95  # of the intervals
 NEIGHBOURS = 10
 RELATED = 2 / 3  # quantile of the scores of a file from which its pairs count as related
-FREQUENT, RARE = 500, 20  # so many most frequent words; counts below this
+FREQUENT, RARE = 500, 20  # the number of most frequent words; words that occur less often than this are rare
 
 Numbers = NDArray[Any]
 

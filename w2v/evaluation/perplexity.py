@@ -28,7 +28,7 @@ from w2v.training.model import Model
 
 MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32
 ARRAYS_AT_ONCE = 4  # of them
-BLOCK = 1 << 20  # words looked at at a time
+WORDS_AT_ONCE = 1 << 20  # words looked at at a time
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def perplexity(
     shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
     tokens = count = 0
     unigram = 0.0
-    for first in range(0, len(text), BLOCK):
-        places = np.arange(first, min(first + BLOCK, len(text)))
+    for first in range(0, len(text), WORDS_AT_ONCE):
+        places = np.arange(first, min(first + WORDS_AT_ONCE, len(text)))
         contexts = text.contexts(places)
         predictions = contexts if skipgram else np.minimum(contexts, 1)  # of each word
         tokens += int(np.count_nonzero(contexts))
@@ -109,7 +109,7 @@ def perplexity(
             text.release()
             meter(done, len(text))
     if not np.isfinite(totals).all():
-        raise W2VError("the model predicts what is not a number: its vectors have diverged")
+        raise W2VError("the model's predictions are not numbers: its training has diverged")
     bits, corrected_bits = (totals / math.log(2) / count).tolist()
     return Perplexity(
         perplexity=_power(bits),
@@ -129,8 +129,8 @@ def check_memory(model: Model) -> None:
     held, available = memory.held(), memory.available()
     if needed > available:
         raise W2VError(
-            f"perplexity needs about {(held + needed) / 1e6:,.0f} MB of memory, and {(held + available) / 1e6:,.0f} MB "
-            "are there: end other programs or use a smaller model"
+            f"perplexity needs about {(held + needed) / 1e6:,.0f} MB of memory, but only "
+            f"{(held + available) / 1e6:,.0f} MB are available: end other programs or use a smaller model"
         )
 
 
@@ -154,8 +154,8 @@ class Text:
         self.folder = folder
         self.words, self.sentences = (temporary_array(size, dtype, folder) for dtype in (np.int32, np.int64))
         done = sentence = 0
-        for start in range(0, len(store.ids), BLOCK):
-            ids = store.ids[start : start + BLOCK]
+        for start in range(0, len(store.ids), WORDS_AT_ONCE):
+            ids = store.ids[start : start + WORDS_AT_ONCE]
             words, sentences = remap.take(ids), sentence + np.cumsum(ids == SENTENCE_END_ID)
             inside = words >= 0
             place = slice(done, done + int(np.count_nonzero(inside)))
@@ -171,8 +171,8 @@ class Text:
         """The places of the words, those of the first word of the vocabulary first, int64 (T,), in a temporary file."""
         order = temporary_array(len(self), np.int64, self.folder)
         next_place = np.cumsum(self.counts) - self.counts
-        for first in range(0, len(self), BLOCK):
-            words = self.words[first : first + BLOCK]
+        for first in range(0, len(self), WORDS_AT_ONCE):
+            words = self.words[first : first + WORDS_AT_ONCE]
             local = np.argsort(words, kind="stable")
             distinct, starts, counts = np.unique(words[local], return_index=True, return_counts=True)
             order[np.repeat(next_place[distinct] - starts, counts) + np.arange(len(words))] = first + local

@@ -49,7 +49,7 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None, pr
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("words", words)):
         if number is not None and not 2 <= number <= size:
-            raise SettingsError(f"{name} {number}: from 2 to {size:,}, the size of the vocabulary")
+            raise SettingsError(f"{name} {number}: it must be from 2 to {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
     blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
     logs: NDArray[Any] = np.empty((n, m))
@@ -59,7 +59,7 @@ def rank(model: Model, contexts: int | None = None, words: int | None = None, pr
         done += len(rows)
         meter(done, n)
     if not np.isfinite(logs).all():
-        raise W2VError("the model predicts what is not a number: its vectors have diverged")
+        raise W2VError("the model's predictions are not numbers: its training has diverged")
     values = np.linalg.svd(logs, compute_uv=False)
     significant = int((values > values[0] * max(n, m) * np.finfo(np.float64).eps).sum())
     return Rank(significant, model.loss.max_rank, n, m, model.inputs.shape[1], values.tolist())

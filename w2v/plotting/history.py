@@ -11,7 +11,7 @@ from w2v.training.model import Model
 def run_picture(model: Model, title: str = "") -> Picture:
     """Draw loss, learning rate and words a second over the words trained, from `model.history`.
 
-    Each value of loss and speed is the mean since the one before; a resumed run goes on where it was stopped.
+    Each value of loss and speed is the mean since the one before; a resumed run continues where it was stopped.
     """
     settings, tokens = model.settings, model.metrics["tokens"]
     words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T

@@ -1,4 +1,4 @@
-"""What the pictures of words have in common with the command line, which knows it without matplotlib."""
+"""Names and defaults of pictures that the command line needs without loading matplotlib."""
 
 from typing import Literal
 

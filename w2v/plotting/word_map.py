@@ -81,7 +81,7 @@ def word_map(
     sections = words if isinstance(words, Mapping) else {"": vectors.first_words(top) if words is None else [*words]}
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
-        raise W2VError("there is no word to draw")
+        raise W2VError("no words to draw")
     vectors[section_of]  # raises for an unknown word
     names = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the frequent ones first
     matrix = unit(vectors[names])

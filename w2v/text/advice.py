@@ -1,4 +1,4 @@
-"""What the user should know about a text before training: that it is little, or not prepared."""
+"""What the user should know about a text before training: that it is small, or not prepared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpu
 
 
 def advice(store: TypeCounts, settings: BaseSettings) -> list[str]:
-    """One line for each thing that would make better vectors; mostly none."""
+    """A line for each thing that would improve the vectors; usually none."""
     return [line for line in (_on_size(store, settings), _on_words(store)) if line]
 
 
@@ -28,7 +28,7 @@ def _on_size(store: TypeCounts, settings: BaseSettings) -> str:
     if store.tokens >= LITTLE or _is_sample(store):
         return ""
     few = settings.epochs != "auto" and settings.epochs < EPOCHS
-    also = f"; more than {settings.epochs} epochs would also help" if few else ""
+    also = f"; more epochs than {settings.epochs} would also help" if few else ""
     return f"the text has {store.tokens:,} words, which are few to learn word vectors from: add more text{also}"
 
 

@@ -61,9 +61,8 @@ class Corpus:
     A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
     links to folders), a glob pattern, or "-" for standard input. In a pattern, ** stands for any number of folders,
     again without hidden ones and links. A folder or pattern names each file once, even if links give it several names.
-    Files are plain text or compressed by gzip, bzip2, xz
-    or zstandard, which is recognised by content. An iterable is read once, one list at a time. Raises W2VError for
-    what cannot be read.
+    Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content. An iterable is
+    read once, one list at a time. Raises W2VError for what cannot be read.
 
     `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes of each file that
     belong to this part of a text, (start, stop); None for the whole text.

@@ -39,7 +39,7 @@ class _Zstandard:
         try:
             import zstandard
         except ImportError:
-            raise W2VError("zstandard files need one more package: pip install zstandard") from None
+            raise W2VError("zstandard files need one more package: pip install 'w2v[zstd]'") from None
         self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
         self.unconsumed_tail = memoryview(b"")
 

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 
-MAX_TAG = 1 << 16  # bytes; a < without a > after it within so many is text
+MAX_TAG = 1 << 16  # bytes: a < without a > within this distance is text
 INLINE = frozenset(
     b"a abbr b bdi bdo big cite code del dfn em font i ins kbd mark nobr q s samp small span strike strong sub sup tt "
     b"u var".split()

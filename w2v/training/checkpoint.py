@@ -1,7 +1,8 @@
-"""Checkpoints: all that a run needs to go on, in native files in one folder, written while it trains.
+"""Checkpoints: everything a run needs to resume, in native files in one folder, written while it trains.
 
-Chance is hashed from seed, epoch and place, so the state of a run is what it moves and how many chunks are done. A
-checkpoint is a model file with that added: other commands read its vectors, and `w2v train --continue` takes it.
+All random numbers are hashes of seed, epoch and position, so the state of a run is its matrices and the number of
+finished chunks. A checkpoint is a model file with this state added: other commands read its vectors, and
+`w2v train --continue` takes it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Arrays = dict[str, NDArray[Any]]
 DEFAULT_INTERVAL = "10m"
 KEPT = 2
 NAME = "checkpoint-{:06}.safetensors"
-BLOCK = 1 << 20  # bytes of a copy
+BYTES_AT_ONCE = 1 << 20  # of the checksum
 UNITS = {"s": 1, "m": 60, "h": 3600}
 INPUTS = "vectors"  # what the native format calls the input rows
 
@@ -151,8 +152,8 @@ class Checkpoints:
 
     `every` is a number with s, m, h or epoch(s). The folder is locked until the end of a `with`, or of the process.
     Raises SettingsError for another interval; W2VError where the folder cannot be written, another run writes to it, or
-    it holds checkpoints of another run that are not to be replaced. If the folder is removed while the run lasts it is
-    made again; if another run has taken its place, no more is written.
+    it holds checkpoints of another run and `replace` is false. A folder that is removed during the run is made again;
+    if another run has taken its place, nothing more is written.
     """
 
     def __init__(
@@ -226,12 +227,12 @@ class Checkpoints:
 
     @property
     def newest(self) -> Path | None:
-        """The last checkpoint of this run, once all that is begun is written."""
+        """The last checkpoint of this run, after waiting for one that is being written."""
         self._wait()
         return self._mine[-1] if self._mine else None
 
     def due(self, epoch: int) -> bool:
-        """Whether it is time for the next, in this epoch, and the last is written."""
+        """Whether the next checkpoint is due in this epoch and the one before it is written."""
         if self._lost or (self._writer and not self._writer.ended):
             return False
         if self._epochs:
@@ -239,7 +240,7 @@ class Checkpoints:
         return time.monotonic() >= self._last + self._seconds
 
     def copy(self, state: State) -> None:
-        """Copy the state of a run at rest; the copy is written beside what follows."""
+        """Copy the state of a run whose threads have stopped; the copy is written while training continues."""
         for name, array in state.parameters.items():
             if name not in self._copies:
                 self._copies[name] = np.empty(array.shape, array.dtype)
@@ -247,7 +248,7 @@ class Checkpoints:
         self._start(state, self._copies)
 
     def write(self, state: State) -> None:
-        """Write the state of a run that stays at rest. Interrupted, it is written all the same."""
+        """Write the state of a run whose threads stay stopped, even if a signal interrupts the writing."""
         try:
             self._write_and_wait(state)
         except BaseException:
@@ -280,7 +281,7 @@ class Checkpoints:
             return
         try:
             self._try_to_write(state, parameters)
-        except Exception as error:  # whatever it is, the run goes on
+        except Exception as error:  # whatever it is, training continues
             if self._lost:
                 self._mine = []
                 log.warning("%s", error)
@@ -366,9 +367,9 @@ def number(path: Path) -> int:
 
 
 def latest(folder: PathLike) -> Checkpoint:
-    """The newest checkpoint in a folder that is whole; each that is not is named in a warning.
+    """The newest checkpoint in a folder that is not damaged; a warning names each damaged one.
 
-    Raises W2VError where there is none.
+    Raises W2VError if there is none.
     """
     found = files(Path(folder).absolute())
     if not found:
@@ -381,7 +382,7 @@ def latest(folder: PathLike) -> Checkpoint:
         except W2VError as error:
             if path == found[0]:
                 raise
-            log.warning("%s: going on from the checkpoint before it", error)
+            log.warning("%s: resuming from the checkpoint before it", error)
     raise AssertionError
 
 
@@ -389,7 +390,7 @@ def read(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises W2VError where it is not one, or damaged."""
     arrays, metadata = native.read_native(path, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
-        raise W2VError(f"{path} is no checkpoint")
+        raise W2VError(f"{path} is not a checkpoint")
     if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
         raise W2VError(f"{path} is damaged: its checksum is wrong")
     try:
@@ -415,10 +416,10 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
     epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
     if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
-        raise ValueError("a place that is none in the run")
+        raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
     history = arrays.get("history", np.zeros((0, 4)))  # older versions kept none
     if history.dtype != np.float64 or history.shape != (len(history), 4):
-        raise ValueError("a history that is none")
+        raise ValueError("a history of a wrong shape or type")
     state = State(
         settings=settings,
         vocabulary=vocabulary,
@@ -440,7 +441,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
     for name in sorted(arrays):
         array = bfloat16.bits(np.atleast_1d(arrays[name]))
         code = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), code)
-        rows = max(1, BLOCK * len(array) // max(1, array.nbytes))
+        rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), rows):
             code = zlib.crc32(np.ascontiguousarray(array[start : start + rows]).data, code)
     return f"{code:08x}"

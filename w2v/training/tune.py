@@ -42,12 +42,12 @@ from w2v.training.train import RENAMED, trained_model
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.held_out import HeldOut
 
-ETA = 3  # of the candidates, one in three goes on, with three times the resource
+ETA = 3  # the best third of the candidates continues, with three times the resource
 CANDIDATES = ETA**2
 SEEDS = (1, ETA, ETA**2)
 MIN_BRACKETS = 3  # that must fit into the time before more seeds are used
 HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
-KEPT = 0.75  # probability that a candidate keeps a setting of the best
+KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the best
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # with the defaults that must fit into the time
 PROBE = 0.02  # of a training, after which its time is estimated
@@ -92,7 +92,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class State:
+class TuningState:
     """What a state file holds: the text's checksum, what else the scores depend on, and the trials."""
 
     text: str
@@ -128,14 +128,14 @@ class Judge:
     held_out: HeldOut | None
 
     def __call__(self, model: Model) -> float:
-        """Raises W2VError for a file of which nothing can be scored."""
+        """Raises W2VError for a file whose words the vocabulary lacks."""
         if self.held_out:
             return self.held_out.score(model.wv.vectors)
         scores = [(file, analogies(model.wv, file).accuracy) for file in self.questions]
         scores += [(file, word_pairs(model.wv, file).spearman) for file in self.pairs]
         for file, score in scores:
             if score is None:
-                raise W2VError(f"{file}: the vocabulary has too few of its words to judge settings by them")
+                raise W2VError(f"{file}: the vocabulary has too few of its words to judge settings by it")
         return mean(score for _, score in scores if score is not None)
 
 
@@ -192,7 +192,7 @@ def tune(
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {} if max_size is None else {"max_size": str(max_size)}
         about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
-        before = _before(state, State(store.checksum(), about))
+        before = _before(state, TuningState(store.checksum(), about))
 
         def keep(trial: Trial, tuner: Tuner) -> None:
             if state is not None:
@@ -222,12 +222,12 @@ def seconds_of(time: str) -> float:
     return float(found[1]) * SECONDS[found[2]]
 
 
-def _before(path: PathLike | None, expected: State) -> State:
+def _before(path: PathLike | None, expected: TuningState) -> TuningState:
     """The state in a file, if it exists. Raises W2VError where it is damaged or of other trials than expected."""
     if path is None or not Path(path).exists():
         return expected
     try:
-        found = decode(State, Path(path).read_bytes(), path)
+        found = decode(TuningState, Path(path).read_bytes(), path)
     except OSError as error:
         raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
     if found.text != expected.text:
@@ -298,7 +298,7 @@ class Tuner:
         for _ in range(DRAWS):
             drawn = dict(self.best)
             for name, values in self.choices.items():
-                if random.random() >= KEPT:
+                if random.random() >= KEEP_PROBABILITY:
                     drawn[name] = values[random.integers(len(values))]
             if (key := json.dumps(drawn, sort_keys=True)) in seen:
                 continue

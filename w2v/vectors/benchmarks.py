@@ -228,7 +228,9 @@ def section_pairs(
         for number, (a, b, c, d) in zip(numbers.tolist(), rows.tolist(), strict=True):
             pairs.setdefault(number, {}).update({pair: None for pair in ((a, b), (c, d)) if min(pair) >= 0})
     if section is not None and section not in file.names:
-        raise W2VError(f"{section[:60]!r} is no section of the questions; they have {', '.join(file.names)[:1000]}")
+        raise W2VError(
+            f"{section[:60]!r} is not a section of the questions: choose from {', '.join(file.names)[:1000]}"
+        )
     for number, name in enumerate(file.names):
         if section in (None, name) and pairs.get(number):
             return name, np.array([*pairs[number]], np.int64)

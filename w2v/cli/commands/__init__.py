@@ -1,0 +1,1 @@
+"""The commands of `w2v`: options in, results out. The work is done in the other modules."""

@@ -1,0 +1,192 @@
+"""Measuring models."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from w2v.cli import outputs, show
+from w2v.cli.console import Reporter
+from w2v.cli.options import (
+    CORPUS,
+    ERRORS,
+    FILE,
+    FORCE,
+    JSON,
+    METHOD,
+    OBJECTIVE,
+    QUIET,
+    TOP,
+    find_objective,
+    given_reading,
+)
+from w2v.evaluation import compare as compared
+from w2v.evaluation import perplexity as evaluated
+from w2v.evaluation import rank as ranks
+from w2v.evaluation.judge import judge
+from w2v.files import Errors
+from w2v.text.corpus import Corpus
+from w2v.training.model import Model
+from w2v.vectors.benchmarks import Method
+from w2v.vectors.keyed import load
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
+@click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions; may be repeated.")
+@click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
+@TOP
+@METHOD
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resampling.")
+@ERRORS
+@QUIET
+@JSON
+def evaluate(
+    models: tuple[Path, ...],
+    questions: tuple[Path, ...],
+    pairs: tuple[Path, ...],
+    top: int,
+    method: Method,
+    seed: int,
+    errors: Errors,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Evaluate one MODEL or several, with intervals and tests of their differences.
+
+    The bundled questions and pairs are used, and those that are named. Two more figures are about neighbours: how many
+    pairs with a score in the upper third are each among the other's 10 nearest words, and the share of rare words
+    (fewer than 20 times) among the 10 nearest of the 500 most frequent words. Intervals hold 95 % of 2,000 bootstrap
+    samples. Differences to the first model are of the items that both models have.
+
+    \b
+    w2v evaluate model.bin
+    w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
+    """
+    with Reporter(quiet) as progress:
+        loaded = [load(model, errors=errors, progress=progress) for model in models]
+        found = judge(loaded, questions, pairs, top=top, method=method, seed=seed, progress=progress)
+    if as_json:
+        show.as_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
+    elif not quiet:
+        show.judgements(list(map(str, models)), found)
+
+
+@click.command()
+@click.argument("first", type=FILE)
+@click.argument("second", type=FILE)
+@click.option(
+    "--top", type=int, default=10_000, show_default=True, metavar="N", help="Compare all of the N most frequent words."
+)
+@click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words named.")
+@ERRORS
+@QUIET
+@JSON
+def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
+    """Show in what two models differ.
+
+    That is how many of the 10 nearest shared words are the same in both models, by frequency; the words whose
+    neighbourhoods differ most, with the neighbours; and the scores of w2v evaluate. Frequency is rank in FIRST. Of the
+    words beyond --top, a thousand are compared.
+
+    \b
+    w2v compare old.safetensors new.safetensors
+    w2v compare old.bin new.bin --top 2000 --words 50 --json
+    """
+    with Reporter(quiet) as progress:
+        models = [load(path, errors=errors, progress=progress) for path in (first, second)]
+        result = compared.compare(*models, top=top, words=words, progress=progress)
+    if as_json:
+        show.as_json({"models": [str(first), str(second)]} | asdict(result))
+    elif not quiet:
+        show.comparison([str(first), str(second)], result)
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@CORPUS
+@OBJECTIVE
+@QUIET
+@JSON
+def perplexity(
+    model: Path,
+    objective: str | None,
+    corpus: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
+
+    Words are made of the text as in the training of MODEL (--lower, --tokenize and so on), unless options say
+    otherwise.
+
+    Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
+    comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
+    underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
+    the unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
+
+    The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
+    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
+    skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each normalisation takes 30 million
+    multiply-adds.
+
+    \b
+    w2v perplexity model.safetensors held-out.txt
+    w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
+    """
+    find_objective(objective)
+    files = Corpus(list(corpus)).files
+    with Reporter(quiet) as progress:
+        result = evaluated.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
+    if as_json:
+        show.as_json(asdict(result))
+    elif not quiet:
+        show.perplexity(result)
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--contexts", type=int, metavar="N", help="Rows: the N most frequent words.  [default: 2,000]")
+@click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
+@click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
+@OBJECTIVE
+@FORCE
+@QUIET
+@JSON
+def rank(
+    model: Path,
+    contexts: int | None,
+    words: int | None,
+    output: Path | None,
+    objective: str | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Show the rank and the singular values of what MODEL predicts.
+
+    They are those of the matrix log p(word | context). With a single softmax the rank is at most the vector size plus
+    one, however many words there are (plus two for the loss ns); a mixture of softmaxes has no such limit. MODEL is a
+    .safetensors file written by w2v train.
+
+    \b
+    w2v rank model.safetensors
+    w2v rank model.safetensors --contexts 5000 --words 5000 -o rank.png --json
+    """
+    if output:
+        outputs.check_picture(output, force, [model])
+    find_objective(objective)
+    with Reporter(quiet) as progress:
+        result = ranks.rank(Model.load(model), contexts, words, progress)
+    if output:
+        from w2v.plotting.spectrum import spectrum
+
+        outputs.save_picture(spectrum(result, model.name), output, force)
+    if as_json:
+        show.as_json(asdict(result))
+    elif not quiet:
+        show.rank(result)

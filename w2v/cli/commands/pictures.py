@@ -1,0 +1,239 @@
+"""Showing a model: a map, and a page for the browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from w2v.cli import outputs, show
+from w2v.cli.console import Reporter, say
+from w2v.cli.options import (
+    ERRORS,
+    FILE,
+    FORCE,
+    JSON,
+    MODEL,
+    QUIET,
+    refuse_together,
+)
+from w2v.explore import content
+from w2v.explore import page as pages
+from w2v.explore.approximate import ApproximateIndex
+from w2v.explore.explorer import Explorer
+from w2v.files import Errors
+from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
+from w2v.plotting.projection import Projection
+from w2v.vectors import query as queries
+from w2v.vectors.keyed import load
+
+
+@click.command()
+@MODEL
+@click.argument("words", nargs=-1)
+@click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
+@click.option(
+    "--words", "words_file", type=FILE, metavar="FILE", help='Draw the words of this file; ": name" begins a group.'
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
+@click.option(
+    "--groups",
+    type=click.Choice(get_args(Groups)),
+    help="What colours mean: groups of the --words file, clusters by k-means, or frequency.  "
+    "[default: sections if the file has any, else clusters]",
+)
+@click.option("--clusters", type=click.IntRange(min=1), default=CLUSTERS, show_default=True, help="Number of clusters.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of t-SNE, UMAP and k-means.")
+@click.option(
+    "--analogies",
+    is_flag=False,
+    flag_value="",
+    metavar="[SECTION]",
+    help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
+)
+@click.option("--questions", type=FILE, help="The questions of --analogies, instead of the bundled ones.")
+@FORCE
+@QUIET
+@JSON
+def plot(
+    model: Path,
+    errors: Errors,
+    words: tuple[str, ...],
+    output: Path,
+    words_file: Path | None,
+    top: int | None,
+    method: Projection,
+    groups: Groups | None,
+    clusters: int,
+    seed: int,
+    analogies: str | None,
+    questions: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Draw a map of WORDS, by default of the most frequent ones.
+
+    The nearer two words are, the more alike they are used; the plane shows this only roughly, t-SNE and UMAP best.
+    Frequent words have larger points. Labels that find no place are left out. The same seed gives the same file.
+
+    \b
+    w2v plot model.bin -o map.png
+    w2v plot model.bin king queen man woman -o few.svg
+    w2v plot model.bin --words groups.txt --method tsne -o groups.pdf
+    w2v plot model.bin --analogies country-capital -o capitals.svg
+    """
+    if words:
+        refuse_together("WORDS", ("words_file", "top"))
+    if words_file:
+        refuse_together("--words", ("top",))
+    if analogies is not None:
+        refuse_together("--analogies", ("words", "words_file", "method", "groups", "clusters", "seed"))
+    elif questions:
+        raise click.UsageError("--questions has no effect without --analogies")
+    outputs.check_picture(output, force, [path for path in (model, words_file, questions) if path])
+    from w2v.plotting.analogies import analogy_map
+    from w2v.plotting.word_map import NAMES, read_sections, word_map
+
+    chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
+    with Reporter(quiet) as progress:
+        vectors = load(model, errors=errors, progress=progress)
+        if analogies is not None:
+            picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
+        else:
+            unknown = [word for part in (chosen or {}).values() for word in part if word not in vectors]
+            if words:
+                queries.require(words, vectors)
+            elif chosen and unknown:
+                say(f"not in the vocabulary, {len(unknown):,} of the words of {words_file}: {', '.join(unknown[:5])}")
+                chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
+            picture = word_map(
+                vectors,
+                chosen,
+                top=top or WORDS,
+                method=method,
+                groups=groups,
+                clusters=clusters,
+                seed=seed,
+                title=f"{model.name}, {NAMES[method]}",
+                progress=progress,
+            )
+        outputs.save_picture(picture, output, force)
+    found = {"output": str(output), "words": picture.words, "labels": picture.labels}
+    if as_json:
+        show.as_json(found)
+    elif not quiet:
+        show.facts(found)
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("model2", type=FILE, required=False)
+@ERRORS
+@click.option(
+    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither server nor network."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=content.TOP,
+    show_default=True,
+    metavar="N",
+    help="Words in the file, or on the map of a served page: the N most frequent.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the map: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of the server; 0.0.0.0 lets other machines ask, too.",
+)
+@click.option(
+    "--approximate", is_flag=True, help="Search by an index, and show its recall; needs usearch and time to build it."
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@FORCE
+@JSON
+def explore(
+    model: Path,
+    model2: Path | None,
+    errors: Errors,
+    output: Path | None,
+    top: int,
+    method: Projection,
+    port: int,
+    host: str,
+    approximate: bool,
+    open_page: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Explore MODEL in the browser: neighbours, analogies, a map.
+
+    With MODEL2, two models side by side. The page is served on this machine until Ctrl-C, and searches all words. With
+    -o it is one file instead, to keep or to send: it has the --top most frequent words.
+
+    \b
+    w2v explore model.bin --open
+    w2v explore model.bin -o page.html
+    w2v explore old.bin new.bin --method umap --port 8000
+    """
+    files = [file for file in (model, model2) if file]
+    names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
+    if output:
+        refuse_together("--output", ("port", "host", "approximate"))
+        outputs.check(output, force, files)
+        models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
+        page = pages.explore(models, top, method)
+        outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
+        found = {"output": str(output), "bytes": len(page.html.encode())}
+        if as_json:
+            show.as_json(found)
+        else:
+            show.facts(found)
+        if open_page:
+            open_in_browser(output.absolute().as_uri())
+        return
+    from w2v.explore.server import Server
+
+    server = Server(host, port)
+    facts, explorers = [], []
+    for name, file in zip(names, files, strict=True):
+        vectors = load(file, errors=errors)
+        index = ApproximateIndex(vectors) if approximate else None
+        facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
+        explorers.append(Explorer(vectors, top, method, index))
+    if as_json:
+        show.as_json({"url": server.url})
+    else:
+        click.echo(server.url)
+        say("the page is served at this address until Ctrl-C")
+    if open_page:
+        open_in_browser(server.url)
+    server.run(pages.page(facts, connect="'self'"), explorers)
+
+
+def open_in_browser(url: str) -> None:
+    if not webbrowser.open(url):
+        say("no browser was found: open the page yourself")

@@ -1,0 +1,230 @@
+"""Using a model's vectors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from w2v.cli import info as facts
+from w2v.cli import outputs, prompt, show
+from w2v.cli.console import Reporter, say
+from w2v.cli.options import (
+    ERRORS,
+    FILE,
+    FORCE,
+    JSON,
+    METHOD,
+    MODEL,
+    OBJECTIVE,
+    QUIET,
+    TOP,
+    find_objective,
+    refuse_together,
+)
+from w2v.errors import W2VError
+from w2v.files import Errors
+from w2v.formats import table
+from w2v.settings import WordVectors
+from w2v.training.model import Model
+from w2v.vectors import query as queries
+from w2v.vectors.benchmarks import Method, analogies, word_pairs
+from w2v.vectors.keyed import load
+
+
+@click.command()
+@MODEL
+@click.argument("questions", type=FILE, required=False)
+@TOP
+@METHOD
+@QUIET
+@JSON
+def analogy(
+    model: Path, errors: Errors, questions: Path | None, top: int, method: Method, quiet: bool, as_json: bool
+) -> None:
+    """Answer analogy QUESTIONS and report the accuracy.
+
+    Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
+    as c is to d), and a line ": name" before each section. Sections whose names begin with "gram" are syntactic.
+
+    \b
+    w2v analogy model.bin
+    w2v analogy model.bin questions-words.txt --top 300000 --method mul
+    """
+    with Reporter(quiet) as progress:
+        vectors = load(model, errors=errors, progress=progress)
+        result = analogies(vectors, questions, top, method, progress=progress)
+    if as_json:
+        show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
+    elif not quiet:
+        show.analogies(result)
+
+
+@click.command()
+@MODEL
+@click.argument("pairs", type=FILE, required=False)
+@click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
+@JSON
+def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, as_json: bool) -> None:
+    """Correlate cosine similarities with the scores of word PAIRS.
+
+    Without PAIRS, the bundled ones are used. The file has two words and a score per line; # begins a comment.
+
+    \b
+    w2v similarity model.bin
+    w2v similarity model.bin wordsim.txt --json
+    w2v similarity model.bin --words king queen
+    """
+    if words:
+        refuse_together("--words", ("pairs",))
+        vectors = load(model, errors=errors)
+        found = [queries.known_words(word, vectors) for word in words]
+        first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
+        queries.require((first, second), vectors)
+        cosine = vectors.similarity(first, second)
+        if as_json:
+            show.as_json({"words": words, "cosine": cosine})
+        else:
+            click.echo(f"{cosine:.4f}")
+        return
+    result = word_pairs(load(model, errors=errors), pairs)
+    if as_json:
+        show.as_json(asdict(result))
+    else:
+        show.word_pairs(result)
+
+
+@click.command()
+@MODEL
+@click.argument("words", nargs=-1)
+@click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="Search the N most frequent words only.  [default: all]"
+)
+@click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
+@METHOD
+@JSON
+def query(
+    model: Path,
+    errors: Errors,
+    words: tuple[str, ...],
+    topn: int,
+    top: int | None,
+    vector: bool,
+    method: Method,
+    as_json: bool,
+) -> None:
+    """Show the words nearest to WORDS.
+
+    Their counts are shown, too, where the model has counts. Several words are averaged; + and - between words add and
+    subtract. Without WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write
+    -- before words that look like options.
+
+    \b
+    w2v query model.bin france
+    w2v query model.bin king - man + woman --topn 3
+    w2v query model.safetensors france --top 20000 --vector
+    w2v query model.bin --json < words.txt
+    w2v query model.bin -- --word-with-hyphens
+    """
+    vectors = load(model, errors=errors)
+
+    def answer(words: Sequence[str]) -> None:
+        parsed = queries.parse(words, vectors, method)
+        found: list[dict[str, Any]] = [
+            {"word": word, "score": score} for word, score in parsed.answer(vectors, topn, top)
+        ]
+        if vectors.counts is not None:
+            for one in found:
+                one["count"] = int(vectors.counts[vectors.key_to_index[one["word"]]])
+        asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
+        if as_json:
+            query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}
+            show.as_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
+        else:
+            show.neighbours(parsed.formula, found, asked)
+
+    if words:
+        answer(words)
+        return
+    for line in prompt.lines(vectors) if sys.stdin.isatty() else prompt.piped_lines():
+        try:
+            if line.strip():
+                answer([line])
+        except W2VError as error:
+            if as_json:
+                show.as_json({"query": line.strip(), "error": str(error)})
+            else:
+                say(str(error))
+
+
+@click.command()
+@click.argument("model", type=FILE, required=False)
+@ERRORS
+@JSON
+def info(model: Path | None, errors: Errors, as_json: bool) -> None:
+    """Describe MODEL or, without one, this installation.
+
+    \b
+    w2v info
+    w2v info model.safetensors --json
+    """
+    found = facts.model(model, load(model, errors=errors), as_json) if model else facts.installation()
+    if as_json:
+        show.as_json(found)
+    else:
+        show.facts(found)
+
+
+@click.command()
+@MODEL
+@click.argument("output", metavar="OUT", type=FILE)
+@click.option(
+    "--vectors",
+    type=click.Choice(get_args(WordVectors)),
+    help="The word vectors to make of a file written by w2v train; see there.  [default: those of MODEL]",
+)
+@OBJECTIVE
+@FORCE
+@QUIET
+@JSON
+def convert(
+    model: Path,
+    errors: Errors,
+    output: Path,
+    vectors: WordVectors | None,
+    objective: str | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Convert MODEL to another format.
+
+    The extension of OUT decides which: .bin, .txt or .vec (.gz may follow), or .safetensors. With --vectors, MODEL is
+    a .safetensors file written by w2v train.
+
+    \b
+    w2v convert model.bin model.txt.gz
+    w2v convert glove.txt model.safetensors
+    w2v convert model.safetensors input-rows.bin --vectors input
+    """
+    find_objective(objective)
+    outputs.check(output, force)
+    kind = table.format_of(output)
+    with Reporter(quiet) as progress:
+        if vectors:
+            stored = Model.load(model).with_vectors(vectors).content(output)
+        else:
+            stored = table.read(model, errors=errors, progress=progress)
+        table.write(output, stored, force, progress)
+    lost = [] if kind == "native" else facts.beside_vectors(stored)
+    found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
+    found |= {"vector_size": stored.vectors.shape[1], "lost": lost}
+    if as_json:
+        show.as_json(found)
+    elif not quiet:
+        show.facts(found)
