@@ -91,7 +91,7 @@ class Notes:
         return asdict(cls(**{name: str(path.absolute()) for name, path in paths.items() if path}))
 
 
-def new_job(options: Options, given: Mapping[str, Any], world: World | None) -> Job:
+def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
     find_objective(given["objective"] or file.settings.get("objective"))
@@ -150,7 +150,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None) -> 
     )
 
 
-def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None) -> Job:
+def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
     beside = (*options_of(ReadingOptions), "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
     refuse_together("--resume", (*beside, "config", "save_config"))

@@ -144,7 +144,7 @@ def train(quiet: bool, as_json: bool, **given: Any) -> None:
             trained = time.perf_counter()
             with together(world):
                 if leads(world):
-                    save_outputs(job, model)
+                    save_all(job, model)
         except Stopped as stopped:
             if job.states and job.resumable():
                 own = f" --objective {given['objective']}" if given["objective"] else ""
@@ -168,7 +168,8 @@ def train(quiet: bool, as_json: bool, **given: Any) -> None:
         show.training(metrics | {"settings": model.settings.relevant()})
 
 
-def save_outputs(job: Job, model: Model) -> None:
+def save_all(job: Job, model: Model) -> None:
+    """Write what a run was asked for: the model and, perhaps, its words and the picture of its course."""
     files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
     if job.save_vocab:
         files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
