@@ -415,6 +415,26 @@ def test_a_compressed_file_belongs_to_one_part(tmp_path):
         Corpus(tmp_path / "0.gz").part(0, 3)
 
 
+def test_a_file_with_columns_belongs_to_one_part(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.csv").write_bytes(b"text\n" + b"%d\n" % number * 100)
+    parts = [Corpus(tmp_path).part(number, 2, whole=True) for number in range(2)]
+    words = [{word for block in part.blocks("text") for word in block.text.split()} for part in parts]
+    assert words == [{b"0", b"1"}, {b"2"}]
+    with pytest.raises(
+        W2VError, match=r"0\.csv has columns and cannot be divided among 2 ranks: give the text in more"
+    ):
+        Corpus(tmp_path / "0.csv").part(0, 2, whole=True)
+
+
+def test_a_part_without_files_has_no_columns(tmp_path):
+    for number, size in enumerate([100, 1]):
+        (tmp_path / f"{number}.csv").write_bytes(b"text\n" + b"%d\n" % number * size)
+    part = Corpus(tmp_path).part(0, 1, whole=True)
+    part._files, part._infos, part.ranges = [], [], []
+    assert list(part.blocks("text")) == []
+
+
 @pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])
 def test_what_can_be_read_once_has_no_parts(source):
     with pytest.raises(W2VError, match="cannot be divided among several ranks: give files"):

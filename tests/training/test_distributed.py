@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import w2v
 from tests.helpers import CYTHON_LOSSES, assert_one_line, assert_same
 from w2v.losses.registry import LOSSES
+from w2v.text.idstore import ReadingOptions
+from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, distributed
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
@@ -183,6 +185,38 @@ def test_any_division_of_the_text(contents: list[str], tmp_path: Path) -> None:
 
 
 @cluster
+def test_options_of_reading_and_phrases(tmp_path: Path) -> None:
+    for number, content in enumerate(["New York has 3 trees", "a tree in New York", "an old tree"]):
+        (tmp_path / f"{number}.jsonl").write_text(f'{{"text": "{content}"}}\n' * 50)
+    files = sorted(map(str, tmp_path.glob("*.jsonl")))
+    found = w2v.Phrases.find(files, reading=ReadingOptions(column="text", lower=True), threshold=0.01)
+    assert "new york" in found.passes[0]
+    found.save(tmp_path / "phrases")
+    reading: dict[str, Any] = {"column": "text", "lower": True, "digits": "zero", "strip_markup": True}
+    options = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs": 2, "sample": 0, "negative": 1}
+    alone = w2v.train(files, phrases=tmp_path / "phrases", **reading, **options)
+    arguments = ["--column", "text", "--lower", "--digits", "zero", "--strip-markup", "--phrases", tmp_path / "phrases"]
+    arguments += [
+        "--epochs",
+        2,
+        "--sample",
+        0,
+        "--negative",
+        1,
+        "--plot",
+        tmp_path / "run.svg",
+        "-o",
+        tmp_path / "m.bin",
+    ]
+    mpiexec(2, "train", *files, *arguments, "--save-vocab", tmp_path / "words", *SMALL)
+    vocabulary = Vocabulary.load(tmp_path / "words")
+    assert list(vocabulary.words) == list(alone.vocabulary.words)
+    assert "new_york" in vocabulary.words
+    assert vocabulary.counts.tolist() == alone.vocabulary.counts.tolist()
+    assert (tmp_path / "run.svg").exists()
+
+
+@cluster
 def test_a_text_without_words(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("\n" * 100)
     done = mpiexec(2, "train", tmp_path / "text", "-o", tmp_path / "m.bin", *SMALL, code=1)
@@ -196,6 +230,9 @@ RANK_1 = "import os\nif os.environ['PMI_RANK'] == '1':\n    "
 REFUSALS = {
     "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
     "standard input": (["-"], "", "w2v: standard input, pipes and lists", 1),
+    "phrases of a part": (["--phrases"], "", "finds the phrases of a whole text, and each rank reads a part of it", 2),
+    "markup": (["--strip-markup"], "", "markup may span the places where a text is divided", 2),
+    "other text options": ([], "import sys; sys.argv += ['--lower']", "has lower true, and rank 0", 1),
     "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),
     "other settings": ([], "import sys; sys.argv += ['--epochs', '7']", "has epochs 7, and rank 0", 1),
     "other version": ([], "import w2v.training.train as t; t.__version__ = '0'", 'has w2v "0", and rank 0', 1),

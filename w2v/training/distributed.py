@@ -23,8 +23,9 @@ bits on every run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, NamedTuple
@@ -258,7 +259,7 @@ class DistributedRun(Run):
         matrices = [(array, orders[name]) for name, array in self.parameters.items()]
         self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers)
         self.exchange.agree()
-        self.exchange_seconds = 0.0  # without training
+        self.exchange_seconds = 0.0  # during which this rank did not train
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         with self.world.together():
@@ -334,28 +335,39 @@ class DistributedRun(Run):
                     self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
                 except Exception as found:  # the other ranks hear of it after this round
                     error = found
-            started = time.perf_counter()
             self._done += 1
-            if self._done > first + 1:
-                wishes = self.exchange.finish()
-            if wishes.failed:
-                break
-            last = wishes.stop or self._done == self.schedule.end
-            if rest := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
-                self.exchange.all_rows()
+            with self._exchanging():
+                if self._done > first + 1:
+                    wishes = self.exchange.finish()
+                if wishes.failed:
+                    break
+                last = wishes.stop or self._done == self.schedule.end
+                if rest := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
+                    self.exchange.all_rows()
             if last or wishes.checkpoint:
                 self._save(error, checkpoints, last)
             if last:
                 break
             due = bool(checkpoints and not wishes.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
             own = Wishes(stop=told_to_stop(), failed=error is not None, checkpoint=due)
-            self.exchange.begin(None if rest else self._done, own)
-            self.exchange_seconds += time.perf_counter() - started
+            with self._exchanging():
+                self.exchange.begin(None if rest else self._done, own)
         self._raise_together(error)
         state = self.state
         with self.world.together():
             self._check_trained(state, checkpoints)
         return self._done < self.schedule.end
+
+    @contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        """Time spent here belongs to the training, and is also counted on its own."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - started
+            self.seconds += seconds
+            self.exchange_seconds += seconds
 
     def _raise_together(self, error: Exception | None) -> None:
         with self.world.together():
