@@ -114,7 +114,7 @@ def test_errors() -> None:
     vectors = vectors_of(5)
     with pytest.raises(w2v.UnknownWordError, match="'nothing'"):
         word_map(vectors, "nothing")
-    with pytest.raises(w2v.W2VError, match="no word to draw"):
+    with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, [])
     for wrong in ({"groups": "none"}, {"top": 0}, {"clusters": 0}):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
