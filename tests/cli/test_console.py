@@ -132,7 +132,7 @@ def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
         report(Progress("train", 0, 1000, "words", epoch=1, epochs=5, alpha=0.05))
         report(TRAINING)
     assert capsys.readouterr().err.splitlines() == [
-        "w2v: read: 5 M bytes, 2.50 M bytes/s",
+        "w2v: read: 5.00 M bytes, 2.50 M bytes/s",
         "w2v: train: 0%, epoch 1/5, alpha 0.05",
         "w2v: train: 25%, epoch 2/5, loss 2.346, alpha 0.041, 1.28 M words/s, 1:02:05 left, needs about 230 MB",
     ]

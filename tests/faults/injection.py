@@ -72,6 +72,20 @@ COMMANDS = {
     "convert": Job(["convert", "model.safetensors", "new.txt.gz", "--force"], ("new.txt.gz",)),
     "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
     "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
+    "phrases": Job(
+        ["phrases", "corpus.txt", "-o", "new.txt", "--force", "--threshold", "1", "--save-phrases", "phrases.tsv",
+         "--workers", "1", "--quiet"],
+        ("new.txt", "phrases.tsv"),
+    ),
+    "plot": Job(["plot", "model.safetensors", "-o", "map.svg", "--force", "--quiet"], ("map.svg",)),
+    "explore": Job(["explore", "model.safetensors", "-o", "page.html", "--force"], ("page.html",)),
+    # All that is tried is given: then the time that trials take changes nothing.
+    "tune": Job(
+        ["tune", "short.txt", "-o", "new.safetensors", "--force", "--quiet", "--workers", "1", "--min-count", "1",
+         "--vector-size", "8", "--model", "skipgram", "--loss", "ns", "--window", "5", "--negative", "3", "--sample", "0",
+         "--vectors", "input", "--alpha", "0.05", "--min-alpha", "0.001", "--epochs", "1"],
+        ("new.safetensors", "new.toml"),
+    ),
     "tree": Job(
         ["tree", "words.txt", "--tree", "clustered", "--tree-vectors", "model.safetensors", "--json", "--quiet"]
     ),
@@ -294,7 +308,7 @@ class Runs:
                 assert saved, f"{path} is left"
                 assert content(path) == whole.files[saved[1]]
                 continue
-            known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key"
+            known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key|new\.tune\.json"
             may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
             unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
