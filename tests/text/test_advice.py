@@ -27,7 +27,7 @@ def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text"
     expected = "the text has 18 words, which are few to learn word vectors from: add more text"
     assert lines(PLAIN, text) == lines(PLAIN, text, epochs=20) == [expected]
-    assert lines(PLAIN, text, epochs=5) == [f"{expected}; more than 5 epochs would also help"]
+    assert lines(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
     monkeypatch.setattr(advising, "LITTLE", 18)
     assert lines(PLAIN, text) == []
 
@@ -46,6 +46,15 @@ def test_text_without_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (line,) = lines(CHINESE, tmp_path / "text")
     assert line.startswith("words have 31 characters on average, so the text has hardly any spaces")
     assert lines(" ".join(CHINESE.removesuffix("。\n")) + "\n", tmp_path / "text") == []
+
+
+def test_a_text_without_spaces_is_refused_for_that(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text(CHINESE, "utf-8")
+    refused = run("train", text, "-o", tmp_path / "m.bin", code=1).stderr
+    assert refused.startswith(
+        "w2v: no word occurs 5 times: words have 31 characters on average, so the text has hardly"
+    )
 
 
 def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:

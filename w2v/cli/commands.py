@@ -293,6 +293,8 @@ def tune(
     if resume:
         outputs.check(state, True, inputs)
     else:
+        if state.is_file() and not force:
+            raise W2VError(f"{state} exists: add --resume to go on with its trials, or --force to start again")
         outputs.check(state, force, inputs)
         state.unlink(missing_ok=True)
     try:
