@@ -571,6 +571,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
         ("convert {model} model.npy", "extension"),
+        ("train {corpus} --epochs often", "'often' is neither a whole number nor auto"),
     ],
 )
 def test_wrong_use(

@@ -82,8 +82,8 @@ COMMANDS = {
     # All that is tried is given: then the time that trials take changes nothing.
     "tune": Job(
         ["tune", "short.txt", "-o", "new.safetensors", "--force", "--quiet", "--workers", "1", "--min-count", "1",
-         "--vector-size", "8", "--model", "skipgram", "--loss", "ns", "--window", "5", "--negative", "3", "--sample", "0",
-         "--vectors", "input", "--alpha", "0.05", "--min-alpha", "0.001", "--epochs", "1"],
+         "--vector-size", "8", "--model", "skipgram", "--loss", "ns", "--window", "5", "--negative", "3",
+         "--sample", "0", "--vectors", "input", "--alpha", "0.05", "--min-alpha", "0.001", "--epochs", "1"],
         ("new.safetensors", "new.toml"),
     ),
     "tree": Job(

@@ -48,6 +48,15 @@ def test_text_without_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert lines(" ".join(CHINESE.removesuffix("。\n")) + "\n", tmp_path / "text") == []
 
 
+def test_a_text_without_spaces_is_refused_for_that(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text(CHINESE, "utf-8")
+    refused = run("train", text, "-o", tmp_path / "m.bin", code=1).stderr
+    assert refused.startswith(
+        "w2v: no word occurs 5 times: words have 31 characters on average, so the text has hardly"
+    )
+
+
 def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:
     assert lines(sample.read_text("utf-8"), tmp_path / "text") == []
     assert len(lines("".join(make.corpus(1_000, seed=1)), tmp_path / "text")) == 1

@@ -100,12 +100,14 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("content", "message"),
     [
         (b'[{"t": "a"}]', "a JSON array: give one object on each line"),
-        (b'{"t": "a"}\n{"t" "b"}\n', "row 2: not JSON: "),
-        (b'{"t": "a"}\n5\n', "row 2: not a JSON object"),
-        (b'{"t": ["a"]}\n', "row 1: column 't' holds no text, but [\"a\"]"),
+        (b'{"t": "a"}\n{"t" "b"}\n', "line 2: not JSON: "),
+        (b'{"t": "a"}\n5\n', "line 2: not a JSON object"),
+        (b'\n \n{"t": "a"}\n5\n', "line 4: not a JSON object"),
+        (b'{"t": ["a"]}\n', "line 1: column 't' holds no text, but [\"a\"]"),
         (b'{"text": "a"}\n{"id": 1}\n', "has no column 't'; its columns are text, id"),
         (b"id,text\n1,a\n", "has no column 't'; its columns are id, text"),
         (b"id,t\n1,a\n2,b,c\n", "line 3: 3 columns, and 2 in the first row"),
+        (b"\n\nid,t\n1,a\n2,b,c\n", "line 5: 3 columns, and 2 in the first row"),
         (b'id,t\n1,"a\n', "line 2: not CSV: "),
         (b"\xff\xfei\0d\0", "is UTF-16 or UTF-32"),
         (b"", "has no column 't'; its columns are none"),
@@ -114,7 +116,7 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (b"t\na\n\xe9b\n", ", column t: byte 2, in b'\\\\xe9b', is not UTF-8"),
         (b'{"t": "\\ud800"}', ", column t: byte 0, in b'\\\\xed\\\\xa0\\\\x80', is not UTF-8"),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_what_is_no_table(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file"

@@ -112,7 +112,16 @@ COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
     """The type of an option that takes a whole number, or one of some words."""
-    return lambda text: text if text in words else click.INT(text)
+
+    def convert(text: str) -> Any:
+        if text in words:
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is neither a whole number nor {' or '.join(words)}.") from None
+
+    return convert
 
 
 def option_for(kind: type, name: str) -> Callable[[Command], Command]:

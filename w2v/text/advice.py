@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,7 +22,7 @@ SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpu
 
 def advice(store: TypeCounts, settings: BaseSettings) -> list[str]:
     """A line for each thing that would improve the vectors; usually none."""
-    return [line for line in (_on_size(store, settings), _on_words(store)) if line]
+    return [line for line in (_on_size(store, settings), on_spaces(store) or _on_words(store)) if line]
 
 
 def _on_size(store: TypeCounts, settings: BaseSettings) -> str:
@@ -39,20 +40,27 @@ def _is_sample(store: TypeCounts) -> bool:
     return int((store.remap(words)[FIRST_TYPE:] >= 0).sum()) >= SAMPLE_SHARE * len(words)
 
 
-def _on_words(store: TypeCounts) -> str:
-    """On what the words look like, each counted as often as it occurs."""
-    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
-    words, counts = store.words(ids).tolist(), store.counts[ids]
-    if not counts.sum():
+def on_spaces(store: TypeCounts) -> str:
+    """What to do with a text that has hardly any spaces; nothing for others."""
+    length = _mean(store, len)
+    if length <= LONG:
         return ""
-    attached, capitals, length = (
-        float(np.average([measure(word) for word in words], weights=counts)) for measure in (_attached, _capital, len)
+    return (
+        f"words have {length:.0f} characters on average, so the text has hardly any spaces, as Chinese and Japanese: "
+        "cut it into words first, with jieba or MeCab for instance"
     )
-    if length > LONG:
-        return (
-            f"words have {length:.0f} characters on average, so the text has hardly any spaces, as Chinese and "
-            "Japanese: cut it into words first, with jieba or MeCab for instance"
-        )
+
+
+def _mean(store: TypeCounts, measure: Callable[[str], float]) -> float:
+    """The mean of a measure of words, each counted as often as it occurs."""
+    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
+    counts = store.counts[ids]
+    return float(np.average([measure(word) for word in store.words(ids)], weights=counts)) if counts.any() else 0.0
+
+
+def _on_words(store: TypeCounts) -> str:
+    """On what the words look like."""
+    attached, capitals = _mean(store, _attached), _mean(store, _capital)
     if attached > ATTACHED or capitals > CAPITALS:
         return (
             f"{attached:.0%} of the words begin or end with punctuation, {capitals:.0%} have capital letters: "

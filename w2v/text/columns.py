@@ -56,30 +56,30 @@ def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     Columns of CSV are separated by commas, or by tabs if the first row has tabs. Texts that are null or missing are
     left out. Raises W2VError, naming the line, for what is not a table or not text, and for a column that no row has.
     """
-    lines = _lines(name, chunks)
-    first = next((line for line in lines if line.strip()), b"")
+    lines = enumerate(_lines(name, chunks), 1)
+    number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
     start = first.lstrip()[:1]
     if start == b"[":
         raise W2VError(f"{name}: a JSON array: give one object on each line, as `jq -c '.[]'` writes them")
     found = _of_json if start == b"{" else _of_csv
-    yield from found(name, itertools.chain([first], lines), column)
+    yield from found(name, itertools.chain([(number, first)], lines), column)
 
 
-def _of_json(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
+def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes]:
     seen = False
     names: dict[str, None] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if not line.strip():
             continue
         try:
             row = json.loads(_decode(line))
         except (ValueError, RecursionError) as error:
-            raise W2VError(f"{name}, row {number}: not JSON: {one_line(error)}") from None
+            raise W2VError(f"{name}, line {number}: not JSON: {one_line(error)}") from None
         if not isinstance(row, dict):
-            raise W2VError(f"{name}, row {number}: not a JSON object")
+            raise W2VError(f"{name}, line {number}: not a JSON object")
         text = row.get(column)
         if text is not None and not isinstance(text, str):
-            raise W2VError(f"{name}, row {number}: column {column!r} holds no text, but {json.dumps(text)[:60]}")
+            raise W2VError(f"{name}, line {number}: column {column!r} holds no text, but {json.dumps(text)[:60]}")
         if not seen:
             seen = column in row
             names |= dict.fromkeys(row)
@@ -89,12 +89,11 @@ def _of_json(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
         raise _missing(name, column, names)
 
 
-def _of_csv(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
-    first = next(iter(lines))
+def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes]:
+    number, first = next(iter(lines))
     csv.field_size_limit(MAX_ROW_BYTES)  # of the whole process; its default is too small for texts
-    rows = csv.reader(
-        map(_decode, itertools.chain([first], lines)), delimiter="\t" if b"\t" in first else ",", strict=True
-    )
+    decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
+    rows = csv.reader(decoded, delimiter="\t" if b"\t" in first else ",", strict=True)
     try:
         names = next(rows, [])
         if column not in names:
@@ -102,11 +101,12 @@ def _of_csv(name: str, lines: Iterable[bytes], column: str) -> Iterator[bytes]:
         place = names.index(column)
         for row in rows:
             if row and len(row) != len(names):
-                raise W2VError(f"{name}, line {rows.line_num}: {len(row)} columns, and {len(names)} in the first row")
+                line = number - 1 + rows.line_num
+                raise W2VError(f"{name}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
                 yield _encode(row[place])
     except csv.Error as error:
-        raise W2VError(f"{name}, line {rows.line_num}: not CSV: {one_line(error)}") from None
+        raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 
 
 def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -69,9 +69,9 @@ class Found:
     score: float
 
 
-# Of arrays: how often the first and the last word and the phrase occur; of numbers: different words and pairs,
-# min_count, and words in the text.
-SCORERS: dict[Scoring, Callable[[Array, Array, Array, int, int, int], Array]] = {
+# Of arrays or numbers: how often the first and the last word and the phrase occur; of numbers: different words and
+# pairs, min_count, and words in the text.
+SCORERS: dict[Scoring, Callable[[Any, Any, Any, float, float, float], Any]] = {
     "default": lambda first, last, both, types, min_count, tokens: (both - min_count) / (first * last) * types,
     "word2phrase": lambda first, last, both, types, min_count, tokens: (both - min_count) / first / last * tokens,
     "npmi": lambda first, last, both, types, min_count, tokens: (
@@ -275,8 +275,7 @@ class Phrases:
                         raise ValueError(f"the phrase {phrase[:60]!r} appears twice")
             except ValueError as error:
                 raise W2VError(f"{path}, line {number}: {one_line(error)}") from None
-        if options is None:
-            raise W2VError(f"{path} is empty: it should hold phrases")
+        assert options is not None  # there is a first line, even of an empty file
         return cls(options, passes)
 
 
@@ -305,6 +304,8 @@ class _Row(msgspec.Struct, array_like=True):
 
 def _header(line: bytes) -> PhraseOptions:
     """The options in a first line. Raises ValueError for any other."""
+    if not line.startswith(b"{"):
+        raise ValueError("not a file of w2v phrases --save-phrases")
     try:
         values = asdict(decode(_Header, line, "the options"))
         del values["format"]

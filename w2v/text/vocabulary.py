@@ -16,6 +16,7 @@ from w2v.errors import SettingsError, W2VError, counted
 from w2v.files import PathLike, atomic_write, lines
 from w2v.settings import Formula
 from w2v.text._text import FIRST_TYPE
+from w2v.text.advice import on_spaces
 from w2v.text.idstore import TypeCounts
 from w2v.text.words import Words
 
@@ -81,10 +82,11 @@ class Vocabulary:
                 raise W2VError("all words were pruned: raise --max-types")
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
-            raise W2VError(
-                f"no word occurs {counted(min_count, 'time')}: the most frequent, {word[:60]!r}, occurs "
-                f"{counted(counts[top], 'time')}; lower --min-count or give more text"
+            reason = on_spaces(store) or (
+                f"the most frequent, {word[:60]!r}, occurs {counted(counts[top], 'time')}; "
+                "lower --min-count or give more text"
             )
+            raise W2VError(f"no word occurs {counted(min_count, 'time')}: {reason}")
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen])
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:

@@ -1,5 +1,7 @@
 """Phrases under gensim's path, beside gensim's own where it is installed."""
 
+import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,14 @@ import numpy as np
 import pytest
 
 from w2v import W2VError
-from w2v.gensim.models.phrases import ENGLISH_CONNECTOR_WORDS, FrozenPhrases, Phraser, Phrases
+from w2v.gensim.models.phrases import (
+    ENGLISH_CONNECTOR_WORDS,
+    FrozenPhrases,
+    Phraser,
+    Phrases,
+    npmi_scorer,
+    original_scorer,
+)
 
 RANDOM = np.random.default_rng(2)
 WORDS = ["new", "york", "of", "the", "times", "a", "state", "city", "and", "x"]
@@ -45,6 +54,22 @@ def test_joined_sentences_can_be_read_again() -> None:
 
 def one(worda_count: int, wordb_count: int, bigram_count: int, len_vocab: int, min_count: int, corpus_word_count: int):
     return 1.0
+
+
+def test_scorers_where_they_have_no_value() -> None:
+    numbers = {"len_vocab": 10, "min_count": 2, "corpus_word_count": 9}
+    for scorer in (original_scorer, npmi_scorer):
+        assert scorer(worda_count=0, wordb_count=3, bigram_count=3, **numbers) == -math.inf
+    for count in (0, 1, 9):  # none, fewer than min_count, and the whole text
+        assert npmi_scorer(3, 3, count, **numbers) == -math.inf
+    assert type(npmi_scorer(3, 4, 3, **numbers)) is type(original_scorer(3, 4, 3, **numbers)) is float
+
+
+@pytest.mark.parametrize("scoring", ["default", "npmi", one])
+def test_pickled_phrases_can_be_saved(tmp_path: Path, scoring: Any) -> None:
+    model = Phrases(SENTENCES, min_count=1, threshold=0.1, scoring=scoring)
+    pickle.loads(pickle.dumps(model)).save(tmp_path / "phrases")
+    assert Phrases.load(tmp_path / "phrases").export_phrases() == model.export_phrases()
 
 
 @pytest.mark.parametrize("scoring", ["default", "npmi", one])

@@ -199,6 +199,9 @@ def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
         Word2Vec(sentence for sentence in SENTENCES)
     with pytest.raises(TypeError, match="corpus_file"):
         Word2Vec(corpus_file=str(file) + "x")
+    for missing in (LineSentence(str(file) + "x"), Text8Corpus(str(file) + "x"), LineSentence("-")):
+        with pytest.raises(FileNotFoundError):
+            Word2Vec(missing)
     with pytest.raises(TypeError, match="either"):
         Word2Vec(SENTENCES, corpus_file=str(file))
     with pytest.raises(RuntimeError, match="vocabulary"):

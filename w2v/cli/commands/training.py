@@ -36,6 +36,7 @@ from w2v.cli.options import (
     settings_options,
 )
 from w2v.cli.train import OUTPUT, Job, Options, check_outputs, new_job, resume_job
+from w2v.errors import W2VError
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -248,6 +249,8 @@ def tune(
     if resume:
         outputs.check(state, True, inputs)
     else:
+        if state.is_file() and not force:
+            raise W2VError(f"{state} exists: add --resume to go on with its trials, or --force to start again")
         outputs.check(state, force, inputs)
         state.unlink(missing_ok=True)
     try:

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
@@ -16,40 +17,37 @@ from w2v.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
-ARGUMENTS = ("worda_count", "wordb_count", "bigram_count", "len_vocab", "min_count", "corpus_word_count")
 
 Scorer = Callable[..., float]
 Scored = tuple[str, float | None]  # a token, and its score if it is a phrase
 
 
-def original_scorer(
-    worda_count: float,
-    wordb_count: float,
-    bigram_count: float,
-    len_vocab: float,
-    min_count: float,
-    corpus_word_count: float,
-) -> float:
-    """Equation 6 of Mikolov et al. 2013b, times the size of the vocabulary."""
-    product = worda_count * wordb_count
-    return (bigram_count - min_count) / product * len_vocab if product else -math.inf
+@dataclass(frozen=True)
+class _Scorer:
+    """A scoring of w2v.text.phrases as a function of numbers; -inf where it is not defined, or npmi below min_count."""
+
+    name: core.Scoring
+
+    def __call__(
+        self,
+        worda_count: float,
+        wordb_count: float,
+        bigram_count: float,
+        len_vocab: float,
+        min_count: float,
+        corpus_word_count: float,
+    ) -> float:
+        possible = worda_count and wordb_count
+        if self.name == "npmi":
+            possible = possible and bigram_count and min_count <= bigram_count < corpus_word_count
+        if not possible:
+            return -math.inf
+        values = worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count
+        return float(core.SCORERS[self.name](*values))
 
 
-def npmi_scorer(
-    worda_count: float,
-    wordb_count: float,
-    bigram_count: float,
-    len_vocab: float,
-    min_count: float,
-    corpus_word_count: float,
-) -> float:
-    """Normalised pointwise mutual information, -1 to 1 (Bouma 2009); -inf below min_count."""
-    if bigram_count < min_count or not bigram_count or bigram_count >= corpus_word_count:
-        return -math.inf
-    share = bigram_count / corpus_word_count
-    return math.log(share * corpus_word_count**2 / (worda_count * wordb_count)) / -math.log(share)
-
-
+original_scorer, npmi_scorer = _Scorer("default"), _Scorer("npmi")
+ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
 _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by their names in files
 
 
@@ -146,7 +144,7 @@ class PhrasesTransformation:
 
         Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
         """
-        name = next(name for name, scorer in _SCORERS.items() if scorer is self.scoring)
+        name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
         content = {field: getattr(self, field) for field in self.FIELDS.__annotations__}
         content |= {"class": type(self).__name__, "scoring": name, "connector_words": sorted(self.connector_words)}
         with atomic_write(fname) as file:

@@ -156,15 +156,16 @@ def _lines(path: PathLike) -> Iterator[bytes]:
 
 
 def _files_of(sentences: Any) -> list[str] | None:
-    """The files that w2v's own reader can read in the place of these sentences."""
+    """The files that w2v's own reader can read in the place of these sentences, which raise for a missing one."""
+    files: list[str] = []
     if isinstance(sentences, Text8Corpus):
-        return [str(sentences.fname)]
-    if isinstance(sentences, LineSentence) and sentences.limit is None:
+        files = [str(sentences.fname)]
+    elif isinstance(sentences, LineSentence) and sentences.limit is None:
         if isinstance(sentences, PathLineSentences):
-            return sentences.input_files
-        if isinstance(sentences.source, str | Path):
-            return [str(sentences.source)]
-    return None
+            files = sentences.input_files
+        elif isinstance(sentences.source, str | Path):
+            files = [str(sentences.source)]
+    return files if files and all(Path(file).is_file() for file in files) else None
 
 
 class Word2Vec:

@@ -1,0 +1,89 @@
+"""How fast is w2v.gensim's Word2Vec beside the command? Alternating, and gensim beside them.
+
+    python bench/drop_in.py TEXT [--share 1] [--repeats 3] [--gensim] [--json FILE]
+
+Each is a process that reads TEXT, trains with gensim's default settings (CBOW, negative sampling, 100 dimensions, five
+epochs) with two threads, and saves: `w2v train`; Word2Vec(LineSentence(TEXT)); and Word2Vec of an object whose __iter__
+is a Python generator of token lists. "generator alone" iterates twice over it, as Word2Vec does: to count and to train.
+Goal for the LineSentence: at most 1.3 times the time of `w2v train`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from common import alternate, arguments, finish, quotients, run, seconds, split_lines, spread, w2v_command
+
+from w2v.losses.registry import Settings
+
+SETTINGS = Settings(model="cbow", sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2, vectors="input")
+
+
+class Sentences:
+    """The lines of a file as lists of words, by a generator."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with Path(self.path).open(encoding="utf-8") as lines:
+            for line in lines:
+                yield line.split()
+
+
+def train(package: str, kind: str, text: str, output: str) -> None:
+    """Train by the classes of a package, in this process."""
+    word2vec = import_module(f"{package}.models.word2vec")
+    sentences = word2vec.LineSentence(text) if kind == "file" else Sentences(text)
+    word2vec.Word2Vec(sentences, workers=SETTINGS.workers).wv.save_word2vec_format(output, binary=True)
+
+
+def iterate(text: str) -> None:
+    for _ in range(2):
+        sum(1 for _ in Sentences(text))
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["train"]:
+        train(*sys.argv[2:])
+        return
+    parser = arguments(__doc__, repeats=3, corpus=True)
+    parser.add_argument("--gensim", action="store_true", help="run gensim, too")
+    options: argparse.Namespace = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        text, output = Path(folder) / "text.txt", Path(folder) / "vectors.bin"
+        split_lines(options.corpus, text, options.share)
+        script = [sys.executable, __file__, "train"]
+        commands = {
+            "w2v train": w2v_command(SETTINGS, text, output),
+            "w2v.gensim, LineSentence": [*script, "w2v.gensim", "file", text, output],
+            "w2v.gensim, generator": [*script, "w2v.gensim", "generator", text, output],
+        }
+        if options.gensim:
+            commands["gensim, LineSentence"] = [*script, "gensim", "file", text, output]
+            commands["gensim, generator"] = [*script, "gensim", "generator", text, output]
+        work = {name: lambda command=command: run(command)[1] for name, command in commands.items()}
+        work["generator alone"] = lambda: seconds(lambda: iterate(str(text)))
+        found = alternate(work, options.repeats)
+        finish(
+            options,
+            "In the place of gensim",
+            f"{text.stat().st_size / 1e6:.0f} MB. Wall-clock seconds of whole processes, imports included.",
+            seconds={name: spread(times) for name, times in found.items()},
+            ratio_to_w2v_train={
+                name: spread(
+                    quotients(found[name], found["w2v train"]), 1.3 if name == "w2v.gensim, LineSentence" else None
+                )
+                for name in commands
+                if name != "w2v train"
+            },
+        )
+
+
+if __name__ == "__main__":
+    main()
