@@ -1,6 +1,7 @@
 """Several ranks: what they cost, and what they learn.
 
     python bench/cluster.py speed TEXT [--vector-size 100] [--threads 1] [--json FILE]
+    python bench/cluster.py links [--ranks 2 4] [--gigabits 1 10] [--vector-size 100] [--json FILE]
     python bench/cluster.py quality TEXT [--pairs FILE ...] [--questions FILE] [--ranks 2 4] [--epochs 5] [--json FILE]
 
 `speed` measures a rank on this machine, in processor time: training a word, and packing and unpacking a row for an
@@ -12,6 +13,10 @@ million words, how many times one rank they are; nothing is sent. A round takes
 as in a ring all-reduce, and an epoch of a billion words ends with all rows, during which nothing is trained. The goal
 is 3.6 for 4 ranks at 10 Gb/s.
 
+`links` checks the second line: ranks in network namespaces of this machine, each behind a link of this bandwidth (tc's
+tbf; it adds no delay), sum messages of the size of a round, and look at them as often as they do while they train. It
+needs root and Linux, and the processor must keep up with the links.
+
 `quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
 their mean; their sum divided by the square root of the number of ranks that have some; and by the model combiner of
 GraphAny2Vec, for which each rank needs the changes of all others.
@@ -21,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -39,7 +45,7 @@ import w2v
 from w2v import memory
 from w2v.training import distributed
 from w2v.training.distributed import MAX_WORDS, Exchange, Wishes, rows_of_round
-from w2v.training.world import World, join
+from w2v.training.world import LOOK, World, join
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
 LATENCY = 20e-6  # seconds, of a message
@@ -71,16 +77,21 @@ def packing_seconds(size: int, rounds: int = 40) -> float:
     return taken / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
 
 
+def sending(ranks: int, gigabits: float, size: float) -> float:
+    """Seconds to sum messages of `size` bytes in a ring, computed."""
+    return 2 * (ranks - 1) * (LATENCY + size / ranks / (gigabits * 1e9 / 8))
+
+
 def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: float, size: int, threads: int) -> float:
     """How many times one rank so many are, computed; `word` and `row` are a thread's seconds for one."""
 
-    def sending(rows: int) -> float:
-        return 2 * (ranks - 1) * (LATENCY + 4 * (size + 1) * rows / ranks / (gigabits * 1e9 / 8))
+    def exchange(rows: int) -> float:
+        return sending(ranks, gigabits, 4 * (size + 1) * rows)
 
     rows = 2 * sum(map(len, rows_of_round(0, vocabulary)))
     rounds = WORDS / ranks / (MAX_WORDS * threads)
-    a_round = max(MAX_WORDS * word, sending(rows)) + rows * row / threads
-    epoch = rounds * a_round + sending(2 * vocabulary) + 2 * vocabulary * row / threads
+    a_round = max(MAX_WORDS * word, exchange(rows)) + rows * row / threads
+    epoch = rounds * a_round + exchange(2 * vocabulary) + 2 * vocabulary * row / threads
     return WORDS * word / threads / epoch
 
 
@@ -112,6 +123,82 @@ def speed(options: argparse.Namespace) -> dict[str, Any]:
 def training_word(settings: w2v.Settings, text: Text) -> float:
     """Processor seconds to train a word."""
     return training_seconds(settings, text.vocabulary, text.store, time.process_time) / text.store.tokens
+
+
+# -- links ----------------------------------------------------------------------------------
+
+NETWORK = "10.77.0."
+LAUNCHER = f"""#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1; shift
+exec ip netns exec "rank${{host#{NETWORK}}}" sh -c "$*"
+"""
+OVER_TCP = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp", "MPIR_CVAR_NOLOCAL": "1"}  # not through shared memory
+
+
+def links(options: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    rows = []
+    for gigabits in options.gigabits:
+        for count in options.ranks:
+            own = [sys.executable, str(Path(__file__).resolve()), "shape", "--vector-size", str(options.vector_size)]
+            own += ["--ranks", str(count), "--gigabits", str(gigabits)]
+            lines = subprocess.check_output(["unshare", "--net", "--mount", *own], text=True).splitlines()
+            for size, seconds in map(json.loads, lines):
+                expected = sending(count, gigabits, size)
+                found[f"{count} ranks, {gigabits:g} Gb/s, {size} bytes"] = seconds
+                times = [f"{1e3 * each:.1f}" for each in (expected, np.median(seconds), min(seconds))]
+                rows.append([f"{count}", f"{gigabits:g}", f"{size / 1e6:.1f}", *times])
+    print(f"{machine()}\n\n{table(['ranks', 'Gb/s', 'MB', 'computed ms', 'median ms', 'least ms'], rows)}")
+    return found
+
+
+def shape(options: argparse.Namespace) -> None:
+    """In network and mount namespaces of its own: a namespace for each rank, its link, and the ranks."""
+    (count,), (gigabits,) = options.ranks, options.gigabits
+    hosts = [f"{NETWORK}{number}" for number in range(1, count + 1)]
+    commands = ["mount -t tmpfs none /run", "ip link set lo up", "ip link add bridge type bridge"]
+    commands += [f"ip address add {NETWORK}254/24 dev bridge", "ip link set bridge up"]
+    for number, host in enumerate(hosts, 1):
+        inside = f"ip -n rank{number}"
+        commands += [
+            f"ip netns add rank{number}",
+            f"ip link add to{number} type veth peer name eth0 netns rank{number}",
+        ]
+        commands += [f"ip link set to{number} master bridge up", f"{inside} address add {host}/24 dev eth0"]
+        commands += [f"{inside} link set eth0 up", f"{inside} link set lo up"]
+        shaped = f"rate {gigabits}gbit burst 256kb latency 100ms"
+        commands.append(f"ip netns exec rank{number} tc qdisc add dev eth0 root tbf {shaped}")
+    for command in commands:
+        subprocess.run(command.split(), check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        launcher = Path(folder) / "launcher"
+        launcher.write_text(LAUNCHER)
+        launcher.chmod(0o700)
+        mpiexec = [str(Path(sys.executable).with_name("mpiexec")), "-localhost", f"{NETWORK}254"]
+        mpiexec += ["-launcher", "ssh", "-launcher-exec", str(launcher), "-hosts", ",".join(hosts), "-n", str(count)]
+        own = [sys.executable, str(Path(__file__).resolve()), "time_sums", "--vector-size", str(options.vector_size)]
+        subprocess.run([*mpiexec, *own], check=True, env=os.environ | OVER_TCP)
+
+
+def time_sums(options: argparse.Namespace) -> None:
+    """What each rank of `links` runs."""
+    world = join()
+    assert world
+    with world:
+        for vocabulary in VOCABULARIES:
+            rows = 2 * sum(map(len, rows_of_round(0, vocabulary)))
+            values = np.ones((options.vector_size + 1) * rows, np.float32)
+            total, seconds = np.empty_like(values), []
+            for _ in range(11):
+                world.gather("")  # all begin together
+                started = time.perf_counter()
+                request = world.start_sum(values, total)
+                while not request.Test():
+                    time.sleep(LOOK)
+                seconds.append(time.perf_counter() - started)
+            if world.leads:
+                print(json.dumps([values.nbytes, seconds[1:]]), flush=True)
 
 
 # -- quality --------------------------------------------------------------------------------
@@ -172,7 +259,7 @@ def quality(options: argparse.Namespace) -> dict[str, Any]:
         for seed in range(1, options.seeds + 1):
             with tempfile.TemporaryDirectory() as folder:
                 output = Path(folder) / "model.safetensors"
-                own = [str(Path(__file__).resolve()), "rank", str(options.corpus), "--output", str(output)]
+                own = [str(Path(__file__).resolve()), "train_as_rank", str(options.corpus), "--output", str(output)]
                 own += ["--combiner", combiner, "--seed", str(seed), "--epochs", str(options.epochs)]
                 own += ["--vector-size", str(options.vector_size)]
                 subprocess.run([mpiexec, "-n", str(count), sys.executable, *own], check=True)
@@ -193,13 +280,19 @@ def quality(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for work in (speed, quality, train_as_rank):
-        command = commands.add_parser("rank" if work is train_as_rank else work.__name__)
+    for work in (speed, links, quality, train_as_rank, shape, time_sums):
+        command = commands.add_parser(work.__name__)
         command.set_defaults(work=work)
-        command.add_argument("corpus", type=Path)
         command.add_argument("--vector-size", type=int, default=100)
-        command.add_argument("--epochs", type=int, default=5)
         command.add_argument("--json", type=Path)
+        if work in (links, shape):
+            command.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+            command.add_argument("--gigabits", type=float, nargs="+", default=[1, 10])
+            continue
+        if work is time_sums:
+            continue
+        command.add_argument("corpus", type=Path)
+        command.add_argument("--epochs", type=int, default=5)
         if work is speed:
             command.add_argument("--share", type=float, default=1.0)
             command.add_argument("--threads", type=int, default=16)

@@ -44,7 +44,7 @@ from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.run import POLL, Run, plan_run, resumed_at
 from w2v.training.schedule import Schedule
 from w2v.training.start import Start
-from w2v.training.world import World
+from w2v.training.world import LOOK, World
 
 HOT = 1024  # rows of a matrix that are exchanged in every round
 ROUNDS = 1000  # of an epoch
@@ -52,7 +52,6 @@ MIN_WORDS, MAX_WORDS = 1 << 14, 1 << 16  # of a thread in a round, whatever the 
 MAX_CHUNK = 1 << 12  # ids: some chunks for each thread in a round, since all threads wait for the last
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 PART = 512  # rows that are read, changed and written together
-LOOK = 0.002  # seconds between looks at an exchange that goes on: MPI makes progress only when it is called
 
 
 def merged_types(world: World, store: IdStore) -> TypeCounts:

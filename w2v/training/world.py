@@ -28,7 +28,8 @@ from w2v.launcher import launched
 BEAT = 1.0  # seconds between signs of life
 PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
 SIGN_OF_LIFE = 7  # the tag of these messages
-FIRST_WAIT, LONGEST_WAIT = 1e-4, 5e-3  # seconds between looks at a message that has not arrived
+LOOK = 2e-4  # seconds between looks at a message under way: MPI moves a part of it only when it is called
+LAST_LOOK = 5e-3  # seconds between looks for the last sign of life
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -106,10 +107,8 @@ class World:
 
     def wait(self, request: Any) -> None:
         """Wait for a message of MPI without blocking inside it."""
-        pause = FIRST_WAIT
         while not request.Test():
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_WAIT)
+            time.sleep(LOOK)
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum over all ranks of arrays of one shape and type."""
@@ -211,11 +210,11 @@ class World:
         ended, silent = False, 0.0
         while not (ended and received[0]):
             if ended:
-                time.sleep(LONGEST_WAIT)
+                time.sleep(LAST_LOOK)
             else:
                 ended = self._ended.wait(BEAT)
                 comm.Isend(signs[int(ended)], after, SIGN_OF_LIFE).Free()
-            silent += LONGEST_WAIT if ended else BEAT
+            silent += LAST_LOOK if ended else BEAT
             while not received[0] and comm.Iprobe(before, SIGN_OF_LIFE):
                 comm.Recv(received, before, SIGN_OF_LIFE)
                 silent = 0.0
