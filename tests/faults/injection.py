@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -249,6 +250,7 @@ class Runs:
                 os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), number)
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
+            tempfile.tempdir = os.environ["TMPDIR"]  # else Python tries it with a file, which a kill leaves there
             os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
             self.shim.arm(str(self.folder).encode(), fault.at, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
