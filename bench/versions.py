@@ -1,0 +1,72 @@
+"""Is this version as fast as another? Training of both in turns, in pieces of about a second.
+
+    python bench/versions.py TEXT OTHER [--python OTHER/.venv/bin/python] [--share 0.05] [--repeats 40] [--json FILE]
+
+OTHER is a checkout of another version that is built. Each version is a process that has read the text and waits; the
+two train alternately, on one thread, so that both meet the same moments of a busy machine. The ratios are new / old of
+processor seconds: their median is the answer, and below 1 the new version is faster.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from common import BENCH, alternate, arguments, finish, quotients, spread
+
+NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-hs-300")
+# Run by each version, with its own modules.
+WAITING = """
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/bench"]
+from common import prepared, training_seconds
+from peers import BASE, CONFIGURATIONS
+with prepared(Path(sys.argv[2]), float(sys.argv[3]), BASE) as text:
+    print("ready", flush=True)
+    for line in sys.stdin:
+        settings = replace(CONFIGURATIONS.get(line.strip(), BASE), workers=1)
+        print(training_seconds(settings, text.vocabulary, text.store, time.process_time), flush=True)
+"""
+
+
+class Version:
+    def __init__(self, python: str, root: Path, corpus: Path, share: float) -> None:
+        command = [python, "-c", WAITING, str(root.resolve()), str(corpus.resolve()), str(share)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
+        self._answer()
+
+    def seconds(self, name: str) -> float:
+        assert self._process.stdin
+        self._process.stdin.write(name + "\n")
+        self._process.stdin.flush()
+        return float(self._answer())
+
+    def _answer(self) -> str:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            sys.exit("a version has ended; its message is above")
+        return line
+
+
+def main() -> None:
+    parser = arguments(__doc__, repeats=40, corpus=True)
+    parser.set_defaults(share=0.05)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--python", help="that of the other version [OTHER/.venv/bin/python]")
+    options = parser.parse_args()
+    python = options.python or str(options.other / ".venv/bin/python")
+    new = Version(sys.executable, BENCH.parent, options.corpus, options.share)
+    old = Version(python, options.other, options.corpus, options.share)
+    ratios = {}
+    for name in NAMES:
+        found = alternate({"old": lambda n=name: old.seconds(n), "new": lambda n=name: new.seconds(n)}, options.repeats)
+        ratios[name] = spread(quotients(found["new"], found["old"]))
+    finish(options, "Versions", "One thread. Training alone, processor seconds of new / old.", ratios=ratios)
+
+
+if __name__ == "__main__":
+    main()
