@@ -28,7 +28,7 @@ from sphinx.errors import ExtensionError
 LANGUAGES = ("sh", "python")
 BLOCK = re.compile(rf"^ *```({'|'.join(LANGUAGES)})\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (\w+\.py)\n")
-WORDS = 40_000  # of corpus.txt, unless the page's metadata say otherwise
+WORDS = 150_000  # of corpus.txt, unless the page's metadata say otherwise
 
 
 def run(blocks: Iterable[tuple[str, str]], page: str, words: int = WORDS) -> list[str]:
