@@ -89,7 +89,7 @@ def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
     assert third.read_bytes() == second.read_bytes()
     assert "exists" in run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", first, code=1).stderr
     two = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
-    assert "two things" in two
+    assert "is named twice" in two
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_an_output_that_is_one_of_the_corpus_files(
     Path("texts/one.txt").write_bytes(sample.read_bytes())
     Path("tiny.txt").hardlink_to("texts/one.txt")
     Path("link.txt").symlink_to("texts/one.txt")
-    assert "two things" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
+    assert "is named twice" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
     assert Path("tiny.txt").read_bytes() == sample.read_bytes()
 
 
@@ -545,15 +545,15 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("train {corpus} --cbow --per-pair", "--per-pair has no effect with --model cbow"),
         ("train {corpus} --epochs 1000001", "epochs 1000001: it must be a whole number, from 1 to 1,000,000"),
         ("train {corpus} -o model.zip", ".safetensors"),
-        ("train {corpus} -o {corpus} --force", "two things"),
-        ("train {corpus} -o new.bin --save-vocab new.bin", "two things"),
-        ("train {corpus} -o new.bin --save-vocab {corpus} --force", "two things"),
-        ("train {corpus} -o -", "-: an output is a file"),
-        ("vocab {corpus} -o -", "-: an output is a file"),
-        ("convert {model} -", "-: an output is a file"),
+        ("train {corpus} -o {corpus} --force", "is named twice"),
+        ("train {corpus} -o new.bin --save-vocab new.bin", "is named twice"),
+        ("train {corpus} -o new.bin --save-vocab {corpus} --force", "is named twice"),
+        ("train {corpus} -o -", "-: outputs cannot be written to standard output"),
+        ("vocab {corpus} -o -", "-: outputs cannot be written to standard output"),
+        ("convert {model} -", "-: outputs cannot be written to standard output"),
         ("vocab {corpus}", "--output"),
         ("vocab {corpus} -o new --workers 0", "workers 0"),
-        ("vocab {corpus} -o {corpus} --force", "two things"),
+        ("vocab {corpus} -o {corpus} --force", "is named twice"),
         ("tree", "CORPUS"),
         ("tree {corpus} --max-vocab 0", "max_vocab 0"),
         ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),

@@ -133,7 +133,7 @@ def test_the_command_writes_a_file_once(model: Path, tmp_path: Path) -> None:
     before = output.read_bytes()
     assert "exists" in run("explore", model, "-o", output, code=1).stderr
     assert output.read_bytes() == before
-    assert "two things" in run("explore", model, "-o", model, "--force", code=2).stderr
+    assert "is named twice" in run("explore", model, "-o", model, "--force", code=2).stderr
     assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
 
 

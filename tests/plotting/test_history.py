@@ -76,7 +76,7 @@ def test_command(sample: Path, tmp_path: Path) -> None:
     assert b"<svg" in plot.read_bytes()
     assert "exists" in run("train", sample, "-o", tmp_path / "n.bin", "--plot", plot, *QUICK, code=1).stderr
     assert "unknown extension" in run("train", sample, "--plot", tmp_path / "a.gif", *QUICK, code=2).stderr
-    assert "two things" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
+    assert "is named twice" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
     assert sorted(tmp_path.iterdir()) == [model, plot]
 
 

@@ -21,7 +21,8 @@ def first(sample: Path) -> w2v.Model:
 
 
 def words_of(model: w2v.Model, words: list[str]) -> list[int]:
-    return [model.vocabulary.words.index(word) for word in words]
+    rows = {word: row for row, word in enumerate(model.vocabulary.words)}
+    return [rows[word] for word in words]
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
@@ -118,7 +119,7 @@ def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
     refused = run("train", more, *options, "--read-vocab", more, *output, code=2).stderr
     assert "has no effect with --continue" in refused
     assert "vector_size 9: the continued model" in run("train", more, *options, "--size", 9, *output, code=2).stderr
-    assert "named for two things" in run("train", more, *options, "-o", saved, "--force", code=2).stderr
+    assert "is named twice" in run("train", more, *options, "-o", saved, "--force", code=2).stderr
     first.wv.save(tmp_path / "vectors.bin")
     assert "no output layer" in run("train", more, "--continue", tmp_path / "vectors.bin", *output, code=1).stderr
 
