@@ -15,7 +15,7 @@ import pytest
 import w2v
 from tests.helpers import assert_one_line, run, start
 from w2v.explore.explorer import Explorer
-from w2v.explore.server import Server
+from w2v.explore.server import MAX_BYTES, Server
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +104,11 @@ def test_mistakes_are_told(server: Server) -> None:
     ]  # fmt: skip
     for body in bad:
         assert request(server, "POST", body=body)[0] == 400, body
-    assert request(server, "POST", body="x" * (1 << 20))[0] == 413
     assert request(server, "PUT", body={})[0] == 501
 
 
-@pytest.mark.parametrize("length", ["", "-1", "x", "1e3"])
-def test_a_question_without_a_length_is_refused(server: Server, length: str) -> None:
+@pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}"])
+def test_a_question_without_a_length_or_too_long_is_refused(server: Server, length: str) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
         header = f"Content-Length: {length}\r\n" if length else ""
         connection.sendall(f"POST {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())

@@ -21,7 +21,8 @@ def first(sample: Path) -> w2v.Model:
 
 
 def words_of(model: w2v.Model, words: list[str]) -> list[int]:
-    return [model.vocabulary.words.index(word) for word in words]
+    rows = {word: row for row, word in enumerate(model.vocabulary.words)}
+    return [rows[word] for word in words]
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
