@@ -74,11 +74,11 @@ COMMANDS = {
     "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
     "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
     "phrases": Job(
-        ["phrases", "corpus.txt", "-o", "new.txt", "--force", "--threshold", "1", "--save-phrases", "phrases.tsv",
+        ["phrases", "short.txt", "-o", "new.txt", "--force", "--threshold", "1", "--save-phrases", "phrases.tsv",
          "--workers", "1", "--quiet"],
         ("new.txt", "phrases.tsv"),
     ),
-    "plot": Job(["plot", "model.safetensors", "-o", "map.svg", "--force", "--quiet"], ("map.svg",)),
+    "plot": Job(["plot", "model.safetensors", "w1", "w2", "-o", "map.svg", "--force", "--quiet"], ("map.svg",)),
     "explore": Job(["explore", "model.safetensors", "-o", "page.html", "--force"], ("page.html",)),
     # All that is tried is given: then the time that trials take changes nothing.
     "tune": Job(
