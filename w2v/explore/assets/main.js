@@ -28,9 +28,12 @@ async function render() {
     nodes = [element("p", { class: "error" }, error.message)];
   }
   if (own !== turn) return;
-  const focused = main.contains(document.activeElement);
+  const before = document.activeElement;
+  const focused = main.contains(before);
   if (nodes.some((node, i) => node !== main.children[i])) main.replaceChildren(...nodes); // the map stays, and its focus
-  if (focused && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  if (focused && !main.contains(document.activeElement)) {
+    (main.contains(before) ? before : main).focus({ preventScroll: true }); // a node that stays may have lost it
+  }
   main.removeAttribute("aria-busy");
   document.title = [main.querySelector("h2")?.textContent, "w2v explore"].filter(Boolean).join(" – ");
 }

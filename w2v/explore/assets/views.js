@@ -303,7 +303,9 @@ async function makeMap(model, index, moved) {
 
 // -- compare ------------------------------------------------------------------------------------
 
-export async function compare(state, models) {
+let adding = null; // the form of the view: it stays while the view changes, with what is being typed
+
+function addingForm(models) {
   const input = element("input", { id: "compare-word", placeholder: "Add a word", required: true });
   combobox(
     input,
@@ -316,7 +318,9 @@ export async function compare(state, models) {
       class: "actions",
       submit: async (event) => {
         event.preventDefault();
-        const word = await meant(models, input.value);
+        const typed = input.value;
+        input.value = "";
+        const word = await meant(models, typed);
         const now = parse(location.hash);
         if (!now.list.includes(word)) go(link(now, { list: [...now.list, word] }));
       },
@@ -324,6 +328,11 @@ export async function compare(state, models) {
     element("div", {}, element("label", { class: "hidden", for: input.id }, "Add a word"), input),
     element("button", {}, "Add"),
   );
+  return form;
+}
+
+export async function compare(state, models) {
+  adding ??= addingForm(models);
   const head = [
     element("h2", {}, "Compare"),
     element(
@@ -331,7 +340,7 @@ export async function compare(state, models) {
       {},
       "The cosines of the selected words with each other, and their vectors. Words are selected here, on the map and among neighbours.",
     ),
-    form,
+    adding,
   ];
   if (!state.list.length) return head;
   const sections = await Promise.all(
