@@ -31,6 +31,13 @@ from w2v.vectors import query as queries
 from w2v.vectors.keyed import load
 
 PAGE_SUFFIXES = (".html", ".htm")
+PROJECTION = click.option(
+    "--method",
+    type=click.Choice(get_args(Projection)),
+    default="pca",
+    show_default=True,
+    help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
+)
 
 
 @click.command()
@@ -46,13 +53,7 @@ PAGE_SUFFIXES = (".html", ".htm")
     metavar="N",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
-@click.option(
-    "--method",
-    type=click.Choice(get_args(Projection)),
-    default="pca",
-    show_default=True,
-    help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
-)
+@PROJECTION
 @click.option(
     "--groups",
     type=click.Choice(get_args(Groups)),
@@ -160,13 +161,7 @@ def plot(
     metavar="N",
     help="Put the N most frequent words in the file, or on the map of a served page.",
 )
-@click.option(
-    "--method",
-    type=click.Choice(get_args(Projection)),
-    default="pca",
-    show_default=True,
-    help="Projection to the map: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
-)
+@PROJECTION
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
 @click.option(
     "--host",
