@@ -25,40 +25,44 @@ from numpy.typing import NDArray
 SHIFT = 2.7
 LINE_WORDS = 20
 BLOCK_LINES = 20_000
-MAX_WORD = 2 * 5 + 1  # bytes of the longest word, of five syllables, and the space after it
-MAX_TYPES = 100**4
+MAX_SYLLABLES = 4
+MAX_WORD = 2 * MAX_SYLLABLES + 1  # bytes, with the space after it
+MAX_TYPES = 100**MAX_SYLLABLES
 SYLLABLES = np.array(
     [[ord(consonant), ord(vowel)] for consonant in "bcdfghjklmnpqrstvwxz" for vowel in "aeiou"], np.uint8
 )
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def write_lines(
     text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, topics: int, seed: int
 ) -> int:
-    """Fill `text` with lines of words; returns their bytes."""
+    """Fill `text` with lines of words; returns their bytes.
+
+    A word's length and its topic are random, so a branch on them would be mispredicted half of the time: all four
+    syllables are written, and the next word begins over those that the word does not have.
+    """
     spread = math.log((types + SHIFT) / SHIFT)
-    random, end = np.uint64(seed), 0
+    last, topic_count, base = np.uint32(types - 1), np.uint32(topics), np.uint32(100)
+    random, topic, end = np.uint64(seed), np.uint32(0), 0
     for _ in range(lines):
-        topic = -1
-        for _ in range(LINE_WORDS):
+        for place in range(LINE_WORDS):
             random += np.uint64(0x9E3779B97F4A7C15)  # SplitMix64
             bits = (random ^ (random >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             bits ^= bits >> np.uint64(31)
-            if topic < 0:
-                topic = int(bits & np.uint64(0xFFFF)) % topics
+            if place == 0:
+                topic = np.uint32(bits & np.uint64(0xFFFF)) % topic_count
             uniform = (bits >> np.uint64(17)) * 2.0**-47
-            rank = min(types - 1, int(SHIFT * (math.exp(uniform * spread) - 1)))  # the inverse of ∫ dr / (r + SHIFT)
-            if bits & np.uint64(0x10000):
-                rank = min(types - 1, rank // topics * topics + topic)
-            number = np.uint32(rank + 1)
-            while number > 0:
-                number -= np.uint32(1)
-                syllable = number % np.uint32(100)
-                text[end], text[end + 1] = syllables[syllable, 0], syllables[syllable, 1]
-                end += 2
-                number //= np.uint32(100)
+            rank = np.uint32(SHIFT * (math.exp(uniform * spread) - 1))  # the inverse of ∫ dr / (r + SHIFT)
+            in_topic = np.uint32(rank // topic_count * topic_count + topic)
+            rank = min(last, in_topic if bits & np.uint64(0x10000) else rank)
+            number = rank
+            for syllable in range(MAX_SYLLABLES):
+                text[end + 2 * syllable] = syllables[number % base, 0]
+                text[end + 2 * syllable + 1] = syllables[number % base, 1]
+                number = np.uint32(number // base - np.uint32(1))
+            end += 2 * (1 + (rank >= 100) + (rank >= 100 + 100**2) + (rank >= 100 + 100**2 + 100**3))
             text[end] = 32
             end += 1
         text[end - 1] = 10
