@@ -281,8 +281,37 @@ def mean_and_half(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.1f}" + f" ± {half:.1f}" * (len(values) > 1) if values else ""
 
 
-def commands_markdown(document: Mapping[str, Any]) -> str:
-    return "\n".join(line for command in document["commands"] for line in (f"`{command}`", ""))
+def runs_parser(documentation: str | None, corpora: bool = False) -> argparse.ArgumentParser:
+    """The options of a program that collects runs in a JSON file."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if corpora:
+        parser.add_argument("--corpora", dest="corpus", type=Path, nargs="+", default=[], metavar="TEXT")
+    else:
+        parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser.add_argument("--questions", type=Path, metavar="FILE")
+    parser.add_argument("--pairs", type=Path, nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="add the runs to this file")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="train nothing, print the table of such a file")
+    return parser
+
+
+def open_runs(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, markdown: Callable[[dict[str, Any]], str]
+) -> Runs:
+    """The runs of --json; with --table, print the table of a file and exit."""
+    if options.table:
+        print(markdown(json.loads(options.table.read_text())))
+        raise SystemExit
+    if not (options.corpus and options.questions and options.json):
+        parser.error("a text, --questions and --json are needed, or --table")
+    return Runs(options.json)
+
+
+def runs_markdown(
+    document: Mapping[str, Any], title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
+) -> str:
+    commands = [line for command in document["commands"] for line in (f"`{command}`", "")]
+    return "\n".join([f"### {title}", "", *commands, table(header, rows), "", *notes, document["machine"]])
 
 
 def machine() -> str:

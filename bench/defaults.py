@@ -11,9 +11,7 @@ corpora. Runs are added to the JSON file; one that is there already is not made 
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import Runs, commands_markdown, grouped, mean_and_half, split_lines, table, w2v_command
+from common import grouped, mean_and_half, open_runs, runs_markdown, runs_parser, split_lines, w2v_command
 from quality import measure
 
 from w2v.losses.registry import LOSSES as ALL_LOSSES
@@ -63,33 +61,21 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
             rows.append([*map(str, key), *cells, f"{mark}{score(complete[key], judged):.1f}{mark}"])
     columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *judged[1:])]
     notes = "Accuracies in percent, Spearman's correlations × 100; the best of a model and loss is bold."
-    lines = ["### Defaults", "", commands_markdown(document), table([*GROUP, *columns, "score"], rows), "", notes]
-    return "\n".join([*lines, document["machine"]])
+    return runs_markdown(document, "Defaults", [*GROUP, *columns, "score"], rows, notes)
 
 
 def main() -> None:
     pairs = [f"{model}-{loss}" for model, loss in itertools.product(get_args(ModelName), LOSSES)]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", type=Path, nargs="+", default=[], metavar="TEXT")
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
+    parser = runs_parser(__doc__, corpora=True)
     parser.add_argument("--only", nargs="+", choices=pairs, default=pairs)
     parser.add_argument("--alphas", type=float, nargs="+", default=[0.0125, 0.025, 0.05, 0.1])
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=[""])
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(defaults_markdown(json.loads(options.table.read_text())))
-        return
-    if not (options.corpora and options.questions and options.json):
-        parser.error("--corpora, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, defaults_markdown)
     runs.document["pairs"] = [path.stem for path in options.pairs]
     with tempfile.TemporaryDirectory() as folder:
         model, part = Path(folder) / "model.bin", Path(folder) / "part.txt"
-        for only, corpus in itertools.product(options.only, options.corpora):
+        for only, corpus in itertools.product(options.only, options.corpus):
             name, loss = only.split("-")
             text = corpus
             if loss in MEGABYTES:

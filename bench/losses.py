@@ -12,7 +12,6 @@ most frequent words, few enough for the full softmax.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import tempfile
@@ -22,7 +21,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import W2V, Runs, commands_markdown, grouped, mean_and_half, processor_seconds, run, table, w2v_command
+from common import (
+    W2V,
+    grouped,
+    mean_and_half,
+    open_runs,
+    processor_seconds,
+    run,
+    runs_markdown,
+    runs_parser,
+    w2v_command,
+)
 
 from w2v.losses.registry import Settings
 
@@ -99,29 +108,18 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
         notes.append(
             "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
         )
-    lines = ["### Losses", "", commands_markdown(document), table(header, rows), "", *notes, document["machine"]]
-    return "\n".join(lines)
+    return runs_markdown(document, "Losses", header, rows, *notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
-    parser.add_argument("--questions", type=Path)
+    parser = runs_parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=MAIN)
     parser.add_argument("--samples", type=float, nargs="+", default=[0.0, 1e-5])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--share", type=float, default=WHOLE["share"])
     parser.add_argument("--max-vocab", type=int)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(losses_markdown(json.loads(options.table.read_text())))
-        return
-    if not (options.corpus and options.questions and options.json):
-        parser.error("TEXT, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, losses_markdown)
     part = {"share": options.share, "max_vocab": options.max_vocab}
     if runs.document.setdefault("part", part) != part:
         parser.error(f"{options.json} holds runs on another part of the text: name another file")

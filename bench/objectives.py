@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Runs, commands_markdown, table
+from common import Runs, runs_markdown
 
 import w2v
 from w2v.evaluation.perplexity import Text
@@ -142,8 +142,7 @@ def main() -> None:
         [*(str(run[name]) for name in KEYS), *(shown(run["figures"][name]) for name in FIGURES)]
         for run in sorted(runs.document["runs"], key=lambda run: [str(run[name]) for name in KEYS])
     ]
-    print("### Objectives", "", commands_markdown(runs.document), table([*KEYS, *FIGURES], cells), "", sep="\n")
-    print(runs.document["machine"])
+    print(runs_markdown(runs.document, "Objectives", [*KEYS, *FIGURES], cells))
 
 
 if __name__ == "__main__":

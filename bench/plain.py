@@ -12,15 +12,13 @@ made again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import Runs, beginnings, commands_markdown, split_lines, table, w2v_command
+from common import beginnings, open_runs, runs_markdown, runs_parser, split_lines, w2v_command
 from peers import MODES, binary_command, gensim_command
 from quality import measure
 
@@ -43,30 +41,17 @@ def plain_markdown(document: dict[str, Any]) -> str:
         values = [run["figures"].get(name) for name in columns]
         rows.append([*(run[name] for name in GROUP), *("" if value is None else f"{value:.1f}" for value in values)])
     notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100."
-    metrics = table([*GROUP, *columns], rows)
-    lines = ["### Defaults of w2v and others", "", commands_markdown(document), metrics, "", notes]
-    return "\n".join([*lines, document["machine"]])
+    return runs_markdown(document, "Defaults of w2v and others", [*GROUP, *columns], rows, notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser = runs_parser(__doc__)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
     parser.add_argument("--models", nargs="+", choices=get_args(ModelName), default=get_args(ModelName))
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
     parser.add_argument("--word2vec", metavar="PATH")
     parser.add_argument("--fasttext", metavar="PYTHON")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(plain_markdown(json.loads(options.table.read_text())))
-        return
-    if not (options.corpus and options.questions and options.json):
-        parser.error("TEXT, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, plain_markdown)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = folder / "lines.txt"

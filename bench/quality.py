@@ -13,7 +13,6 @@ is not repeated.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import tempfile
@@ -24,14 +23,14 @@ from typing import Any
 
 import numpy as np
 from common import (
-    Runs,
-    commands_markdown,
     grouped,
     mean_and_half,
+    open_runs,
     processor_seconds,
     run,
+    runs_markdown,
+    runs_parser,
     split_lines,
-    table,
     w2v_command,
 )
 from peers import BASE, MODES, gensim_command
@@ -85,39 +84,19 @@ def quality_markdown(document: dict[str, Any]) -> str:
         cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]
         rows.append([*map(str, group), str(len(runs)), *cells])
     notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of what they span."
-    lines = [
-        "### Quality",
-        "",
-        commands_markdown(document),
-        table([*GROUP, "seeds", *columns], rows),
-        "",
-        notes,
-        document["machine"],
-    ]
-    return "\n".join(lines)
+    return runs_markdown(document, "Quality", [*GROUP, "seeds", *columns], rows, notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
+    parser = runs_parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=list(CONFIGURATIONS), default=list(CONFIGURATIONS))
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=["w2v", "per-pair"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--alpha", type=float, help="[that of w2v for the model and loss]")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--cbow-gradient", choices=["corrected", "faithful"], default="faithful")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(quality_markdown(json.loads(options.table.read_text())))
-        return
-    if not (options.corpus and options.questions and options.json):
-        parser.error("TEXT, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, quality_markdown)
     if runs.document.setdefault("corpus", options.corpus.name) != options.corpus.name:
         parser.error(f"{options.json} holds runs on {runs.document['corpus']}: name another file")
     with tempfile.TemporaryDirectory() as name:

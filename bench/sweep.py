@@ -10,16 +10,14 @@ made of the same model. Runs are added to the JSON file; one that is there alrea
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import tempfile
 import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common import Runs, beginnings, commands_markdown, grouped, mean_and_half, table
+from common import beginnings, grouped, mean_and_half, open_runs, runs_markdown, runs_parser
 from quality import scores
 
 import w2v
@@ -68,31 +66,18 @@ def sweep_markdown(document: dict[str, Any]) -> str:
         rows.append([text, settings, str(runs[0]["epochs"]), str(len(runs)), *cells])
     judged = " / ".join(name.partition(": ")[2] for name in next(iter(columns.values())))
     notes = f"Cells: {judged}, in percent or correlations × 100, mean over the seeds ± half of their range."
-    metrics = table(["text", "settings", "epochs", "seeds", *columns], rows)
-    lines = ["### Out of the box", "", commands_markdown(document), metrics, "", notes, document["machine"]]
-    return "\n".join(lines)
+    return runs_markdown(document, "Out of the box", ["text", "settings", "epochs", "seeds", *columns], rows, notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, metavar="TEXT", nargs="?")
+    parser = runs_parser(__doc__)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
     parser.add_argument("--settings", nargs="+", default=[""], metavar="NAME=VALUE")
     parser.add_argument("--vectors", nargs="+", choices=get_args(WordVectors), default=["input", "combined"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(sweep_markdown(json.loads(options.table.read_text())))
-        return
-    if not (options.corpus and options.questions and options.json):
-        parser.error("TEXT, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, sweep_markdown)
     with tempfile.TemporaryDirectory() as folder:
         whole = {options.corpus.stem: options.corpus}
         texts = beginnings(options.corpus, options.megabytes, Path(folder)) if options.megabytes else whole

@@ -13,8 +13,6 @@ tries settings for this time, and prints how the scores on held-out text correla
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import W2V, Runs, beginnings, command_line, commands_markdown, machine, table, w2v_command
+from common import W2V, beginnings, command_line, machine, open_runs, runs_markdown, runs_parser, table, w2v_command
 from quality import measure, scores
 from scipy.stats import spearmanr
 
@@ -88,37 +86,25 @@ def tune_markdown(document: dict[str, Any]) -> str:
             [run["corpus"], run["settings"], f"{statistics.mean(figures[each] for each in judged):.1f}", *cells]
         )
     notes = "Accuracies in percent, Spearman's correlations × 100, on the second half; the score is their mean."
-    metrics = table(["corpus", "settings", "score", *columns], rows)
-    return "\n".join(["### Tuning", "", commands_markdown(document), metrics, "", notes, document["machine"]])
+    return runs_markdown(document, "Tuning", ["corpus", "settings", "score", *columns], rows, notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", type=Path, nargs="+", default=[], metavar="TEXT")
+    parser = runs_parser(__doc__, corpora=True)
     parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
-    parser.add_argument("--questions", type=Path)
-    parser.add_argument("--pairs", type=Path, nargs="+", default=[])
     parser.add_argument("--time", default="10m")
     parser.add_argument("--agreement", action="store_true")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--table", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.table:
-        print(tune_markdown(json.loads(options.table.read_text())))
-        return
     if options.agreement:
-        print(agreement(options.corpora[0], options.questions, options.pairs, seconds_of(options.time)))
+        print(agreement(options.corpus[0], options.questions, options.pairs, seconds_of(options.time)))
         return
-    if not (options.corpora and options.questions and options.json):
-        parser.error("--corpora, --questions and --json are needed, or --table")
-
-    runs = Runs(options.json)
+    runs = open_runs(parser, options, tune_markdown)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = folder / "model.safetensors"
         questions, other_questions = halves(options.questions, folder)
         pairs, other_pairs = zip(*(halves(path, folder) for path in options.pairs), strict=True)
-        first, *others = options.corpora
+        first, *others = options.corpus
         texts = beginnings(first, options.megabytes, folder) if options.megabytes else {first.stem: first}
         texts |= {corpus.stem: corpus for corpus in others}
         for corpus, text in texts.items():
