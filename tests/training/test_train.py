@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-@pytest.mark.parametrize("workers", [1, 2, 3, 16])
+@pytest.mark.parametrize("workers", [1, 2, 3, 16, 64])
 def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, Any], workers: int) -> None:
     model = w2v.train(sample, epochs=3, vector_size=8, min_count=10, workers=workers, **options)
     assert model.metrics["tokens"] == model.vocabulary.tokens
