@@ -819,6 +819,8 @@ def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
     assert process.returncode == 0
     for expected in (b"read", b"train", b"100%", b"M words/s"):
         assert expected in shown
+    erase_line = b"\x1b[2K"  # a message takes the place of the bar, which is drawn again below it
+    assert erase_line + b"w2v: train: needs about" in shown
 
 
 def test_terminal_is_prompted(model: Path) -> None:

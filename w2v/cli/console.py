@@ -88,7 +88,7 @@ def _fail(code: int, message: str) -> NoReturn:
 def say(message: str) -> None:
     """One line on standard error."""
     if not _silent:
-        click.echo(f"w2v: {printable(' '.join(message.split()))}", err=True)
+        print(f"w2v: {printable(' '.join(message.split()))}", file=sys.stderr)  # click.echo writes into a bar
 
 
 def _set_up_streams() -> None:
