@@ -97,6 +97,11 @@ class KeyedVectors:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
 
+    @cached_property
+    def _divisors(self) -> Vector:
+        """The norms, with 1 in place of 0: zero vectors have a cosine of 0 with all others."""
+        return np.where(self.norms == 0, np.float32(1), self.norms)
+
     def words_in(self, text: str) -> list[str]:
         """The words of a text, normalised and tokenized as in the training of these vectors.
 
@@ -325,8 +330,7 @@ class KeyedVectors:
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
         scores = queries @ self.vectors[:rows].T
-        norms = self.norms[:rows]
-        scores /= np.where(norms == 0, np.float32(1), norms)
+        scores /= self._divisors[:rows]
         return scores
 
     def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
