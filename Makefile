@@ -48,7 +48,7 @@ test: $(VENV)/.checks
 cluster: $(VENV)/.checks
 	python -m pytest -m cluster tests/training/test_distributed.py
 
-# The page of w2v explore in a real browser; Debian's is installed if there is none, and may be.
+# The page of w2v explore in a real browser. Without one, Debian's is installed; if that fails, one line says so.
 browser: $(VENV)/.checks
 	python tests/browser/run.py
 
