@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.plotting.projection import Projection, project
+from w2v.progress import Report
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 
@@ -19,13 +20,13 @@ TOP = 10_000  # words, by default
 MAX_COORDINATE = 32767  # of a map
 
 
-def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection) -> Content:
+def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """All that a page holds of the first `top` words of a model. Raises as map_of."""
     integers, scales = quantised(vectors.vectors[:top])
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
         **facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
-        **map_of(vectors, top, method),
+        **map_of(vectors, top, method, progress),
         "vectors": encoded(integers),
         "scales": encoded(scales),
     }
@@ -46,7 +47,7 @@ def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
     return np.rint(vectors / divisors).astype(np.int8), scales
 
 
-def map_of(vectors: KeyedVectors, top: int, method: Projection) -> Content:
+def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """The first `top` words, their counts (or None), and their places on a map: pairs of 16-bit integers, as base64.
 
     The map shows unit vectors: words that are near each other have a high cosine. Raises SettingsError for a `top`
@@ -56,7 +57,7 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection) -> Content:
         raise SettingsError(f"top is {top}: it must be at least 1")
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
-    points = project(unit(vectors.vectors[:top]), method)
+    points = project(unit(vectors.vectors[:top]), method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
     return {

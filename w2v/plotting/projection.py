@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any, Literal, get_args
 
@@ -30,7 +31,7 @@ def project(
     The distances are Euclidean: scale rows to length 1 first for those of cosines. The same arguments give the same
     points; `seed` has no effect on PCA, whose components have the sign that makes their greatest coefficient positive.
     The others start from the two principal components. Fewer than MIN_POINTS different rows are projected by PCA
-    whatever the method; components that there are not are 0. `progress` is called while t-SNE works.
+    whatever the method; missing components are 0. `progress` is called while t-SNE and UMAP work.
 
     Raises SettingsError for an unknown method, W2VError for values that are not finite or a library that is missing.
     """
@@ -46,7 +47,7 @@ def project(
         if method == "tsne":
             points = _tsne(library, rows, points, seed, progress)
         elif method == "umap":
-            points = _umap(library, rows, points, seed)
+            points = _umap(library, rows, points, seed, progress)
     return points.astype(np.float32)
 
 
@@ -83,7 +84,7 @@ def _library(method: Projection) -> Any:
 
 
 def _start(points: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Points of the largest coordinate 1, with a little noise, for equal ones could never part."""
+    """The points scaled to a largest coordinate of 1, with a little noise: equal ones would never separate."""
     noise = np.random.default_rng(seed).normal(scale=1e-4, size=points.shape)
     started: NDArray[np.float64] = points / np.abs(points).max() + noise
     return started
@@ -114,10 +115,27 @@ def _tsne(
     return np.asarray(fitted)
 
 
-def _umap(library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int) -> Any:
+def _umap(
+    library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int, progress: Report | None
+) -> Any:
     return library.UMAP(
         n_neighbors=min(NEIGHBOURS, len(rows) - 1),
         init=_start(points, seed) * START_WIDTH,
         random_state=seed,
         n_jobs=1,  # as it takes itself with a random state, but with a warning
+        tqdm_kwds={"disable": False, "file": _Bar(Meter(progress, "project")), "bar_format": "{n_fmt}/{total_fmt}"},
     ).fit_transform(rows)
+
+
+class _Bar:
+    """The file to which umap-learn writes its progress bar, the only report that it gives."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def write(self, text: str) -> None:
+        if found := re.search(r"(\d+)/(\d+)", text):
+            self._meter(int(found[1]), int(found[2]))
+
+    def flush(self) -> None:
+        """tqdm calls it."""
