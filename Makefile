@@ -69,7 +69,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 
 # The site, in build/docs: every snippet is run, and a warning or a broken link fails.
 docs: $(VENV)/.docs
-	python -m sphinx -q -W --keep-going -b html docs build/docs
+	python -m sphinx -q -W --keep-going -j auto -b html docs build/docs
 
 $(VENV)/.docs: $(VENV)/.built
 	@$(PIP) 'w2v[docs]'
