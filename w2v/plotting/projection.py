@@ -16,11 +16,11 @@ Projection = Literal["pca", "tsne", "umap"]
 
 PERPLEXITY = 30  # of t-SNE: van der Maaten & Hinton (2008) suggest 5 to 50
 NEIGHBOURS = 15  # of UMAP: its own default
-EXAGGERATED, ITERATIONS = 250, 500  # of t-SNE: with early exaggeration, and then without
+EXAGGERATED, ITERATIONS = 250, 500  # of t-SNE: first with early exaggeration, then without
 REPORTED = 10  # iterations between reports
-MIN_POINTS = 4  # of which t-SNE and UMAP find neighbours
+MIN_POINTS = 4  # for t-SNE and UMAP to find neighbours
 START_SCALE = 1e-4  # standard deviation of the points from which t-SNE starts (Kobak & Berens 2019)
-START_WIDTH = 10.0  # greatest coordinate of those from which UMAP starts, as in its own spectral start
+START_WIDTH = 10.0  # largest coordinate of the points from which UMAP starts, as in its own spectral start
 
 
 def project(
@@ -65,7 +65,7 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _library(method: Projection) -> Any:
-    """The module that does the work; None for PCA. Raises W2VError where it is missing."""
+    """The module that does the work; None for PCA. Raises W2VError if it is missing."""
     try:
         if method == "tsne":
             import openTSNE
@@ -73,7 +73,7 @@ def _library(method: Projection) -> Any:
             return openTSNE
         if method == "umap":
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that Tensorflow is missing, which is not used
+                warnings.simplefilter("ignore")  # it warns that Tensorflow is missing, which is not used
                 import umap
 
             return umap
@@ -110,7 +110,7 @@ def _tsne(
         callbacks=report,
         callbacks_every_iters=REPORTED,
         random_state=seed,
-        n_jobs=1,  # threads would add up in any order
+        n_jobs=1,  # threads would add in varying order
     ).fit(rows)
     return np.asarray(fitted)
 
@@ -122,7 +122,7 @@ def _umap(
         n_neighbors=min(NEIGHBOURS, len(rows) - 1),
         init=_start(points, seed) * START_WIDTH,
         random_state=seed,
-        n_jobs=1,  # as it takes itself with a random state, but with a warning
+        n_jobs=1,  # what it would choose itself for a random state, but with a warning
         tqdm_kwds={"disable": False, "file": _Bar(Meter(progress, "project")), "bar_format": "{n_fmt}/{total_fmt}"},
     ).fit_transform(rows)
 
