@@ -1,4 +1,4 @@
-/** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view for those who cannot see it. */
+/** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view. */
 
 import { bdi, element, table } from "./parts.js";
 import { grouped, shown } from "./words.js";
@@ -26,7 +26,7 @@ export class WordMap {
     this.marks = { list: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
-    this.width = this.height = 1; // of the canvas, in pixels: kept, since asking for it takes longer than drawing a word
+    this.width = this.height = 1; // of the canvas, in pixels; reading it from the canvas is slow
     new ResizeObserver(() => {
       [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
       this.redraw();
@@ -138,7 +138,7 @@ export class WordMap {
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.textBaseline = "middle";
-    // A canvas cannot use the variables of the style sheet: it gets their values through properties that have no effect on it.
+    // A canvas cannot use variables of the style sheet: it gets them through properties that have no effect on it.
     const {
       color,
       caretColor: mark,
