@@ -48,7 +48,7 @@ test: $(VENV)/.checks
 cluster: $(VENV)/.checks
 	python -m pytest -m cluster tests/training/test_distributed.py
 
-# The page of w2v explore in a real browser; Debian's is installed if there is none, and may be.
+# The page of w2v explore in a real browser. Without one, Debian's is installed; if that fails, one line says so.
 browser: $(VENV)/.checks
 	python tests/browser/run.py
 
@@ -69,7 +69,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 
 # The site, in build/docs: every snippet is run, and a warning or a broken link fails.
 docs: $(VENV)/.docs
-	python -m sphinx -q -W --keep-going -b html docs build/docs
+	python -m sphinx -q -W --keep-going -j auto -b html docs build/docs
 
 $(VENV)/.docs: $(VENV)/.built
 	@$(PIP) 'w2v[docs]'

@@ -22,7 +22,8 @@ PHASES = {
     "answer": "words",  # searched for the answers to analogy questions
     "evaluate": "measures",  # of models
     "compare": "words",  # of two models
-    "project": "iterations",  # of t-SNE
+    "project": "iterations",  # of t-SNE or UMAP
+    "index": "words",  # for approximate search
 }
 
 

@@ -1,4 +1,4 @@
-"""Run the tests in a browser. What they need is installed where that is possible; else a line says what is missing."""
+"""Run the tests in a browser. What they need is installed if possible; if not, one line says what is missing."""
 
 import importlib.util
 import os
@@ -25,20 +25,29 @@ def main() -> None:
 
 def has_packages() -> bool:
     if not importlib.util.find_spec("playwright") or not importlib.util.find_spec("axe_playwright_python"):
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "w2v[browser]"]
-        return subprocess.call(pip) == 0
+        return succeeds([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "w2v[browser]"])
     return True
 
 
 def browser() -> str | None:
-    """The path of a browser; Debian's is installed if there is none, and may be."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    """The path of a browser that starts; if there is none, Debian's is installed."""
+    found = installed_browser()
     if found is None and shutil.which("apt-get") and os.geteuid() == 0:
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"]):
-            subprocess.call(["apt-get", "-qq", *command], env=environment, stdout=subprocess.DEVNULL)
-        found = shutil.which("chromium")
+        os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+        succeeds(["apt-get", "update"])
+        succeeds(["apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"])
+        found = installed_browser()
     return found
+
+
+def installed_browser() -> str | None:
+    found = filter(None, map(shutil.which, BROWSERS))
+    return next((path for path in found if succeeds([path, "--version"])), None)
+
+
+def succeeds(command: list[str]) -> bool:
+    """Run a command silently: main says in one line what is missing."""
+    return subprocess.run(command, capture_output=True).returncode == 0
 
 
 if __name__ == "__main__":

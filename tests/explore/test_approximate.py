@@ -15,7 +15,10 @@ pytest.importorskip("usearch")
 
 def test_what_is_found_has_exact_scores_and_a_measured_recall(model: Path) -> None:
     vectors = w2v.load(model)
-    index = ApproximateIndex(vectors)
+    reports: list[w2v.Progress] = []
+    index = ApproximateIndex(vectors, progress=reports.append)
+    assert reports[-1].phase == "index"
+    assert reports[-1].done == len(vectors)
     assert 0.9 < index.recall <= 1
     assert f"recall of {index.recall:.1%}" in index.description
     for plus, minus in ((["france"], []), (["king", "woman"], ["man"])):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import w2v
-from w2v.explore.content import GREATEST, embedded, encoded, map_of, quantised
+from w2v.explore.content import MAX_COORDINATE, embedded, encoded, map_of, quantised
 
 
 def decoded(text: str, dtype: str) -> Any:
@@ -43,7 +43,7 @@ def test_the_map_has_the_greatest_coordinate_and_no_other_scale_for_either_axis(
     corners = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], np.float32)
     found = map_of(w2v.KeyedVectors(list("abcd"), 5 * corners, [4, 3, 2, 1]), 10, "pca")
     places = decoded(found["map"], "<i2").reshape(4, 2)
-    assert np.abs(places).max() == GREATEST
+    assert np.abs(places).max() == MAX_COORDINATE
     assert (places[0] + places[2]).tolist() == [0, 0]
     assert np.linalg.norm(places.astype(float), axis=1) == pytest.approx(
         np.linalg.norm(places[0].astype(float)), rel=1e-3

@@ -92,6 +92,13 @@ def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
     assert ask(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
+def test_an_answer_is_sent_in_one_piece(server: Server) -> None:
+    """In two, the second waits for an acknowledgement of the first, which systems delay by 40 ms."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
+
+
 def test_mistakes_are_told(server: Server) -> None:
     assert ask(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
     assert ask(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}

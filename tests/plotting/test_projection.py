@@ -70,12 +70,21 @@ def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch)
 
         def fit_transform(self, rows: np.ndarray) -> np.ndarray:
             assert np.abs(rows).max() == 1
+            for text in ("\r0/20", "\r15/20", "\n"):  # as tqdm does
+                given["tqdm_kwds"]["file"].write(text)
             return rows[:, :2].astype(np.float32)
 
     monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=UMAP))
     rows = np.random.default_rng(2).normal(size=(10, 4))
-    np.testing.assert_allclose(project(rows, "umap", seed=8), rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
+    reports: list[Progress] = []
+    points = project(rows, "umap", seed=8, progress=reports.append)
+    np.testing.assert_allclose(points, rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
+    assert [(report.phase, report.done, report.total) for report in reports] == [
+        ("project", 0, 20),
+        ("project", 15, 20),
+    ]
     start = given.pop("init")
+    del given["tqdm_kwds"]
     assert given == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}
     assert np.corrcoef(start.ravel(), project(rows).ravel())[0, 1] > 0.999
     assert 9 < np.abs(start).max() < 11

@@ -10,22 +10,23 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.plotting.projection import Projection, project
+from w2v.progress import Report
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 
 Content = dict[str, Any]
 
 TOP = 10_000  # words, by default
-GREATEST = 32767  # coordinate of a map
+MAX_COORDINATE = 32767  # of a map
 
 
-def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection) -> Content:
+def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """All that a page holds of the first `top` words of a model. Raises as map_of."""
     integers, scales = quantised(vectors.vectors[:top])
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
-        **facts(name, vectors, f"search in {searched}, with vectors of 8-bit integers"),
-        **map_of(vectors, top, method),
+        **facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
+        **map_of(vectors, top, method, progress),
         "vectors": encoded(integers),
         "scales": encoded(scales),
     }
@@ -39,26 +40,26 @@ def facts(name: str, vectors: KeyedVectors, search: str) -> Content:
 def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
     """Vectors (n, D) as 8-bit integers (n, D) and float32 scales (n,): row i is about integers[i] * scales[i].
 
-    The largest value of a row becomes 127 or -127, so that no value is off by more than 1/254 of it.
+    The largest value of a row becomes 127 or -127, so the error of a value is at most 1/254 of it.
     """
     scales = np.abs(vectors).max(axis=1) / np.float32(127)
     divisors = np.where(scales == 0, np.float32(1), scales)[:, None]
     return np.rint(vectors / divisors).astype(np.int8), scales
 
 
-def map_of(vectors: KeyedVectors, top: int, method: Projection) -> Content:
+def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """The first `top` words, their counts (or None), and their places on a map: pairs of 16-bit integers, as base64.
 
-    The map is of unit vectors: what is near has a high cosine. Raises SettingsError for a `top` below 1, W2VError for
-    a model without words or with values that are not finite, and where a library is missing.
+    The map shows unit vectors: words that are near each other have a high cosine. Raises SettingsError for a `top`
+    below 1, W2VError for a model without words or with values that are not finite, and where a library is missing.
     """
     if top < 1:
         raise SettingsError(f"top is {top}: it must be at least 1")
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
-    points = project(unit(vectors.vectors[:top]), method)
+    points = project(unit(vectors.vectors[:top]), method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
-    points *= GREATEST / (np.abs(points).max() or 1)
+    points *= MAX_COORDINATE / (np.abs(points).max() or 1)
     return {
         "words": vectors.first_words(top),
         "counts": None if vectors.counts is None else vectors.counts[:top].tolist(),

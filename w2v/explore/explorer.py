@@ -1,4 +1,4 @@
-"""Answers to what a served page asks about a model, from all of its words."""
+"""The answers to the questions of a served page: searches all words of a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from w2v.explore.approximate import ApproximateIndex
 from w2v.explore.completion import Completer
 from w2v.explore.content import Content, map_of
 from w2v.plotting.projection import Projection
+from w2v.progress import Report
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.query import Query
@@ -16,16 +17,21 @@ Answer = dict[str, Any]
 
 
 class Explorer:
-    """One model. Its methods answer as those of EmbeddedModel in assets/embedded.js."""
+    """One model, with the methods of EmbeddedModel in assets/embedded.js."""
 
     def __init__(
-        self, vectors: KeyedVectors, top: int, method: Projection, index: ApproximateIndex | None = None
+        self,
+        vectors: KeyedVectors,
+        top: int,
+        method: Projection,
+        index: ApproximateIndex | None = None,
+        progress: Report | None = None,
     ) -> None:
-        """The map has the first `top` words; an index answers in place of exact search. Raises as content.map_of."""
+        """The map has the first `top` words; with an index, search is approximate. Raises as content.map_of."""
         self._vectors = vectors
         self._index = index
         self._completer = Completer(vectors.index_to_key)
-        self.map: Content = map_of(vectors, top, method)
+        self.map: Content = map_of(vectors, top, method, progress)
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """At most n words that complete what is typed."""

@@ -15,6 +15,7 @@ from w2v.errors import printable
 from w2v.explore.content import TOP, Content, embedded
 from w2v.files import PathLike, atomic_write
 from w2v.plotting.projection import Projection
+from w2v.progress import Report
 from w2v.vectors.keyed import KeyedVectors
 
 MODULES = (
@@ -57,13 +58,15 @@ class Page:
         return f"<Page: {len(self.html):,} characters; a notebook displays it, save(path) writes it>"
 
 
-def explore(models: Mapping[str, KeyedVectors], top: int = TOP, method: Projection = "pca") -> Page:
-    """A page with the first `top` words of one or more models, by name.
+def explore(
+    models: Mapping[str, KeyedVectors], top: int = TOP, method: Projection = "pca", progress: Report | None = None
+) -> Page:
+    """A page with the first `top` words of one or more models, by name. `progress` is called in phase "project".
 
     Raises SettingsError for a `top` below 1 or an unknown method, W2VError for a model without words or with
     values that are not finite, and where a library of the method is missing.
     """
-    return Page(page([embedded(name, vectors, top, method) for name, vectors in models.items()]))
+    return Page(page([embedded(name, vectors, top, method, progress) for name, vectors in models.items()]))
 
 
 def page(models: Sequence[Content], connect: str = "'none'") -> str:

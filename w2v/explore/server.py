@@ -1,4 +1,4 @@
-"""A server of the page for one person: on this machine, under a random address, for the whole vocabulary."""
+"""A server of the page for one user: on this machine, at a random address, for the whole vocabulary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Index = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Question(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unknown_fields=True):
-    """What a page asks: the method of Explorer named by the class, its arguments, and which of the models answers."""
+    """A question of a page: the method of Explorer named by the class, its arguments, and the index of the model."""
 
     model: Index
 
@@ -77,7 +77,7 @@ class Server(ThreadingHTTPServer):
     """Serves a page and its answers under `url`, once `run`; each request is a thread of its own.
 
     The address has a random token, and the Host header must name this server, so that no other page in the browser
-    can ask it anything: neither by guessing the address nor by giving its own name this machine's address.
+    can query it: neither by guessing the address nor by DNS rebinding.
     """
 
     daemon_threads = True
@@ -98,7 +98,7 @@ class Server(ThreadingHTTPServer):
         self.explorers: Sequence[Explorer] = ()
 
     def server_bind(self) -> None:
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's own looks its name up, which can take seconds
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's own looks up its name, which can take seconds
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
 
     @property
@@ -107,7 +107,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}{self.path}"
 
     def run(self, page: str, explorers: Sequence[Explorer]) -> None:
-        """Serve until an exception, such as that of Ctrl-C."""
+        """Serve until an exception, such as KeyboardInterrupt."""
         self.page, self.explorers = page.encode(), explorers
         with self:
             self.serve_forever()
@@ -141,6 +141,7 @@ def _is_address(name: str) -> bool:
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"  # connections stay open, so that an answer takes one round trip
+    wbufsize = -1  # header and body leave together: apart, the body waits 40 ms for an acknowledgement of the header
     server_version, sys_version = "w2v", ""
     timeout = 60  # seconds without a request
 

@@ -26,9 +26,9 @@ DOTS_PER_INCH = 150
 MAX_CHARACTERS = 24  # of a word in a picture
 MAX_TITLE = 80  # characters of a title
 NO_GLYPH = "\N{REPLACEMENT CHARACTER}"
-# Of each format, what would differ from one run to the next.
+# The metadata of each format that would differ from run to run.
 DATES: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-# In the order of use; those of Okabe & Ito (2008), which colour-blind people tell apart.
+# In the order of use: those of Okabe & Ito (2008), which colour-blind people can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#555555")
 
 
@@ -70,20 +70,20 @@ class Picture(Figure):
 
 @contextmanager
 def _no_warnings_of_glyphs() -> Iterator[None]:
-    """Of those that a font has, but its layout cannot use."""
+    """Suppress warnings of glyphs that a font has, but that its layout cannot use."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support", UserWarning)
         yield
 
 
 class Lettering:
-    """How words from anywhere are drawn: as they are, not as formulas, with the fonts of this machine.
+    """How arbitrary words are drawn: literally, not as formulas, with the fonts of this machine.
 
-    Long words are cut, control characters escaped, and characters that no font has become NO_GLYPH.
+    Long words are cut, control characters are escaped, and characters that no font has become NO_GLYPH.
     """
 
     def __init__(self, texts: Iterable[str], limit: int = MAX_CHARACTERS) -> None:
-        """`texts` are all that are to be drawn; of each, `limit` characters at most are."""
+        """`texts` are all texts to be drawn; at most `limit` characters of each are shown."""
         self._limit = limit
         characters = sorted({character for text in texts for character in short(text, limit)})
         families, missing = families_for(characters)
@@ -94,7 +94,7 @@ class Lettering:
         return short(text, self._limit).translate(self._table)
 
     def set(self, text: Text, words: str) -> None:
-        """Make a text of a figure say these words."""
+        """Set a text of a figure to these words."""
         text.set(text=self(words), **self.style)
 
 
@@ -135,7 +135,7 @@ def _regular_fonts() -> list[font_manager.FontEntry]:
 
 
 def _without_glyph(file: str, characters: Sequence[str]) -> list[str]:
-    """Those of the characters that a font cannot draw: all, where it is one of bitmaps, or damaged."""
+    """The characters that a font cannot draw: all of them if it is a bitmap font or damaged."""
     try:
         font = font_manager.get_font(file)
     except (OSError, RuntimeError):

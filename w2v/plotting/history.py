@@ -1,4 +1,4 @@
-"""The course of a training run: loss, learning rate and speed."""
+"""Loss, learning rate and speed over a training run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_picture(model: Model, title: str = "") -> Picture:
             axes.axvline(epoch * tokens / 1e6, color="#cccccc", linewidth=0.6, zorder=0)
     for axes in (panels[1], panels[2]):
         axes.set_ylim(bottom=0)
-    panels[-1].set_xlabel("million words trained; vertical lines end the epochs")
+    panels[-1].set_xlabel("million words trained (vertical lines: ends of epochs)")
     picture.align_ylabels()
     set_title(panels[0], title)
     return picture

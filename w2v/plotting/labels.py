@@ -21,11 +21,11 @@ except ImportError as error:
     raise W2VError("a picture with labels needs textalloc: pip install 'w2v[plot]'") from error
 
 FONT_SIZE = 7.5  # points
-DARKER = 0.75  # than the marker is the text, to be legible
+DARKER = 0.75  # brightness of a text relative to its marker, to be legible
 HALO = 1.5  # points of white around a text, which lines to other points may cross
 MARGIN = 0.0025  # around a label, as a share of the width of the axes
 MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # of a label from its point, as shares of the width
-CANDIDATES = 300  # places that are tried for a label
+CANDIDATES = 300  # positions tried for each label
 
 
 def place_labels(
@@ -38,16 +38,16 @@ def place_labels(
     colours: Sequence[Any],
     lines: NDArray[Any] | None = None,
 ) -> None:
-    """Label the points (n, 2) with n words, the first ones first, and leave out those for which there is no place.
+    """Label the points (n, 2) with n words, the first ones first, and leave out those without space.
 
-    Labels keep clear of the `markers`, a scatter plot, and of the `lines`, (m, 2, 2). One that is away from its point
-    is joined to it by a line. The layout of the figure is fixed from here on.
+    Labels do not cover the `markers`, a scatter plot, or the `lines`, (m, 2, 2). A label away from its point is joined
+    to it by a line. The layout of the figure is fixed from here on.
     """
     figure: Any = axes.get_figure()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     others: dict[str, Any] = {} if lines is None else {"x_lines": [*lines[..., 0]], "y_lines": [*lines[..., 1]]}
-    with contextlib.redirect_stdout(io.StringIO()):  # where it says that there is no place at all
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints when there is no space at all
         _, _, texts, _ = textalloc.allocate(
             axes,
             points[:, 0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any, Literal, get_args
 
@@ -15,11 +16,11 @@ Projection = Literal["pca", "tsne", "umap"]
 
 PERPLEXITY = 30  # of t-SNE: van der Maaten & Hinton (2008) suggest 5 to 50
 NEIGHBOURS = 15  # of UMAP: its own default
-EXAGGERATED, ITERATIONS = 250, 500  # of t-SNE: with early exaggeration, and then without
+EXAGGERATED, ITERATIONS = 250, 500  # of t-SNE: first with early exaggeration, then without
 REPORTED = 10  # iterations between reports
-MIN_POINTS = 4  # of which t-SNE and UMAP find neighbours
+MIN_POINTS = 4  # for t-SNE and UMAP to find neighbours
 START_SCALE = 1e-4  # standard deviation of the points from which t-SNE starts (Kobak & Berens 2019)
-START_WIDTH = 10.0  # greatest coordinate of those from which UMAP starts, as in its own spectral start
+START_WIDTH = 10.0  # largest coordinate of the points from which UMAP starts, as in its own spectral start
 
 
 def project(
@@ -30,7 +31,7 @@ def project(
     The distances are Euclidean: scale rows to length 1 first for those of cosines. The same arguments give the same
     points; `seed` has no effect on PCA, whose components have the sign that makes their greatest coefficient positive.
     The others start from the two principal components. Fewer than MIN_POINTS different rows are projected by PCA
-    whatever the method; components that there are not are 0. `progress` is called while t-SNE works.
+    whatever the method; missing components are 0. `progress` is called while t-SNE and UMAP work.
 
     Raises SettingsError for an unknown method, W2VError for values that are not finite or a library that is missing.
     """
@@ -46,7 +47,7 @@ def project(
         if method == "tsne":
             points = _tsne(library, rows, points, seed, progress)
         elif method == "umap":
-            points = _umap(library, rows, points, seed)
+            points = _umap(library, rows, points, seed, progress)
     return points.astype(np.float32)
 
 
@@ -64,7 +65,7 @@ def principal_components(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _library(method: Projection) -> Any:
-    """The module that does the work; None for PCA. Raises W2VError where it is missing."""
+    """The module that does the work; None for PCA. Raises W2VError if it is missing."""
     try:
         if method == "tsne":
             import openTSNE
@@ -72,7 +73,7 @@ def _library(method: Projection) -> Any:
             return openTSNE
         if method == "umap":
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that Tensorflow is missing, which is not used
+                warnings.simplefilter("ignore")  # it warns that Tensorflow is missing, which is not used
                 import umap
 
             return umap
@@ -83,7 +84,7 @@ def _library(method: Projection) -> Any:
 
 
 def _start(points: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Points of the largest coordinate 1, with a little noise, for equal ones could never part."""
+    """The points scaled to a largest coordinate of 1, with a little noise: equal ones would never separate."""
     noise = np.random.default_rng(seed).normal(scale=1e-4, size=points.shape)
     started: NDArray[np.float64] = points / np.abs(points).max() + noise
     return started
@@ -109,15 +110,32 @@ def _tsne(
         callbacks=report,
         callbacks_every_iters=REPORTED,
         random_state=seed,
-        n_jobs=1,  # threads would add up in any order
+        n_jobs=1,  # threads would add in varying order
     ).fit(rows)
     return np.asarray(fitted)
 
 
-def _umap(library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int) -> Any:
+def _umap(
+    library: Any, rows: NDArray[np.float64], points: NDArray[np.float64], seed: int, progress: Report | None
+) -> Any:
     return library.UMAP(
         n_neighbors=min(NEIGHBOURS, len(rows) - 1),
         init=_start(points, seed) * START_WIDTH,
         random_state=seed,
-        n_jobs=1,  # as it takes itself with a random state, but with a warning
+        n_jobs=1,  # what it would choose itself for a random state, but with a warning
+        tqdm_kwds={"disable": False, "file": _Bar(Meter(progress, "project")), "bar_format": "{n_fmt}/{total_fmt}"},
     ).fit_transform(rows)
+
+
+class _Bar:
+    """The file to which umap-learn writes its progress bar, the only report that it gives."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def write(self, text: str) -> None:
+        if found := re.search(r"(\d+)/(\d+)", text):
+            self._meter(int(found[1]), int(found[2]))
+
+    def flush(self) -> None:
+        """tqdm calls it."""

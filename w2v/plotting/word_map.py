@@ -1,4 +1,4 @@
-"""A map of words: words that are used alike are near each other."""
+"""A map of words: words used in similar contexts are near each other."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def word_map(
     title: str = "",
     progress: Report | None = None,
 ) -> Picture:
-    """Draw words as points, in the plane that a projection of their unit vectors gives; frequent words are larger.
+    """Draw words as points in the plane, by a projection of their unit vectors; frequent words have larger points.
 
-    `words` are those to draw, perhaps by section; by default the first `top` words. `groups` says what the colours are:
-    sections, `clusters` clusters by k-means, or frequency; by default sections where there are several, otherwise
-    clusters. Labels that find no place are left out, those of rare words first.
+    `words` are those to draw, optionally by section; by default the first `top` words. `groups` says what colours mean:
+    sections, `clusters` clusters by k-means, or frequency; by default sections if there are several, otherwise
+    clusters. Labels without space are left out, those of rare words first.
 
-    Raises UnknownWordError for an unknown word, SettingsError for impossible options, W2VError where a library is
-    missing or there is no word.
+    Raises UnknownWordError for an unknown word, SettingsError for impossible options, W2VError if a library is missing
+    or there is no word.
     """
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
@@ -128,7 +128,7 @@ def k_means(rows: Vector, clusters: int, seed: int) -> NDArray[np.int64]:
     while len(centres) < clusters and (weights := vq(matrix, centres)[1] ** 2).any():
         centres = np.vstack([centres, matrix[random.choice(len(matrix), p=weights / weights.sum())]])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a cluster that has become empty, which is left out
+        warnings.simplefilter("ignore", UserWarning)  # that a cluster has become empty, which is left out
         found = kmeans2(matrix, centres, minit="matrix", iter=ITERATIONS)[1]
     _, first, numbers = np.unique(found, return_index=True, return_inverse=True)
     renumbered: NDArray[np.int64] = np.argsort(np.argsort(first))[numbers]
@@ -146,7 +146,7 @@ def _cluster_name(names: Sequence[str], members: NDArray[np.bool_]) -> str:
 
 
 def _occurrences(vectors: KeyedVectors, names: Sequence[str]) -> NDArray[np.float64]:
-    """How often each of n words occurs, (n,), or where that is unknown one over its rank."""
+    """How often each of n words occurs, (n,), or, if that is unknown, one over its rank."""
     rows = np.array([vectors.key_to_index[name] for name in names])
     return 1 / (rows + 1.0) if vectors.counts is None else np.maximum(vectors.counts[rows], 1.0)
 

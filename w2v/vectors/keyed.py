@@ -97,6 +97,11 @@ class KeyedVectors:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
 
+    @cached_property
+    def _divisors(self) -> Vector:
+        """The norms, with 1 in place of 0: zero vectors have a cosine of 0 with all others."""
+        return np.where(self.norms == 0, np.float32(1), self.norms)
+
     def words_in(self, text: str) -> list[str]:
         """The words of a text, normalised and tokenized as in the training of these vectors.
 
@@ -325,8 +330,7 @@ class KeyedVectors:
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
         scores = queries @ self.vectors[:rows].T
-        norms = self.norms[:rows]
-        scores /= np.where(norms == 0, np.float32(1), norms)
+        scores /= self._divisors[:rows]
         return scores
 
     def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
@@ -343,22 +347,22 @@ class KeyedVectors:
     # -- pictures -----------------------------------------------------------------------------------
 
     def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """A map of some words, perhaps by section, by default of the 200 most frequent: a figure of matplotlib.
+        """A map of words, optionally by section, by default of the 200 most frequent: a matplotlib figure.
 
         `options` are top=200, the number of words; method="pca", or "tsne" or "umap"; groups, what colours mean:
-        "sections", "clusters" or "frequency"; clusters=8, their number; seed=1; title. Raises UnknownWordError,
-        SettingsError for other options, W2VError where a library is missing.
+        "sections", "clusters" or "frequency"; clusters=8, their number; seed=1; title; progress, called while t-SNE
+        and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
         """
         from w2v.plotting.word_map import word_map
 
         return word_map(self, words, **options)
 
     def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
-        """A page of neighbours, analogies and a map, perhaps beside those of another model; a notebook displays it.
+        """A page with neighbours, analogies and a map, of one or two models; a notebook displays it.
 
-        `options`, with their defaults, are top=10_000, the number of words; and method="pca", or "tsne" or "umap", how
-        their vectors are projected to the map. Its save(path) writes one HTML file. Raises SettingsError, or W2VError
-        where a library is missing or a vector is not finite.
+        `options`, with their defaults, are top=10_000, the number of words; method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map; progress, called while t-SNE and UMAP work. The page's save(path) writes
+        one HTML file. Raises SettingsError, or W2VError if a library is missing or a vector is not finite.
         """
         from w2v.explore.page import explore
 

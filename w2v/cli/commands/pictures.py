@@ -96,7 +96,7 @@ def plot(
     """Draw a map of WORDS, by default of the most frequent ones.
 
     Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP keep neighbours
-    best. Frequent words have larger points. Labels without room are left out. The same seed gives the same file.
+    best. Frequent words have larger points. Labels without space are left out. The same seed gives the same file.
 
     \b
     w2v plot model.bin -o map.png
@@ -151,7 +151,7 @@ def plot(
 @MODEL
 @click.argument("model2", type=FILE, required=False)
 @click.option(
-    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs neither server nor network."
+    "-o", "--output", type=FILE, help="Write the page to this .html file, which needs no server and no network."
 )
 @click.option(
     "--top",
@@ -170,11 +170,14 @@ def plot(
     help="Address of the server; 0.0.0.0 lets other machines connect.",
 )
 @click.option(
-    "--approximate", is_flag=True, help="Search by an index, and show its recall; needs usearch and time to build it."
+    "--approximate",
+    is_flag=True,
+    help="Search with an index, and show its recall; needs usearch, and time to build the index.",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @ERRORS
 @FORCE
+@QUIET
 @JSON
 def explore(
     model: Path,
@@ -188,12 +191,13 @@ def explore(
     approximate: bool,
     open_page: bool,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Explore MODEL in the browser: neighbours, analogies, a map.
 
-    With MODEL2, two models side by side. The page is served on this machine until Ctrl-C, and searches all words. With
-    -o it is one file instead, to keep or to send: it has the --top most frequent words.
+    With MODEL2, it shows two models side by side. The page is served on this machine until Ctrl-C, and searches all
+    words. With -o, the page is written to one file instead, with the --top most frequent words, to keep or to send.
 
     \b
     w2v explore model.bin --open
@@ -207,13 +211,16 @@ def explore(
         outputs.check(output, force, files)
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
-        models = {name: load(file, errors=errors) for name, file in zip(names, files, strict=True)}
-        page = pages.explore(models, top, method)
+        with Reporter(quiet) as progress:
+            models = {
+                name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)
+            }
+            page = pages.explore(models, top, method, progress)
         outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
         found = {"output": str(output), "bytes": len(page.html.encode())}
         if as_json:
             show.as_json(found)
-        else:
+        elif not quiet:
             show.facts(found)
         if open_page:
             open_in_browser(output.absolute().as_uri())
@@ -222,16 +229,18 @@ def explore(
 
     server = Server(host, port)
     facts, explorers = [], []
-    for name, file in zip(names, files, strict=True):
-        vectors = load(file, errors=errors)
-        index = ApproximateIndex(vectors) if approximate else None
-        facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
-        explorers.append(Explorer(vectors, top, method, index))
+    with Reporter(quiet) as progress:
+        for name, file in zip(names, files, strict=True):
+            vectors = load(file, errors=errors, progress=progress)
+            index = ApproximateIndex(vectors, progress=progress) if approximate else None
+            facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
+            explorers.append(Explorer(vectors, top, method, index, progress))
     if as_json:
         show.as_json({"url": server.url})
     else:
         click.echo(server.url)
-        say("the page is served at this address until Ctrl-C")
+        if not quiet:
+            say("the page is served at this address until Ctrl-C")
     if open_page:
         open_in_browser(server.url)
     server.run(pages.page(facts, connect="'self'"), explorers)

@@ -1,20 +1,20 @@
-/** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view for those who do not see it. */
+/** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view. */
 
 import { bdi, element, table } from "./parts.js";
 import { grouped, shown } from "./words.js";
 
-const GREATEST = 32767; // coordinate
+const MAX_COORDINATE = 32767;
 const CELL = 6; // pixels: the grain in which labels keep apart
 const LINE = 15; // pixels: the height of a label
 const GAP = 6; // pixels after a label
-const REACH = 14; // pixels from the pointer to the word that it means
+const REACH = 14; // pixels from the pointer within which a word is found
 const CLOSE = 20; // the highest zoom at which the page itself shows a word and its neighbours
 const ZOOMS = [0.5, 400];
 const LISTED = 100; // words in the table
 const PAUSE = 250; // milliseconds without movement after which the link is renewed
 
 export class WordMap {
-  /** `moved(at)` hears of a new centre and zoom, `toggled(word)` that a word is to be selected or not. */
+  /** `moved(at)` is called with a new centre and zoom, `toggled(word)` to select or unselect a word. */
   constructor(data, name, { moved, toggled, linked }) {
     this.data = data;
     this.moved = moved;
@@ -26,7 +26,7 @@ export class WordMap {
     this.marks = { list: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
-    this.width = this.height = 1; // of the canvas, in pixels: kept, for to ask it takes longer than to draw a word
+    this.width = this.height = 1; // of the canvas, in pixels; reading it from the canvas is slow
     new ResizeObserver(() => {
       [this.width, this.height] = [this.canvas.clientWidth, this.canvas.clientHeight];
       this.redraw();
@@ -85,7 +85,7 @@ export class WordMap {
   }
 
   place(row) {
-    return { x: this.data.points[2 * row] / GREATEST, y: this.data.points[2 * row + 1] / GREATEST };
+    return { x: this.data.points[2 * row] / MAX_COORDINATE, y: this.data.points[2 * row + 1] / MAX_COORDINATE };
   }
 
   /** The view of a row in the middle that has its neighbours in it. */
@@ -138,7 +138,7 @@ export class WordMap {
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.textBaseline = "middle";
-    // A canvas knows no variables of the style sheet: it lends these properties, which mean nothing to a canvas.
+    // A canvas cannot use variables of the style sheet: it gets them through properties that have no effect on it.
     const {
       color,
       caretColor: mark,
@@ -191,16 +191,17 @@ export class WordMap {
     context.fill();
   }
 
-  /** Write a word beside its dot, if no other is there. */
+  /** Write a word beside its dot, unless another label is there. */
   label(context, taken, row, halo, font) {
     let [x, y] = this.pixel(row);
     x += this.radius(row) + 4;
+    y = Math.min(this.height - LINE / 2, Math.max(LINE / 2, y));
     if (!taken.free(x, y, 1)) return;
     const text = shown(this.data.words[row], 24);
     const key = font + row;
     if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
     const width = this.widths.get(key) + GAP;
-    if (x + width > this.width) x -= width + 2 * this.radius(row) + 4; // to the left, where it has space
+    if (x + width > this.width) x -= width + 2 * this.radius(row) + 4; // to the left of the dot
     if (!taken.free(x, y, width)) return;
     taken.take(x, y, width);
     context.strokeStyle = halo;
@@ -350,7 +351,7 @@ export class WordMap {
 
 const clamp = (zoom) => Math.min(ZOOMS[1], Math.max(ZOOMS[0], zoom));
 
-/** The part of the canvas that labels take, in cells. */
+/** The part of the canvas that labels cover, in cells. */
 class Taken {
   constructor(width, height) {
     this.columns = Math.ceil(width / CELL) + 1;

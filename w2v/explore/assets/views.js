@@ -15,7 +15,7 @@ export async function completeIn(models, typed, n) {
   return [...found.values()].slice(0, n);
 }
 
-/** The word of the models that is meant by what is typed: in case and accents it may differ. */
+/** The word of a model that was typed, perhaps in another case or without its accents. */
 export async function meant(models, typed) {
   const [first] = await completeIn(models, typed, 1);
   return first && fold(first.word) === fold(typed) ? first.word : typed;
@@ -56,7 +56,7 @@ export async function neighbours(state, models) {
       const times = isNumber(vector.count) ? `, ${grouped(vector.count)} times in the text` : "";
       return card(
         model,
-        element("p", { class: "facts" }, `Rank ${grouped(vector.row + 1)}${times}; length ${length.toPrecision(3)}`),
+        element("p", { class: "facts" }, `Rank ${grouped(vector.row + 1)}${times}; vector length ${length.toPrecision(3)}`),
         element(
           "div",
           { class: "columns" },
@@ -115,7 +115,7 @@ function card(model, ...children) {
   );
 }
 
-/** An error, with known words that begin as the unknown one does. */
+/** An error, with known words that have the same beginning as the unknown one. */
 async function failure(error, typed, state, models) {
   let near = [];
   for (let length = Math.min(typed.length, 20); length > 0 && !near.length; length--) {
@@ -127,11 +127,11 @@ async function failure(error, typed, state, models) {
     "div",
     { class: "error" },
     element("p", {}, bdi(typed), ": ", error),
-    links.length ? element("p", { class: "words" }, "Words that begin alike: ", links) : null,
+    links.length ? element("p", { class: "words" }, "Words with the same beginning: ", links) : null,
   );
 }
 
-/** The words that all answers have; none where only one model answers. */
+/** The words in all of the answers; none if only one model answers. */
 function sharedWords(answers) {
   if (answers.length < 2 || answers.includes(undefined)) return new Set();
   const [first, ...others] = answers.map((found) => new Set(found.map(({ word }) => word)));
@@ -140,11 +140,11 @@ function sharedWords(answers) {
 
 function sharedLine(shared, answers) {
   if (answers.length < 2 || answers.some(({ found }) => !found)) return null;
-  const most = Math.max(...answers.map(({ found }) => found.length));
+  const total = Math.max(...answers.map(({ found }) => found.length));
   return element(
     "p",
     { class: "shared-line" },
-    `${shared.size} of ${most} are neighbours in both models, marked `,
+    `${shared.size} of ${total} words are in both lists, marked `,
     sharedMark(),
   );
 }
@@ -164,7 +164,7 @@ function results(caption, found, state, shared = new Set()) {
     score(one.score, found[0].score),
     ...(counted ? [element("td", { class: "count" }, grouped(one.count))] : []),
   ]);
-  if (!rows.length) return element("p", {}, "There is no other word.");
+  if (!rows.length) return element("p", {}, "No other words.");
   return table(caption, ["word", "score", ...(counted ? ["count"] : [])], rows, "results");
 }
 
@@ -338,7 +338,7 @@ export async function compare(state, models) {
     element(
       "p",
       {},
-      "The cosines of the selected words with each other, and their vectors. Words are selected here, on the map and among neighbours.",
+      "Cosines between the selected words, and their vectors. Add words here, or select them on the map or in their list of neighbours.",
     ),
     adding,
   ];
