@@ -17,6 +17,7 @@ from w2v.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
+NEGATIVE_INFINITY = -math.inf  # the score of what is no phrase
 
 Scorer = Callable[..., float]
 Scored = tuple[str, float | None]  # a token, and its score if it is a phrase
@@ -41,7 +42,7 @@ class _Scorer:
         if self.name == "npmi":
             possible = possible and bigram_count and min_count <= bigram_count < corpus_word_count
         if not possible:
-            return -math.inf
+            return NEGATIVE_INFINITY
         values = worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count
         return float(core.SCORERS[self.name](*values))
 
@@ -291,7 +292,7 @@ class FrozenPhrases(PhrasesTransformation):
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
         phrase = self.delimiter.join([word_a, *in_between, word_b])
-        score = self.phrasegrams.get(phrase, -math.inf)
+        score = self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
         return (phrase, score) if score > self.threshold else (None, None)
 
 
