@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from w2v.files import PathLike, atomic_write
@@ -106,11 +106,11 @@ class RepeatCorpusNTimes:
 class ClippedCorpus:
     """The first `max_docs` items of a corpus, by default all."""
 
-    def __init__(self, corpus: Iterable[Any], max_docs: int | None = None) -> None:
+    def __init__(self, corpus: Collection[Any], max_docs: int | None = None) -> None:
         self.corpus, self.max_docs = corpus, max_docs
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.islice(self.corpus, self.max_docs)
 
     def __len__(self) -> int:
-        return len(list(self))
+        return len(range(len(self.corpus))[: self.max_docs])

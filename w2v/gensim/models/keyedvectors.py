@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -25,6 +26,7 @@ log = logging.getLogger("w2v")
 
 REAL = np.float32
 ATTRIBUTE = "vecattr."  # begins the names of attributes in a file
+PATHS = {"code", "point"}  # attributes that follow from the counts
 
 Key = str | int
 Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
@@ -59,7 +61,7 @@ class KeyedVectors(keyed.KeyedVectors):
     norms: Vector | None  # type: ignore[assignment]
 
     vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
-    index2word = index2entity = Removed("index_to_key")
+    index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
     vectors_norm = Removed("get_normed_vectors()")
 
     def __init__(
@@ -264,7 +266,8 @@ class KeyedVectors(keyed.KeyedVectors):
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
         return super().closer_than(key1, key2)
 
-    words_closer_than = closer_than
+    def words_closer_than(self, word1: Key, word2: Key) -> list[Any]:
+        return self.closer_than(word1, word2)
 
     def rank(self, key1: Key, key2: Key) -> int:
         return super().rank(key1, key2)
@@ -423,11 +426,11 @@ class KeyedVectors(keyed.KeyedVectors):
     def _content(self) -> VectorFile:
         if not all(isinstance(key, str) for key in self.index_to_key):
             raise W2VError("not written: a key that is not str; save_word2vec_format writes it as text")
-        attributes = {
-            ATTRIBUTE + name: array
-            for name, array in self.expandos.items()
-            if name != "count" and array.dtype != object
-        }
+        attributes = {ATTRIBUTE + name: array for name, array in self.expandos.items() if array.dtype != object}
+        attributes.pop(f"{ATTRIBUTE}count", None)
+        for name in self.expandos.keys() - PATHS:
+            if self.expandos[name].dtype == object:
+                log.warning("not saved: the attribute %s, since its values are not numbers", name)
         return VectorFile(Words.of(self.index_to_key), self.vectors.astype(REAL, copy=False), self.counts, attributes)
 
     def save(self, fname_or_handle: PathLike, **_: Any) -> None:
@@ -475,11 +478,11 @@ class KeyedVectors(keyed.KeyedVectors):
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
         if fvocab is not None:
             lines = (f"{key} {self.expandos[sort_attr][row]}\n" for key, row in zip(keys, rows, strict=True))
-            with Path(fvocab).open("ab") if append else atomic_write(fvocab) as file:
+            with _opened(fvocab, append) as file:
                 file.writelines(line.encode() for line in lines)
         content = VectorFile(Words.of(keys), self.vectors[rows].astype(REAL, copy=False))
         blocks = word2vec.encoded(fname, content, binary=binary)
-        with Path(fname).open("ab") if append else atomic_write(fname) as plain, word2vec.packed(fname, plain) as out:
+        with _opened(fname, append) as plain, word2vec.packed(fname, plain) as out:
             if write_header:
                 out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
             for _, block in blocks:
@@ -533,6 +536,13 @@ class KeyedVectors(keyed.KeyedVectors):
         if len(self.vectors_lockf) != len(self):
             self.vectors_lockf = np.full(len(self), self.vectors_lockf[0], REAL)
         self.vectors_lockf[rows] = lockf
+
+
+@contextmanager
+def _opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
+    """A file to write, which replaces another only once it is complete, or to append to."""
+    with gensims_exceptions(path), Path(path).open("ab") if append else atomic_write(path) as file:
+        yield file
 
 
 def _loaded(path: PathLike, **options: Any) -> keyed.KeyedVectors:

@@ -476,7 +476,14 @@ class Word2Vec:
 
     # -- predicting ---------------------------------------------------------------------------------
 
-    def score(self, sentences: Sentences, total_sentences: int = 1_000_000, **_: Any) -> NDArray[np.float32]:
+    def score(
+        self,
+        sentences: Sentences,
+        total_sentences: int = 1_000_000,
+        chunksize: int = 100,
+        queue_factor: int = 2,
+        report_delay: float = 1,
+    ) -> NDArray[np.float32]:
         """The log probability, natural, of each sentence, from whole windows: float32 (n,). For hs=1 only."""
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before scoring new data")
