@@ -38,7 +38,8 @@ ROOMS = [
 ]
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.instruction_set", "w2v.plan", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__"}
-HANDING_ON = {"w2v", "w2v.gensim.models"}  # names defined elsewhere: the public ones, and those that gensim has there
+# Names defined elsewhere: the public ones, and those that gensim has there.
+HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.__main__": {"w2v.cli.main"},
@@ -52,7 +53,8 @@ INSIDE_FUNCTIONS = {
     "w2v.evaluation.judge": {"scipy"},
     "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
-    "w2v.gensim.models.keyedvectors": {"ot", "scipy", "scipy.spatial.distance"},
+    "w2v.gensim.evaluation": {"scipy"},
+    "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"openTSNE", "umap"},
     "w2v.plotting.word_map": {"scipy.cluster.vq"},
     "w2v.progress": {"IPython"},

@@ -1,8 +1,12 @@
-"""gensim's own tests pass with w2v.gensim in gensim's place."""
+"""gensim's own tests pass with w2v.gensim in gensim's place, which has gensim's public names and their arguments."""
 
+import importlib
+import inspect
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,3 +17,86 @@ def test_gensims_own_tests_pass() -> None:
     program = Path(__file__).parents[1] / "compat" / "run.py"
     done = subprocess.run([sys.executable, program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+CLASSES = {
+    "models.word2vec": ["Word2Vec", "LineSentence", "PathLineSentences", "Text8Corpus", "BrownCorpus"],
+    "models.keyedvectors": ["KeyedVectors"],
+    "models.phrases": ["Phrases", "FrozenPhrases"],
+    "models.callbacks": ["CallbackAny2Vec"],
+}
+PICKLES = "of gensim's pickles"
+NOT_THERE = {
+    "add_lifecycle_event": "gensim's record of what was done to an object",
+    "similarity_unseen_docs": "raises NotImplementedError in gensim, too",
+    "CompatVocab": PICKLES,
+    "Vocab": PICKLES,
+    "Doc2VecKeyedVectors": "of Doc2Vec",
+    "Word2VecVocab": PICKLES,
+    "Word2VecTrainables": PICKLES,
+    "Heapitem": "a node of gensim's Huffman tree while it is built",
+}
+
+
+def parameters(function: Any) -> dict[str, tuple[Any, int]]:
+    """The parameters of a function that have names, with their defaults and positions."""
+    found = inspect.signature(function).parameters.values()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {each.name: (each.default, place) for place, each in enumerate(found) if each.kind not in variadic}
+
+
+def compare(name: str, ours: Any, theirs: Any) -> None:
+    """Ours takes what theirs takes, in the same order and with the same defaults."""
+    variadic = {each.kind for each in inspect.signature(theirs).parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL in variadic:
+        return
+    found, expected = parameters(ours), parameters(theirs)
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in inspect.signature(ours).parameters.values())
+    if takes_any:
+        expected = {name: value for name, value in expected.items() if name in found}
+    assert {name: found.get(name) for name in expected} == expected, name
+
+
+def public(names: Iterable[str]) -> list[str]:
+    return [name for name in names if not name.startswith("_") and name not in NOT_THERE]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module in CLASSES for name in CLASSES[module]])
+def test_methods_and_their_arguments_are_gensims(module: str, name: str) -> None:
+    theirs = getattr(pytest.importorskip(f"gensim.{module}"), name)
+    ours = getattr(importlib.import_module(f"w2v.gensim.{module}"), name)
+    compare(name, ours, theirs)
+    for member in public(dir(theirs)):
+        assert hasattr(ours, member), f"{name}.{member}"
+        if inspect.isroutine(getattr(theirs, member)):
+            compare(f"{name}.{member}", getattr(ours, member), getattr(theirs, member))
+
+
+@pytest.mark.parametrize("module", sorted(CLASSES.keys() - {"models.callbacks"}))  # others there: of topic models
+def test_modules_have_gensims_functions_and_classes(module: str) -> None:
+    theirs, ours = pytest.importorskip(f"gensim.{module}"), importlib.import_module(f"w2v.gensim.{module}")
+    for name in public(vars(theirs)):
+        if getattr(getattr(theirs, name), "__module__", None) == theirs.__name__:
+            assert hasattr(ours, name), f"{module}.{name}"
+            if inspect.isfunction(getattr(theirs, name)):
+                compare(name, getattr(ours, name), getattr(theirs, name))
+
+
+def test_functions_of_utils_are_gensims() -> None:
+    theirs = pytest.importorskip("gensim.utils")
+    ours = importlib.import_module("w2v.gensim.utils")
+    common = [name for name in public(vars(theirs)) if inspect.isfunction(getattr(ours, name, None))]
+    assert {"any2unicode", "simple_preprocess", "simple_tokenize", "tokenize", "to_utf8"} <= set(common)
+    for name in common:
+        compare(name, getattr(ours, name), getattr(theirs, name))
+
+
+def test_one_import_is_enough() -> None:
+    """Scripts say `import gensim`, and then gensim.models.Word2Vec or gensim.utils.simple_preprocess."""
+    program = (
+        "from w2v import gensim; gensim.models.Word2Vec; gensim.models.word2vec.LineSentence; "
+        "gensim.models.phrases.Phraser; gensim.models.callbacks.CallbackAny2Vec; gensim.utils.simple_preprocess; "
+        "assert gensim.__version__ >= '4' and gensim.models.word2vec.FAST_VERSION > -1"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -28,6 +28,20 @@ def test_preprocessing() -> None:
     assert utils.simple_preprocess("The Größe of 3 _cats_, a b", deacc=True) == ["the", "große", "of"]
 
 
+def test_corpora_of_corpora_are_gensims() -> None:
+    theirs = pytest.importorskip("gensim.utils")
+    for kind, number in [("RepeatCorpus", 5), ("RepeatCorpusNTimes", 2), ("ClippedCorpus", 1), ("ClippedCorpus", None)]:
+        ours = getattr(utils, kind)([["a"], ["b"]], number)
+        assert list(ours) == list(ours) == list(getattr(theirs, kind)([["a"], ["b"]], number))
+    assert len(utils.ClippedCorpus([1, 2], 1)) == 1
+    assert len(utils.ClippedCorpus([1, 2])) == 2
+
+
+def test_encodings() -> None:
+    assert utils.any2unicode("café".encode("latin1"), "latin1") == "café"
+    assert utils.any2utf8("café".encode("latin1"), encoding="latin1") == utils.to_utf8("café") == b"caf\xc3\xa9"
+
+
 def test_sentences_in_lines(tmp_path: Path) -> None:
     utils.save_as_line_sentence([["a", "b"], ["é"]], str(tmp_path / "text"))
     assert (tmp_path / "text").read_text("utf-8") == "a b\né\n"

@@ -1,6 +1,7 @@
 """Tuning: what is tried, in which order, and what a stopped run keeps."""
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -185,6 +186,26 @@ def test_command_writes_model_settings_and_trials(sample: Path, tmp_path: Path) 
         (tmp_path / name).unlink()
     result = run("tune", text, "-o", output, "--pairs", sample.parent / "none", *QUICK, code=1)
     assert "none" in result.stderr
+
+
+def test_command_joins_phrases(tmp_path: Path) -> None:
+    text, output, phrases = tmp_path / "text.txt", tmp_path / "best.safetensors", tmp_path / "phrases.tsv"
+    lines = [[*words[:5], "new", "york", *words[5:]] for words in TEXT]
+    text.write_text("".join(" ".join(words) + "\n" for words in lines))
+    options = ("-o", output, *QUICK, "--min-count", 1)
+    run("tune", text, *options, "--phrases")
+    assert "new_york" in w2v.load(output)
+    assert tomllib.loads((tmp_path / "best.toml").read_text())["phrases"] is True
+    run("phrases", text, "--save-phrases", phrases)
+    result = run("tune", text, *options, "--phrases", phrases, "--resume", "--force", code=1)
+    assert "its trials have phrases True" in result.stderr
+    run("tune", text, *options, "--phrases", phrases, "--force")
+    assert "new_york" in w2v.load(output)
+    assert "new" not in w2v.load(output)
+    again = run_json("train", "--config", tmp_path / "best.toml", "-o", tmp_path / "again.safetensors")
+    assert "new_york" in w2v.load(again["output"])
+    result = run("tune", text, "-o", phrases, *QUICK, "--phrases", phrases, "--force", code=2)
+    assert f"{phrases} is named twice" in result.stderr
 
 
 def test_command_resumes(sample: Path, tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from w2v.files import PathLike, atomic_write
@@ -18,6 +19,17 @@ _ALPHABETIC = re.compile(r"((?:(?!\d)\w)+)")
 
 def to_unicode(text: str | bytes, encoding: str = "utf8", errors: str = "strict") -> str:
     return text if isinstance(text, str) else text.decode(encoding, errors)
+
+
+any2unicode = to_unicode
+
+
+def any2utf8(text: str | bytes, errors: str = "strict", encoding: str = "utf8") -> bytes:
+    """The text in UTF-8; bytes are in `encoding`."""
+    return to_unicode(text, encoding, errors).encode()
+
+
+to_utf8 = any2utf8
 
 
 def deaccent(text: str | bytes) -> str:
@@ -39,7 +51,12 @@ def tokenize(
     text = to_unicode(text, encoding, errors)
     if lowercase or to_lower or lower:
         text = text.lower()
-    return (found.group() for found in _ALPHABETIC.finditer(deaccent(text) if deacc else text))
+    return simple_tokenize(deaccent(text) if deacc else text)
+
+
+def simple_tokenize(text: str) -> Iterator[str]:
+    """As tokenize, of a text as it is."""
+    return (found.group() for found in _ALPHABETIC.finditer(text))
 
 
 def simple_preprocess(doc: str | bytes, deacc: bool = False, min_len: int = 2, max_len: int = 15) -> list[str]:
@@ -64,3 +81,36 @@ def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -
     """Write sentences, one to a line, with spaces between the words."""
     with atomic_write(filename) as file:
         file.writelines((" ".join(sentence) + "\n").encode() for sentence in corpus)
+
+
+class RepeatCorpus:
+    """The first `reps` items of a corpus that is repeated without end."""
+
+    def __init__(self, corpus: Iterable[Any], reps: int) -> None:
+        self.corpus, self.reps = corpus, reps
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(itertools.chain.from_iterable(itertools.repeat(self.corpus)), self.reps)
+
+
+class RepeatCorpusNTimes:
+    """A corpus repeated `n` times."""
+
+    def __init__(self, corpus: Iterable[Any], n: int) -> None:
+        self.corpus, self.n = corpus, n
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(itertools.repeat(self.corpus, self.n))
+
+
+class ClippedCorpus:
+    """The first `max_docs` items of a corpus, by default all."""
+
+    def __init__(self, corpus: Collection[Any], max_docs: int | None = None) -> None:
+        self.corpus, self.max_docs = corpus, max_docs
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(self.corpus, self.max_docs)
+
+    def __len__(self) -> int:
+        return len(range(len(self.corpus))[: self.max_docs])

@@ -272,7 +272,7 @@ def _train(
     with together(world):
         if world:
             _refuse_undividable(origin)
-        phrases = Phrases.load(origin.phrases) if isinstance(origin.phrases, str) else None
+        given = loaded_phrases(origin.phrases)
     reading = ReadingOptions(
         cache=origin.cache,
         errors=origin.errors,
@@ -291,11 +291,8 @@ def _train(
                 stack.enter_context(checkpoints)
             part = text.part(world.rank, world.size, whole=origin.column is not None) if world else text
             store = stack.enter_context(read_corpus(part, reading, **work))
-            if origin.phrases is True:
-                phrases = Phrases.find(store, **work)
-            if phrases is not None:
-                unjoined, store = store, stack.enter_context(phrases.join(store, folder=origin.cache, **work))
-                unjoined.close()
+            store, phrases = join_phrases(store, given, origin.cache, **work)
+            stack.enter_context(store)
         types = merged_types(world, store) if world else store
         with together(world):
             if not types.tokens:
@@ -328,6 +325,27 @@ def _train(
         read = time.perf_counter()
         run.train(progress, checkpoints)
     return trained_model(run, types, read - started, origin.text, phrases)
+
+
+def loaded_phrases(phrases: bool | PathLike) -> Phrases | bool:
+    """The phrases of a file; True, for those of the text, and False stay as they are."""
+    return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
+
+
+def join_phrases(
+    store: IdStore, phrases: Phrases | bool, folder: PathLike | None, workers: int, progress: Report | None
+) -> tuple[IdStore, Phrases | None]:
+    """The text with the words of phrases joined, and the phrases: True means those found in it, False none.
+
+    The joined text is in a temporary file in the folder; `store` is closed.
+    """
+    if isinstance(phrases, bool):
+        if not phrases:
+            return store, None
+        phrases = Phrases.find(store, workers=workers, progress=progress)
+    joined = phrases.join(store, folder=folder, workers=workers, progress=progress)
+    store.close()
+    return joined, phrases
 
 
 def trained_model(

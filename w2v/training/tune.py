@@ -14,7 +14,7 @@ import math
 import re
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
@@ -38,7 +38,7 @@ from w2v.training.epochs import epochs_for
 from w2v.training.model import Model
 from w2v.training.run import Run
 from w2v.training.start import Start
-from w2v.training.train import RENAMED, trained_model
+from w2v.training.train import RENAMED, join_phrases, loaded_phrases, trained_model
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.held_out import HeldOut
 
@@ -146,6 +146,7 @@ def tune(
     questions: Sequence[PathLike] = (),
     pairs: Sequence[PathLike] = (),
     max_size: int | None = None,
+    phrases: bool | PathLike = False,
     state: PathLike | None = None,
     ignore_memory: bool = False,
     finished: Callable[[Trial, Tuner], None] | None = None,
@@ -160,6 +161,7 @@ def tune(
         questions, pairs: files that settings are judged by; see analogies and word_pairs. Without any, they are judged
             by the end of the text, on which trials are not trained; see HeldOut.
         max_size: try vector sizes up to this one; otherwise all have that of the settings.
+        phrases: see train.
         state: a file in which trials are kept. Those that it holds already, of a run that was stopped, are not
             repeated, and their time counts.
         ignore_memory, progress: see train. finished: called after each trial.
@@ -182,7 +184,12 @@ def tune(
     if settings.objective is not None:
         registry.find(str(settings.objective))
         choices.pop("loss", None)
-    with read_corpus(Corpus(corpus), reading, workers=settings.threads, progress=progress) as store:
+    given_phrases = loaded_phrases(phrases)
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    with ExitStack() as stack:
+        store = stack.enter_context(read_corpus(Corpus(corpus), reading, **work))
+        store, joined = join_phrases(store, given_phrases, reading.cache, **work)
+        stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         share, held_out = 1.0, None
         if not (questions or pairs):
@@ -191,6 +198,7 @@ def tune(
             held_out = HeldOut.of(store, vocabulary, len(store.ids) - length)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {} if max_size is None else {"max_size": str(max_size)}
+        about |= {"phrases": str(phrases or "")}
         about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
         before = _before(state, TuningState(store.checksum(), about))
 
@@ -210,7 +218,7 @@ def tune(
         read = clock.monotonic() - started
         run.train(progress)
     used = sum(trial.seconds for trial in tuner.trials)
-    model, changed = trained_model(run, store, read, TextOptions.of(reading)), tuner.changed(tuner.best)
+    model, changed = trained_model(run, store, read, TextOptions.of(reading), joined), tuner.changed(tuner.best)
     return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
 
 

@@ -130,6 +130,39 @@ def test_reserved_rows_are_filled_first() -> None:
     assert vectors.vectors.tolist() == [[0, 1], [1, 1], [2, 1]]
 
 
+def test_vectors_of_another_size_change_nothing(ours: KeyedVectors) -> None:
+    reserved = KeyedVectors(8, count=2)
+    for vectors in (ours, reserved):
+        before = list(vectors.index_to_key), dict(vectors.key_to_index), vectors.vectors.shape
+        for add in (
+            lambda vectors=vectors: vectors.add_vector("new", [1.0, 2.0]),
+            lambda vectors=vectors: vectors.add_vectors(["new", "more"], np.ones((1, 8))),
+        ):
+            with pytest.raises(ValueError, match="shape"):
+                add()
+        assert (vectors.index_to_key, vectors.key_to_index, vectors.vectors.shape) == before
+
+
+@pytest.mark.parametrize("name", ["vocab", "index2word", "index2entity", "vectors_norm"])
+def test_attributes_of_gensim_3(ours: KeyedVectors, gensims: Any, name: str) -> None:
+    assert not hasattr(gensims, name)
+    with pytest.raises(AttributeError, match=f"{name} was removed in gensim 4: use"):
+        getattr(ours, name)
+
+
+def test_attributes_not_saved(ours: KeyedVectors, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours.set_vecattr("w1", "topic", "sport")
+    ours.save(tmp_path / "any.kv")
+    assert "not saved: the attribute topic" in caplog.text
+
+
+def test_system_refuses(ours: KeyedVectors, tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "any.kv"
+    for use in (ours.save, ours.save_word2vec_format, KeyedVectors.load, KeyedVectors.load_word2vec_format):
+        with pytest.raises(FileNotFoundError, match=r"missing/any\.kv"):
+            use(missing)
+
+
 def test_files_keep_attributes_and_open_in_w2v(tmp_path: Path, ours: KeyedVectors) -> None:
     ours.expandos["count"] = np.arange(40, 0, -1)
     ours.expandos["topic"] = np.arange(40)

@@ -1,6 +1,7 @@
 """Word2Vec under gensim's path: trained by w2v, used as gensim's."""
 
-import bz2
+import copy
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 import w2v
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
-from w2v.gensim.models.word2vec import LineSentence, PathLineSentences, Text8Corpus, Word2Vec
+from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
+
+pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")  # gensim's, of its members
 
 RANDOM = np.random.default_rng(7)
 SENTENCES = [[f"w{k}" for k in RANDOM.zipf(1.4, 12) % 60] for _ in range(400)]
@@ -149,6 +152,60 @@ def test_both_losses_are_trained() -> None:
     model = Word2Vec(SENTENCES, **SMALL, hs=1)
     assert model.syn1.any()
     assert model.syn1neg.any()
+    assert model.train(SENTENCES, total_examples=400, epochs=2)[1] == 2 * 4800
+
+
+def test_words_read_are_gensims() -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **SMALL)
+    text = [*SENTENCES, ["unknown", "w1", "w2"], ["unknown"]]
+    for model in (theirs, Word2Vec(SENTENCES, **SMALL)):
+        assert model.train(text, total_examples=402, epochs=3)[1] == 3 * 4804
+
+
+def test_sentences_without_a_truth_value() -> None:
+    """Such as a column of a data frame."""
+    assert same(Word2Vec(np.array(SENTENCES), **SMALL), Word2Vec(SENTENCES, **SMALL))
+
+
+def test_alpha_below_min_alpha_stays_at_min_alpha() -> None:
+    """As in gensim, and not an error: scripts lower start_alpha alone."""
+    one, other = (Word2Vec(SENTENCES, **SMALL, alpha=alpha, min_alpha=0.01) for alpha in (0.001, 0.01))
+    assert same(one, other)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_train_on(copied: Any) -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    found = copied(model)
+    assert same(model, found)
+    found.train(SENTENCES, total_examples=400, epochs=1)
+    assert same(model, found) == (copied is copy.copy)  # which shares the vectors, as gensim's does
+    with pytest.raises(AttributeError, match="on the class"):
+        found.load("any.model")
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1}, {"hs": 1, "negative": 0}])
+def test_small_members_are_gensims(options: dict[str, Any]) -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **SMALL, **options)
+    ours = Word2Vec(SENTENCES, **SMALL, **options)
+    assert ours.estimate_memory() == theirs.estimate_memory()
+    assert ours.estimate_memory(10**6, {"text": 5}) == theirs.estimate_memory(10**6, {"text": 5})
+    vector, expected = (model.seeded_vector("text", 7) for model in (ours, theirs))
+    assert (vector.shape, vector.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(vector, ours.seeded_vector("text", 7))
+    assert (vector != ours.seeded_vector("other", 7)).all()
+    assert np.abs(vector).max() <= 0.5 / 7
+    if options:
+        for name in ("code", "point"):
+            assert ours.wv.get_vecattr("w1", name).dtype == theirs.wv.get_vecattr("w1", name).dtype
+    for model in (ours, theirs):
+        model.make_cum_table(1000)
+        model.add_null_word()
+        model.wv.vectors = np.vstack([model.wv.vectors, model.wv.vectors[:1]])
+        model.init_sims(replace=True)
+        assert model.wv.index_to_key[-1] == "\0"
+        np.testing.assert_allclose(np.linalg.norm(model.wv.vectors, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(ours.cum_table[:-1], theirs.cum_table, atol=20)  # ours has the new word
 
 
 def test_a_saved_model_trains_on(tmp_path: Path) -> None:
@@ -227,26 +284,11 @@ def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
 def test_untrainable_text_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     model = Word2Vec(SENTENCES, **SMALL)
     before = model.wv.vectors.copy()
-    assert model.train([["unknown"]], total_examples=1, epochs=1) == (0, 0)
+    assert model.train([["unknown"]], total_examples=1, epochs=2) == (0, 2)
     assert "holds no words" in caplog.text
     np.testing.assert_array_equal(model.wv.vectors, before)
     Word2Vec(["text", "more"], min_count=1, vector_size=4)
     assert "should be a list of words" in caplog.text
-
-
-def test_readers_are_gensims(file: Path) -> None:
-    theirs = pytest.importorskip("gensim.models.word2vec")
-    packed = file.with_name("packed.bz2")
-    packed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
-    for name, path in [("LineSentence", file), ("LineSentence", packed), ("PathLineSentences", file.parent)]:
-        for options in ({}, {"max_sentence_length": 5}, {"limit": 3}):
-            ours = {"LineSentence": LineSentence, "PathLineSentences": PathLineSentences}[name](path, **options)
-            assert list(ours) == list(getattr(theirs, name)(str(path), **options)), (name, options)
-            assert list(ours) == list(ours)
-    with file.open("rb") as opened:
-        assert list(LineSentence(opened)) == SENTENCES
-    file.write_text(file.read_text().replace("\n", " "))
-    assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
 
 
 def test_vectors_are_of_our_class() -> None:

@@ -55,6 +55,18 @@ from w2v.training.world import join, leads, together
 
 BEST_PHRASES = 10  # of each pass, that are shown
 FIND = ""  # the value of --phrases without FILE
+JOIN_PHRASES = click.option(
+    "--phrases",
+    cls=GroupedOption,
+    group=TEXT,
+    is_flag=False,
+    flag_value=FIND,
+    type=lambda text: True if text == FIND else text,
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
+    "found in CORPUS.",
+)
 
 
 @click.command(cls=GroupedCommand)
@@ -88,18 +100,7 @@ FIND = ""  # the value of --phrases without FILE
     type=click.Choice(get_args(Vocab)),
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
-@click.option(
-    "--phrases",
-    cls=GroupedOption,
-    group=TEXT,
-    is_flag=False,
-    flag_value=FIND,
-    type=lambda text: True if text == FIND else text,
-    metavar="[FILE]",
-    shell_complete=complete_file,
-    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
-    "found in CORPUS.",
-)
+@JOIN_PHRASES
 @click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
@@ -207,6 +208,7 @@ def save_words(vocabulary: Vocabulary, sentences: int, path: Path, force: bool) 
     help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
 )
 @settings_options(*Settings.names())
+@JOIN_PHRASES
 @click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
 @click.option("--ignore-memory", is_flag=True, help="Train even if memory looks insufficient.")
 @READING
@@ -220,6 +222,7 @@ def tune(
     questions: tuple[Path, ...],
     pairs: tuple[Path, ...],
     max_size: int | None,
+    phrases: bool | str | None,
     resume: bool,
     ignore_memory: bool,
     force: bool,
@@ -238,6 +241,7 @@ def tune(
     \b
     w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
     w2v tune corpus.txt -o best.safetensors --time 1h --max-size 300 --model cbow
+    w2v tune corpus.txt -o best.safetensors --phrases
     w2v tune corpus.txt -o best.safetensors --resume
     w2v train --config best.toml -o again.safetensors
     """
@@ -245,6 +249,7 @@ def tune(
     reading = asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     inputs = [*map(Path, Corpus(list(corpus)).files), *questions, *pairs]
+    inputs += [Path(phrases)] if isinstance(phrases, str) else []
     check_outputs(output, [config], None, force, inputs)
     if resume:
         outputs.check(state, True, inputs)
@@ -261,6 +266,7 @@ def tune(
                 questions=questions,
                 pairs=pairs,
                 max_size=max_size,
+                phrases=phrases or False,
                 state=state,
                 ignore_memory=ignore_memory,
                 finished=None if quiet else show.trial,
@@ -273,7 +279,7 @@ def tune(
             stopped.add_note("to resume, repeat the command with --resume")
         raise
     model = result.model
-    used = Config(corpus, output, options=model.settings.relevant() | reading)
+    used = Config(corpus, output, options=model.settings.relevant() | reading, phrases=phrases or False)
     outputs.save(
         [
             (output, lambda path, force: model.save(path, replace=force)),

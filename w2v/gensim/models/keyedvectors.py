@@ -5,28 +5,46 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.errors import CutFile, W2VError
+from w2v.errors import W2VError
 from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import native, word2vec
 from w2v.formats.vector_file import VectorFile
+from w2v.gensim import evaluation
+from w2v.gensim.exceptions import gensims_exceptions
 from w2v.text.words import Words
-from w2v.vectors import benchmarks, keyed
+from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, lengths, unit
 
 log = logging.getLogger("w2v")
 
 REAL = np.float32
 ATTRIBUTE = "vecattr."  # begins the names of attributes in a file
+PATHS = {"code", "point"}  # attributes that follow from the counts
 
 Key = str | int
 Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
+
+
+class Removed:
+    """An attribute of gensim 3 that gensim 4 has no more: reading it raises AttributeError, which names the new one."""
+
+    def __init__(self, instead: str) -> None:
+        self.instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
 
 
 class KeyedVectors(keyed.KeyedVectors):
@@ -41,6 +59,10 @@ class KeyedVectors(keyed.KeyedVectors):
     """
 
     norms: Vector | None  # type: ignore[assignment]
+
+    vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
+    index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
+    vectors_norm = Removed("get_normed_vectors()")
 
     def __init__(
         self, vector_size: int, count: int = 0, dtype: DTypeLike = np.float32, mapfile_path: str | None = None
@@ -114,9 +136,9 @@ class KeyedVectors(keyed.KeyedVectors):
             self.add_vectors([key], [vector])
             self.next_index = len(self)
             return len(self) - 1
+        self.vectors[row] = vector
         self.index_to_key[row] = key
         self.key_to_index[key] = row
-        self.vectors[row] = vector
         self.norms = None
         self.next_index += 1
         return row
@@ -128,6 +150,10 @@ class KeyedVectors(keyed.KeyedVectors):
         if isinstance(keys, str | int | np.integer):
             keys, weights = [keys], np.reshape(weights, (1, -1))
         weights = np.asarray(weights)
+        if weights.shape != (len(keys), self.vector_size):
+            raise ValueError(
+                f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), self.vector_size)}"
+            )
         extras = extras or {}
         known = np.array([key in self.key_to_index for key in keys], bool)
         self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
@@ -172,11 +198,7 @@ class KeyedVectors(keyed.KeyedVectors):
 
     def resize_vectors(self, seed: int = 0) -> None:
         """Give each key a vector, the new ones drawn evenly from ±1 / vector_size."""
-        if self.vectors.shape[0] != len(self):
-            drawn = np.random.default_rng(seed).random((len(self), self.vector_size), np.float32)
-            vectors = ((drawn * 2 - 1) / self.vector_size).astype(self.vectors.dtype)
-            vectors[: len(self.vectors)] = self.vectors
-            self.vectors = vectors
+        self.vectors = prep_vectors((len(self), self.vector_size), self.vectors, seed, self.vectors.dtype)
         self.allocate_vecattrs()
         self.norms = None
 
@@ -244,7 +266,8 @@ class KeyedVectors(keyed.KeyedVectors):
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
         return super().closer_than(key1, key2)
 
-    words_closer_than = closer_than
+    def words_closer_than(self, word1: Key, word2: Key) -> list[Any]:
+        return self.closer_than(word1, word2)
 
     def rank(self, key1: Key, key2: Key) -> int:
         return super().rank(key1, key2)
@@ -363,31 +386,20 @@ class KeyedVectors(keyed.KeyedVectors):
         similarity_function: str = "most_similar",
     ) -> tuple[float, list[dict[str, Any]]]:
         """The share answered correctly, and the questions of each section; the last section is "Total accuracy"."""
-        fold = str.upper if case_insensitive else str
-        first, heads, variants = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
         method: Literal["add", "mul"] = "mul" if similarity_function == "most_similar_cosmul" else "add"
-        sections: list[dict[str, Any]] = []
-        questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
-        for number, line in enumerate(Path(analogies).read_text("utf-8").splitlines()):
-            words = tuple(map(fold, line.split()))
-            if line.startswith(": "):
-                sections.append({"section": line.removeprefix(": ").strip(), "correct": [], "incorrect": []})
-            elif not sections:
-                raise ValueError(f"Missing section header before line #{number} in {analogies}")
-            elif len(words) == 4 and (dummy4unknown or all(word in first for word in words)):
-                questions.append((sections[-1], words))
-        rows = np.array([[first.get(word, -1) for word in words] for _, words in questions], np.int32).reshape(-1, 4)
-        known = np.all(rows >= 0, axis=1)
-        correct = np.zeros(len(rows), bool)
-        correct[known] = (
-            heads[benchmarks.best_answers(self.vectors, rows[known, :3], variants, method)] == rows[known, 3]
+        accuracy, sections = evaluation.analogies(
+            self, analogies, restrict_vocab, case_insensitive, dummy4unknown, method
         )
-        for (section, words), right in zip(questions, correct.tolist(), strict=True):
-            section["correct" if right else "incorrect"].append(words)
-        total = {
-            name: list(chain.from_iterable(section[name] for section in sections)) for name in ("correct", "incorrect")
-        }
-        return float(correct.mean()) if len(rows) else 0.0, [*sections, {"section": "Total accuracy", **total}]
+        for section in sections:
+            self.log_accuracy(section)
+        return accuracy, sections
+
+    @staticmethod
+    def log_accuracy(section: Mapping[str, Any]) -> None:
+        """Log the share of the questions of a section that were answered correctly, if it has any."""
+        correct = len(section["correct"])
+        if total := correct + len(section["incorrect"]):
+            log.info("%s: %.1f%% (%d/%d)", section["section"], 100 * correct / total, correct, total)
 
     def evaluate_word_pairs(
         self,
@@ -399,45 +411,32 @@ class KeyedVectors(keyed.KeyedVectors):
         dummy4unknown: bool = False,
     ) -> tuple[Any, Any, float]:
         """SciPy's results for Pearson's and Spearman's correlation, and the percentage of pairs not found."""
-        from scipy import stats  # slow to import
+        found = evaluation.word_pairs(self, pairs, delimiter, encoding, restrict_vocab, case_insensitive, dummy4unknown)
+        self.log_evaluate_word_pairs(*found, pairs)
+        return found
 
-        fold = str.upper if case_insensitive else str
-        row_of = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
-        wanted, found = [], []
-        unknown = 0
-        for line in Path(pairs).read_text(encoding).splitlines():
-            fields = line.split(delimiter)
-            try:
-                first, second, score = fold(fields[0]), fold(fields[1]), float(fields[2])
-            except (ValueError, IndexError):
-                continue
-            if line.startswith("#") or len(fields) != 3:
-                continue
-            known = first in row_of and second in row_of
-            unknown += not known
-            if known or dummy4unknown:
-                wanted.append(score)
-                found.append(float(self.similarity(row_of[first], row_of[second])) if known else 0.0)
-        if not wanted:
-            raise ValueError(f"No valid similarity judgements found in {pairs}: invalid format, or all words unknown")
-        missing = 100 * unknown / (len(wanted) + (0 if dummy4unknown else unknown))
-        return stats.pearsonr(wanted, found), stats.spearmanr(wanted, found), missing
+    @staticmethod
+    def log_evaluate_word_pairs(pearson: Any, spearman: Any, oov: float, pairs: object) -> None:
+        """Log a result of evaluate_word_pairs."""
+        log.info("%s: Pearson's correlation %.4f, Spearman's %.4f", pairs, pearson[0], spearman[0])
+        log.info("%s: %.1f%% of the pairs have an unknown word", pairs, oov)
 
     # -- files --------------------------------------------------------------------------------------
 
     def _content(self) -> VectorFile:
         if not all(isinstance(key, str) for key in self.index_to_key):
             raise W2VError("not written: a key that is not str; save_word2vec_format writes it as text")
-        attributes = {
-            ATTRIBUTE + name: array
-            for name, array in self.expandos.items()
-            if name != "count" and array.dtype != object
-        }
+        attributes = {ATTRIBUTE + name: array for name, array in self.expandos.items() if array.dtype != object}
+        attributes.pop(f"{ATTRIBUTE}count", None)
+        for name in self.expandos.keys() - PATHS:
+            if self.expandos[name].dtype == object:
+                log.warning("not saved: the attribute %s, since its values are not numbers", name)
         return VectorFile(Words.of(self.index_to_key), self.vectors.astype(REAL, copy=False), self.counts, attributes)
 
     def save(self, fname_or_handle: PathLike, **_: Any) -> None:
         """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
-        native.write(fname_or_handle, self._content())
+        with gensims_exceptions(fname_or_handle):
+            native.write(fname_or_handle, self._content())
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Self:
@@ -479,11 +478,11 @@ class KeyedVectors(keyed.KeyedVectors):
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
         if fvocab is not None:
             lines = (f"{key} {self.expandos[sort_attr][row]}\n" for key, row in zip(keys, rows, strict=True))
-            with Path(fvocab).open("ab") if append else atomic_write(fvocab) as file:
+            with _opened(fvocab, append) as file:
                 file.writelines(line.encode() for line in lines)
         content = VectorFile(Words.of(keys), self.vectors[rows].astype(REAL, copy=False))
         blocks = word2vec.encoded(fname, content, binary=binary)
-        with Path(fname).open("ab") if append else atomic_write(fname) as plain, word2vec.packed(fname, plain) as out:
+        with _opened(fname, append) as plain, word2vec.packed(fname, plain) as out:
             if write_header:
                 out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
             for _, block in blocks:
@@ -539,18 +538,16 @@ class KeyedVectors(keyed.KeyedVectors):
         self.vectors_lockf[rows] = lockf
 
 
+@contextmanager
+def _opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
+    """A file to write, which replaces another only once it is complete, or to append to."""
+    with gensims_exceptions(path), Path(path).open("ab") if append else atomic_write(path) as file:
+        yield file
+
+
 def _loaded(path: PathLike, **options: Any) -> keyed.KeyedVectors:
-    """A vector file, with the exceptions that gensim raises."""
-    with Path(path).open("rb"):  # raises FileNotFoundError
-        pass
-    try:
+    with gensims_exceptions(path):
         return keyed.load(path, **options)
-    except CutFile as error:
-        raise EOFError(str(error)) from error
-    except W2VError as error:
-        if isinstance(error.__cause__, UnicodeDecodeError):
-            raise error.__cause__ from None
-        raise
 
 
 def _listed(keys: Any) -> Any:
@@ -568,4 +565,21 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
     return ((np.random.default_rng(seed).random(size) - 0.5) / size).astype(REAL)
 
 
-Word2VecKeyedVectors = KeyedVectors
+def prep_vectors(
+    target_shape: tuple[int, int],
+    prior_vectors: Vector | None = None,
+    seed: int = 0,
+    dtype: DTypeLike = REAL,
+) -> Vector:
+    """The prior vectors and below them, up to `target_shape`, new ones drawn evenly from ±1 / their length."""
+    prior = np.zeros((0, target_shape[1]), dtype) if prior_vectors is None else prior_vectors
+    if prior.shape == target_shape:
+        return prior
+    drawn = np.random.default_rng(seed).random(target_shape, np.float32)
+    vectors = ((drawn * 2 - 1) / target_shape[1]).astype(dtype)
+    vectors[: len(prior)] = prior
+    return vectors
+
+
+load_word2vec_format = KeyedVectors.load_word2vec_format
+Word2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Self, TypedDict
 from w2v.errors import W2VError, one_line
 from w2v.files import PathLike, atomic_write
 from w2v.gensim import utils
+from w2v.gensim.exceptions import gensims_exceptions
 from w2v.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
+NEGATIVE_INFINITY = -math.inf  # the score of what is no phrase
 
 Scorer = Callable[..., float]
 Scored = tuple[str, float | None]  # a token, and its score if it is a phrase
@@ -41,7 +43,7 @@ class _Scorer:
         if self.name == "npmi":
             possible = possible and bigram_count and min_count <= bigram_count < corpus_word_count
         if not possible:
-            return -math.inf
+            return NEGATIVE_INFINITY
         values = worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count
         return float(core.SCORERS[self.name](*values))
 
@@ -139,7 +141,7 @@ class PhrasesTransformation:
         found = (pair for sentence in sentences for pair in self.analyze_sentence(sentence))
         return {phrase: score for phrase, score in found if score is not None}
 
-    def save(self, fname: PathLike, **_: Any) -> None:
+    def save(self, fname_or_handle: PathLike, **_: Any) -> None:
         """Write a JSON file; keyword arguments of gensim's for pickles have no effect.
 
         Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
@@ -147,8 +149,8 @@ class PhrasesTransformation:
         name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
         content = {field: getattr(self, field) for field in self.FIELDS.__annotations__}
         content |= {"class": type(self).__name__, "scoring": name, "connector_words": sorted(self.connector_words)}
-        with atomic_write(fname) as file:
-            file.write(encode(content, fname).encode())
+        with gensims_exceptions(fname_or_handle), atomic_write(fname_or_handle) as file:
+            file.write(encode(content, fname_or_handle).encode())
 
     @classmethod
     def load(cls, fname: PathLike, **_: Any) -> Self:
@@ -291,7 +293,7 @@ class FrozenPhrases(PhrasesTransformation):
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
         phrase = self.delimiter.join([word_a, *in_between, word_b])
-        score = self.phrasegrams.get(phrase, -math.inf)
+        score = self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
         return (phrase, score) if score > self.threshold else (None, None)
 
 

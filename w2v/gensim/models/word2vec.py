@@ -6,166 +6,43 @@ import itertools
 import logging
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import GeneratorType
-from typing import IO, Any, Self, TypedDict
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, W2VError
+from w2v.errors import NothingToTrain
 from w2v.files import PathLike
-from w2v.formats import native
-from w2v.gensim import utils
+from w2v.gensim import model_file, utils
 from w2v.gensim.models.callbacks import CallbackAny2Vec
-from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
+from w2v.gensim.sentences import (
+    MAX_WORDS_IN_BATCH,
+    BrownCorpus,
+    LineSentence,
+    PathLineSentences,
+    Sentences,
+    Text8Corpus,
+    files_of,
+)
+from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count, sample_share
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings, loss_for
-from w2v.schema import Count, Integer, Number, decode, encode
-from w2v.text._text import FIRST_TYPE
-from w2v.text.corpus import Corpus
-from w2v.text.decompress import decompressed
-from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.training.train import train
-from w2v.vectors import keyed
+
+__all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
 log = logging.getLogger("w2v")
 
-MAX_WORDS_IN_BATCH = 10_000
 CUM_TABLE_DOMAIN = 2**31 - 1
-BYTES_AT_ONCE = 1 << 16
-METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
-
-
-class Saved(TypedDict):
-    """What a file keeps besides arrays."""
-
-    vector_size: Count
-    window: Count
-    workers: Count
-    epochs: Count
-    corpus_count: Count
-    corpus_total_words: Count
-    seed: Integer
-    sg: Integer
-    hs: Integer
-    negative: Integer
-    cbow_mean: Integer
-    null_word: Integer
-    train_count: Integer
-    batch_words: Integer
-    sorted_vocab: Integer
-    alpha: float
-    min_alpha: float
-    ns_exponent: float
-    total_train_time: float
-    min_alpha_yet_reached: float
-    running_training_loss: float
-    min_count: Number
-    effective_min_count: Number
-    sample: Number
-    max_vocab_size: Integer | None
-    max_final_vocab: Integer | None
-    compute_loss: bool
-    shrink_windows: bool
-    comment: Any
-
-
-Sentences = Iterable[Iterable[Any]]
-
-
-class LineSentence:
-    """The lines of a file, or of an open one, as lists of words; a longer line is cut into several lists.
-
-    The file may be compressed. Given to Word2Vec by name and without a limit, it is read by w2v's own reader.
-    """
-
-    def __init__(
-        self, source: PathLike | IO[bytes], max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
-    ) -> None:
-        self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
-
-    def __iter__(self) -> Iterator[list[str]]:
-        if isinstance(self.source, str | Path):
-            yield from self._sentences(_lines(self.source))
-        else:
-            self.source.seek(0)  # type: ignore[union-attr]
-            yield from self._sentences(self.source)  # type: ignore[arg-type]
-
-    def _sentences(self, lines: Iterable[str | bytes]) -> Iterator[list[str]]:
-        for line in itertools.islice(lines, self.limit):
-            words = utils.to_unicode(line).split()
-            for start in range(0, len(words), self.max_sentence_length):
-                yield words[start : start + self.max_sentence_length]
-
-
-class PathLineSentences(LineSentence):
-    """As LineSentence, for all files of a folder, sorted by name; `limit` counts the lines of each file."""
-
-    def __init__(
-        self, source: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
-    ) -> None:
-        super().__init__(source, max_sentence_length, limit)
-        path = Path(source)
-        if not path.exists():
-            raise ValueError("input is neither a file nor a path")
-        self.input_files = [str(path)] if path.is_file() else sorted(map(str, path.iterdir()))
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for file in self.input_files:
-            yield from self._sentences(_lines(file))
-
-
-class Text8Corpus:
-    """A file of one long line, as lists of `max_sentence_length` words."""
-
-    def __init__(self, fname: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH) -> None:
-        self.fname, self.max_sentence_length = fname, max_sentence_length
-
-    def __iter__(self) -> Iterator[list[str]]:
-        words: list[str] = []
-        rest = b""
-        for chunk in _chunks(self.fname):
-            head, space, rest = (rest + chunk).rpartition(b" ")
-            words += (head + space).decode().split()
-            while len(words) >= self.max_sentence_length:
-                yield words[: self.max_sentence_length]
-                del words[: self.max_sentence_length]
-        words += rest.decode().split()
-        if words:
-            yield words
-
-
-def _chunks(path: PathLike) -> Iterator[bytes]:
-    """The content of a file, unpacked if it is compressed."""
-    with Path(path).open("rb") as file:
-        yield from decompressed(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
-
-
-def _lines(path: PathLike) -> Iterator[bytes]:
-    rest = b""
-    for chunk in _chunks(path):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
-    if rest:
-        yield rest
-
-
-def _files_of(sentences: Any) -> list[str] | None:
-    """The files that w2v's own reader can read in the place of these sentences, which raise for a missing one."""
-    files: list[str] = []
-    if isinstance(sentences, Text8Corpus):
-        files = [str(sentences.fname)]
-    elif isinstance(sentences, LineSentence) and sentences.limit is None:
-        if isinstance(sentences, PathLineSentences):
-            files = sentences.input_files
-        elif isinstance(sentences.source, str | Path):
-            files = [str(sentences.source)]
-    return files if files and all(Path(file).is_file() for file in files) else None
+OUTPUT_LAYERS = "syn1", "syn1neg"
+BYTES_OF_WORD = 500, 700  # that gensim reckons for a word in a dictionary, without and with its path in a Huffman tree
+FAST_VERSION = CORPUSFILE_VERSION = 1  # gensim's sign that compiled code does the work
 
 
 class Word2Vec:
@@ -235,6 +112,7 @@ class Word2Vec:
         self.raw_vocab: dict[Any, int] = {}
         self.wv = KeyedVectors(self.vector_size)
         self.load = _class_only  # type: ignore[method-assign, assignment]
+        self._cum_table_domain = CUM_TABLE_DOMAIN
         self._cache: str | None = None  # a folder that keeps the ids of files while this constructor runs
         if sentences is None and corpus_file is None:
             if trim_rule is not None or callbacks:
@@ -270,7 +148,6 @@ class Word2Vec:
         **prepare: Any,
     ) -> None:
         """Count words and make the vocabulary and new vectors, or with `update` add words to those there are."""
-        self._check_corpus(corpus_iterable, corpus_file)
         self.corpus_total_words, self.corpus_count = self.scan_vocab(corpus_iterable, corpus_file, trim_rule=trim_rule)
         self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
         self.prepare_weights(update)
@@ -298,40 +175,15 @@ class Word2Vec:
         trim_rule: utils.TrimRule | None = None,
     ) -> tuple[int, int]:
         """Count the words into raw_vocab; returns (words, sentences)."""
-        files = [str(corpus_file)] if corpus_file is not None else _files_of(corpus_iterable)
+        self._check_corpus(corpus_iterable, corpus_file)
+        files = files_of(corpus_iterable, corpus_file)
         if files is None:
-            return self._scan(corpus_iterable or (), trim_rule)
-        limit: dict[str, Any] = {"max_types": self.max_vocab_size} if self.max_vocab_size else {}
-        reading = ReadingOptions(cache=self._cache, **limit)
-        try:
-            with read_corpus(Corpus(files), reading, workers=workers or self.workers) as store:
-                words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
-                counts = store.counts[FIRST_TYPE:].tolist()
-                self.raw_vocab = {word: count for word, count in zip(words, counts, strict=True) if count}
-                return store.tokens, store.sentences
-        except NothingToTrain:
-            self.raw_vocab = {}
-            return 0, 0
-
-    def _scan(self, sentences: Sentences, trim_rule: utils.TrimRule | None) -> tuple[int, int]:
-        counts: dict[Any, int] = defaultdict(int)
-        tokens = number = 0
-        least = 1
-        for number, sentence in enumerate(sentences, 1):
-            if number == 1 and isinstance(sentence, str):
-                log.warning(
-                    "Each 'sentences' item should be a list of words (usually unicode strings). "
-                    "First item here is instead plain %s.",
-                    type(sentence),
-                )
-            tokens += len(sentence)  # type: ignore[arg-type]
-            for word in sentence:
-                counts[word] += 1
-            if self.max_vocab_size and len(counts) > self.max_vocab_size:
-                utils.prune_vocab(counts, least, trim_rule)
-                least += 1
-        self.raw_vocab = counts
-        return tokens, number
+            assert corpus_iterable is not None
+            found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule)
+        else:
+            found = count_files(files, self.max_vocab_size, self._cache, workers or self.workers)
+        self.raw_vocab = found.counts
+        return found.words, found.sentences
 
     def prepare_vocab(
         self,
@@ -345,15 +197,13 @@ class Word2Vec:
         """Choose words of raw_vocab; returns how many are kept and dropped, and what subsampling will leave."""
         raw, wv = self.raw_vocab, self.wv
         min_count, sample = min_count or self.min_count, sample or self.sample
-        self.effective_min_count = min_count
-        if self.max_final_vocab is not None and self.max_final_vocab < len(raw):
-            self.effective_min_count = max(sorted(raw.values(), reverse=True)[self.max_final_vocab] + 1, min_count)
+        self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
         kept = [
             word
             for word, count in raw.items()
             if utils.keep_vocab_item(word, count, self.effective_min_count, trim_rule)
         ]
-        counts = np.array([raw[word] for word in kept], np.int64)
+        found = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
         if not dry_run:
             if update:
                 old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
@@ -365,10 +215,9 @@ class Word2Vec:
             wv.index_to_key = wv.index_to_key + new
             others = wv.expandos if update else {}
             wv.expandos = others | {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
-            if self.null_word and "\0" not in wv.index_to_key:
-                wv.index_to_key.append("\0")
-                wv.expandos["count"] = np.append(wv.expandos["count"], 1)
             wv.key_to_index = {word: row for row, word in enumerate(wv.index_to_key)}
+            if self.null_word and "\0" not in wv.key_to_index:
+                self.add_null_word()
             wv.allocate_vecattrs()
             if not update:
                 wv.vectors = wv.vectors[:0]  # init_weights makes new ones
@@ -378,21 +227,14 @@ class Word2Vec:
                 self.create_binary_tree()
             if not keep_raw_vocab:
                 self.raw_vocab = {}
-        total = int(counts.sum())
-        threshold = self._sample_share(sample, total) * total or total
-        share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts) if len(kept) else np.zeros(0)
-        return {
-            "drop_unique": len(raw) - len(kept),
-            "retain_total": total,
-            "downsample_unique": int((share < 1).sum()),
-            "downsample_total": int((share * counts).sum()),
-            "num_retained_words": len(kept),
-        }
+        return found
 
-    @staticmethod
-    def _sample_share(sample: float, total: int) -> float:
-        """The threshold of subsampling as a share of all words; gensim takes 1 and more as a count of words."""
-        return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
+    def add_null_word(self) -> None:
+        """Add the word of gensim's that stands for none, with a count of 1."""
+        wv = self.wv
+        wv.key_to_index["\0"] = len(wv)
+        wv.index_to_key.append("\0")
+        wv.set_vecattr("\0", "count", 1)
 
     def create_binary_tree(self) -> None:
         """Give each word its path in the Huffman tree: the attributes "point", its nodes, and "code", its bits."""
@@ -401,17 +243,21 @@ class Word2Vec:
         model, rows = self._model("hs", weights=False)
         assert isinstance(model.loss, HierarchicalSoftmax)
         tree = model.loss.tree
-        for name, values in (("code", tree.codes), ("point", tree.nodes)):
+        for name, values, kind in (("code", tree.codes, np.uint8), ("point", tree.nodes, np.uint32)):
             paths = self.wv.expandos[name] = np.zeros(len(self.wv), object)
             for row, path in zip(rows.tolist(), np.split(values, tree.starts[1:-1]), strict=True):
-                paths[row] = path
+                paths[row] = path.astype(kind)
 
     @property
     def cum_table(self) -> NDArray[np.uint32]:
         """The running sums of the words' shares in the draws of negative sampling, times 2^31 - 1: (V,)."""
         weights = np.cumsum(self.wv.expandos["count"].astype(np.float64) ** self.ns_exponent)
-        table: NDArray[np.uint32] = np.round(weights / weights[-1] * CUM_TABLE_DOMAIN).astype(np.uint32)
+        table: NDArray[np.uint32] = np.round(weights / weights[-1] * self._cum_table_domain).astype(np.uint32)
         return table
+
+    def make_cum_table(self, domain: int = CUM_TABLE_DOMAIN) -> None:
+        """Choose the last value of cum_table, which is computed whenever it is read; training does not use it."""
+        self._cum_table_domain = domain
 
     def prepare_weights(self, update: bool = False) -> None:
         if update:
@@ -436,13 +282,37 @@ class Word2Vec:
         self.wv.resize_vectors(self.seed)
         self._resize_outputs(keep=known)
 
+    def _layers(self) -> list[tuple[str, int]]:
+        """The names of the output layers, and whether each is used."""
+        return list(zip(OUTPUT_LAYERS, (self.hs, self.negative), strict=True))
+
     def _resize_outputs(self, keep: int) -> None:
-        for name, used in (("syn1", self.hs), ("syn1neg", self.negative)):
+        for name, used in self._layers():
             if used:
                 rows = np.zeros((len(self.wv), self.vector_size), np.float32)
                 if keep:
                     rows[:keep] = getattr(self, name)
                 setattr(self, name, rows)
+
+    def seeded_vector(self, seed_string: str, vector_size: int) -> NDArray[np.float32]:
+        """A vector drawn evenly from ±0.5 / vector_size: the same for the same string and hashfxn."""
+        return pseudorandom_weak_vector(vector_size, seed_string, self.hashfxn)
+
+    def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
+        """The bytes of a model of this many words, by default its own: of dictionary, matrices and all, added to
+        `report`. Words in the dictionary are estimated, as in gensim; training needs more for the text."""
+        words = vocab_size or len(self.wv)
+        matrix = words * self.vector_size * np.dtype(np.float32).itemsize
+        report = report or {}
+        report |= {"vocab": words * BYTES_OF_WORD[bool(self.hs)], "vectors": matrix}
+        report |= {name: matrix for name, used in self._layers() if used}
+        report["total"] = sum(report.values())
+        log.info("%d words of %d values: about %d bytes", words, self.vector_size, report["total"])
+        return report
+
+    def init_sims(self, replace: bool = False) -> None:
+        """See KeyedVectors.init_sims."""
+        self.wv.init_sims(replace)
 
     def reset_from(self, other_model: Word2Vec) -> None:
         """Take the vocabulary of another model, with new vectors."""
@@ -485,7 +355,10 @@ class Word2Vec:
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
         by_epoch = bool(callbacks) or len(losses) > 1 or bool((self.wv.vectors_lockf != 1).any())
-        files = [str(corpus_file)] if corpus_file is not None else _files_of(corpus_iterable)
+        text: list[str] | _Rows | None = files_of(corpus_iterable, corpus_file)
+        if text is None:
+            assert corpus_iterable is not None
+            text = _Rows(corpus_iterable, self.wv)
         spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
         trained = read = 0
         started = time.perf_counter()
@@ -493,8 +366,8 @@ class Word2Vec:
         for first, last in spans:
             _call(callbacks, "on_epoch_begin", self)
             for loss in losses:
-                words = self._run(loss, files, corpus_iterable or (), first, last)
-                trained, read = trained + words[0], read + words[1]
+                words = self._run(loss, text, first, last)
+            trained, read = trained + words[0], read + words[1]
             self.wv.norms = None
             self.min_alpha_yet_reached = self._alpha_at(last)
             _call(callbacks, "on_epoch_end", self)
@@ -505,16 +378,18 @@ class Word2Vec:
 
     def _alpha_at(self, epoch: int) -> float:
         """The learning rate after so many epochs."""
-        return self.alpha + (self.min_alpha - self.alpha) * epoch / self.epochs
+        start = max(self.alpha, self.min_alpha)
+        return start + (self.min_alpha - start) * epoch / self.epochs
 
-    def _run(self, loss: str, files: list[str] | None, sentences: Sentences, first: int, last: int) -> tuple[int, int]:
-        """Train from one epoch to another with one loss."""
-        model, rows = self._model(loss, as_rows=files is None, first=first, last=last)
+    def _run(self, loss: str, text: list[str] | _Rows, first: int, last: int) -> tuple[int, int]:
+        """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read)."""
+        sentences = text if isinstance(text, _Rows) else None
+        model, rows = self._model(loss, sentences is not None, first, last)
         try:
-            found = train(files or self._rows_of(sentences), continue_from=model, cache=self._cache)
+            found = train(text, continue_from=model, cache=self._cache)
         except NothingToTrain as error:
             log.warning("%s", error)
-            return 0, 0
+            return 0, sentences.words * (last - first) if sentences else 0
         wv = self.wv
         changed = np.asarray(found.inputs, np.float32)
         locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
@@ -528,7 +403,8 @@ class Word2Vec:
         if self.compute_loss:
             means, counts = found.metrics["loss"], found.metrics["predictions"]
             self.running_training_loss += sum(mean * n for mean, n in zip(means, counts, strict=True) if n)
-        return int(found.metrics["tokens_trained"]), int(found.metrics["tokens"]) * (last - first)
+        read = sentences.words if sentences else int(found.metrics["tokens"])
+        return int(found.metrics["tokens_trained"]), read * (last - first)
 
     def _model(
         self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
@@ -551,7 +427,7 @@ class Word2Vec:
             window=self.window,
             shrink_windows=self.shrink_windows,
             min_count=0,
-            sample=self._sample_share(self.sample, vocabulary.tokens),
+            sample=sample_share(self.sample, vocabulary.tokens),
             epochs=last - first,
             alpha=self._alpha_at(first),
             min_alpha=self._alpha_at(last),
@@ -564,12 +440,6 @@ class Word2Vec:
             inputs = wv.vectors[rows]
             outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
         return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary)), rows
-
-    def _rows_of(self, sentences: Sentences) -> Iterator[list[str]]:
-        """The sentences with the numbers of their rows in the place of words; unknown words are left out."""
-        names = {word: str(row) for word, row in self.wv.key_to_index.items()}
-        for sentence in sentences:
-            yield [names[word] for word in sentence if word in names]
 
     def get_latest_training_loss(self) -> float:
         """The sum of the losses of all predictions in the last call of `train` with compute_loss."""
@@ -606,7 +476,14 @@ class Word2Vec:
 
     # -- predicting ---------------------------------------------------------------------------------
 
-    def score(self, sentences: Sentences, total_sentences: int = 1_000_000, **_: Any) -> NDArray[np.float32]:
+    def score(
+        self,
+        sentences: Sentences,
+        total_sentences: int = 1_000_000,
+        chunksize: int = 100,
+        queue_factor: int = 2,
+        report_delay: float = 1,
+    ) -> NDArray[np.float32]:
         """The log probability, natural, of each sentence, from whole windows: float32 (n,). For hs=1 only."""
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before scoring new data")
@@ -656,44 +533,38 @@ class Word2Vec:
 
     def save(self, fname: PathLike, **_: Any) -> None:
         """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
-        content = self.wv._content()
-        for name in ("syn1", "syn1neg"):
-            if hasattr(self, name):
-                content.tensors[name] = getattr(self, name)
-        content.tensors["vectors_lockf"] = self.wv.vectors_lockf
-        saved = {name: getattr(self, name) for name in Saved.__annotations__}
-        content.metadata[METADATA] = encode(saved, f"{fname}: its settings")
-        native.write(fname, content)
+        layers = {name: getattr(self, name) for name in OUTPUT_LAYERS if hasattr(self, name)}
+        saved = {name: getattr(self, name) for name in model_file.Saved.__annotations__}
+        model_file.write(fname, self.wv, layers, saved)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
         """Read a file of `save`. Raises AttributeError for vectors only, W2VError for gensim's own pickles, which says
         how to convert them, and for a damaged file."""
-        with Path(fname).open("rb"):  # raises FileNotFoundError
-            pass
-        found = keyed.load(fname, mmap=mmap is not None)
-        if METADATA not in found.metadata:
-            raise AttributeError(f"{fname} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
-        saved = decode(Saved, found.metadata[METADATA], f"{fname}: its settings")
         model = cls()
-        for name in Saved.__annotations__:
-            setattr(model, name, saved[name])  # type: ignore[literal-required]
-        model.layer1_size = model.vector_size
-        model.wv = KeyedVectors._of(found)
-        matrix = len(found), model.vector_size
-        locks = found.tensors.get("vectors_lockf", np.empty(0))
-        layers = {name: found.tensors[name] for name in ("syn1", "syn1neg") if name in found.tensors}
-        if (
-            found.vectors.shape != matrix
-            or locks.shape not in ((1,), (len(found),))
-            or any(array.shape != matrix for array in layers.values())
-            or any(array.dtype != np.float32 for array in (locks, *layers.values()))
-        ):
-            raise W2VError(f"{fname}: damaged: its arrays do not fit together")
-        model.wv.vectors_lockf = locks
-        for name, array in layers.items():
-            setattr(model, name, array)
+        model.wv, layers, saved = model_file.read(fname, OUTPUT_LAYERS, mmap is not None)
+        vars(model).update(saved, **layers, layer1_size=saved["vector_size"])
         return model
+
+
+class _Rows:
+    """Sentences with the numbers of their rows in the place of words, and without unknown ones.
+
+    Attributes:
+        words: how many were read in the last iteration, unknown ones too.
+    """
+
+    words = 0
+
+    def __init__(self, sentences: Sentences, wv: KeyedVectors) -> None:
+        self.sentences, self.names = sentences, {word: str(row) for word, row in wv.key_to_index.items()}
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.words = 0
+        for sentence in self.sentences:
+            words = list(sentence)
+            self.words += len(words)
+            yield [self.names[word] for word in words if word in self.names]
 
 
 def _written(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,39 @@
+"""The readers of sentences, beside gensim's."""
+
+import bz2
+from pathlib import Path
+
+import pytest
+
+from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Text8Corpus
+
+LINES = [[f"w{number * place % 11}" for place in range(1 + number % 9)] for number in range(60)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(" ".join(sentence) + "\n" for sentence in LINES))
+    return path
+
+
+def test_readers_are_gensims(file: Path) -> None:
+    theirs = pytest.importorskip("gensim.models.word2vec")
+    packed = file.with_name("packed.bz2")
+    packed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
+    for name, path in [("LineSentence", file), ("LineSentence", packed), ("PathLineSentences", file.parent)]:
+        for options in ({}, {"max_sentence_length": 5}, {"limit": 3}):
+            ours = {"LineSentence": LineSentence, "PathLineSentences": PathLineSentences}[name](path, **options)
+            assert list(ours) == list(getattr(theirs, name)(str(path), **options)), (name, options)
+            assert list(ours) == list(ours)
+    with file.open("rb") as opened:
+        assert list(LineSentence(opened)) == LINES
+    file.write_text(file.read_text().replace("\n", " "))
+    assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
+
+
+def test_tagged_text_is_gensims(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("gensim.models.word2vec")
+    (tmp_path / "ca01").write_text("The/at Jury/nn-tl said/vbd ,/, 1/2/cd\n\n./.\nTerm-end/nn plain\n")
+    assert list(BrownCorpus(tmp_path)) == list(theirs.BrownCorpus(str(tmp_path)))
+    assert next(iter(BrownCorpus(tmp_path))) == ["the/at", "jury/nn", "said/vb"]

@@ -1,0 +1,125 @@
+"""The readers of sentences: files as lists of words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from w2v.files import PathLike
+from w2v.gensim import utils
+from w2v.text.decompress import decompressed
+
+MAX_WORDS_IN_BATCH = 10_000
+BYTES_AT_ONCE = 1 << 16
+
+Sentences = Iterable[Iterable[Any]]
+
+
+class LineSentence:
+    """The lines of a file, or of an open one, as lists of words; a longer line is cut into several lists.
+
+    The file may be compressed. Given to Word2Vec by name and without a limit, it is read by w2v's own reader.
+    """
+
+    def __init__(
+        self, source: PathLike | IO[bytes], max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
+    ) -> None:
+        self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
+
+    def __iter__(self) -> Iterator[list[str]]:
+        if isinstance(self.source, str | Path):
+            yield from self._sentences(_lines(self.source))
+        else:
+            self.source.seek(0)  # type: ignore[union-attr]
+            yield from self._sentences(self.source)  # type: ignore[arg-type]
+
+    def _sentences(self, lines: Iterable[str | bytes]) -> Iterator[list[str]]:
+        for line in itertools.islice(lines, self.limit):
+            words = utils.to_unicode(line).split()
+            for start in range(0, len(words), self.max_sentence_length):
+                yield words[start : start + self.max_sentence_length]
+
+
+class PathLineSentences(LineSentence):
+    """As LineSentence, for all files of a folder, sorted by name; `limit` counts the lines of each file."""
+
+    def __init__(
+        self, source: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH, limit: int | None = None
+    ) -> None:
+        super().__init__(source, max_sentence_length, limit)
+        path = Path(source)
+        if not path.exists():
+            raise ValueError("input is neither a file nor a path")
+        self.input_files = [str(path)] if path.is_file() else sorted(map(str, path.iterdir()))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for file in self.input_files:
+            yield from self._sentences(_lines(file))
+
+
+class Text8Corpus:
+    """A file of one long line, as lists of `max_sentence_length` words."""
+
+    def __init__(self, fname: PathLike, max_sentence_length: int = MAX_WORDS_IN_BATCH) -> None:
+        self.fname, self.max_sentence_length = fname, max_sentence_length
+
+    def __iter__(self) -> Iterator[list[str]]:
+        words: list[str] = []
+        rest = b""
+        for chunk in _chunks(self.fname):
+            head, space, rest = (rest + chunk).rpartition(b" ")
+            words += (head + space).decode().split()
+            while len(words) >= self.max_sentence_length:
+                yield words[: self.max_sentence_length]
+                del words[: self.max_sentence_length]
+        words += rest.decode().split()
+        if words:
+            yield words
+
+
+class BrownCorpus:
+    """The files of a folder in the format of the Brown corpus, WORD/TAG: lists of word/TA, tags of letters only."""
+
+    def __init__(self, dirname: PathLike) -> None:
+        self.dirname = dirname
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for path in sorted(Path(self.dirname).iterdir()):
+            if path.is_file():
+                for line in _lines(path):
+                    pairs = (token.split("/") for token in line.decode().split() if token.count("/") == 1)
+                    words = [f"{word.lower()}/{tag[:2]}" for word, tag in pairs if tag[:2].isalpha()]
+                    if words:
+                        yield words
+
+
+def _chunks(path: PathLike) -> Iterator[bytes]:
+    """The content of a file, unpacked if it is compressed."""
+    with Path(path).open("rb") as file:
+        yield from decompressed(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
+
+
+def _lines(path: PathLike) -> Iterator[bytes]:
+    rest = b""
+    for chunk in _chunks(path):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[str] | None:
+    """The files that w2v's own reader can read in the place of sentences; None for others, or if one is missing."""
+    files: list[str] = []
+    if corpus_file is not None:
+        files = [str(corpus_file)]
+    elif isinstance(sentences, Text8Corpus):
+        files = [str(sentences.fname)]
+    elif isinstance(sentences, LineSentence) and sentences.limit is None:
+        if isinstance(sentences, PathLineSentences):
+            files = sentences.input_files
+        elif isinstance(sentences.source, str | Path):
+            files = [str(sentences.source)]
+    return files if files and all(Path(file).is_file() for file in files) else None

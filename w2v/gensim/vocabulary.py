@@ -1,0 +1,89 @@
+"""Counting words, and choosing those of a vocabulary, as gensim does."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from w2v.errors import NothingToTrain
+from w2v.files import PathLike
+from w2v.gensim.sentences import Sentences
+from w2v.gensim.utils import TrimRule, prune_vocab
+from w2v.text._text import FIRST_TYPE
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import ReadingOptions, read_corpus
+
+log = logging.getLogger("w2v")
+
+
+class Counted(NamedTuple):
+    """The count of each word, and how many words and sentences there are."""
+
+    counts: dict[Any, int]
+    words: int
+    sentences: int
+
+
+def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
+    """Count the words of files, which `cache`, a folder, keeps as ids for a training that follows."""
+    limit: dict[str, Any] = {"max_types": max_vocab_size} if max_vocab_size else {}
+    try:
+        with read_corpus(Corpus(files), ReadingOptions(cache=cache, **limit), workers=workers) as store:
+            words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
+            counts = store.counts[FIRST_TYPE:].tolist()
+            known = {word: count for word, count in zip(words, counts, strict=True) if count}
+            return Counted(known, store.tokens, store.sentences)
+    except NothingToTrain:
+        return Counted({}, 0, 0)
+
+
+def count_sentences(sentences: Sentences, max_vocab_size: int | None, trim_rule: TrimRule | None) -> Counted:
+    """Count the words of sentences; with more than `max_vocab_size` different ones, the rarest are dropped."""
+    counts: dict[Any, int] = defaultdict(int)
+    words = number = 0
+    least = 1
+    for number, sentence in enumerate(sentences, 1):
+        if number == 1 and isinstance(sentence, str):
+            log.warning(
+                "Each 'sentences' item should be a list of words (usually unicode strings). "
+                "First item here is instead plain %s.",
+                type(sentence),
+            )
+        words += len(sentence)  # type: ignore[arg-type]
+        for word in sentence:
+            counts[word] += 1
+        if max_vocab_size and len(counts) > max_vocab_size:
+            prune_vocab(counts, least, trim_rule)
+            least += 1
+    return Counted(counts, words, number)
+
+
+def lowest_count(counts: Mapping[Any, int], min_count: int, max_final_vocab: int | None) -> int:
+    """The count below which words are left out, so that no more than `max_final_vocab` stay."""
+    if max_final_vocab is None or max_final_vocab >= len(counts):
+        return min_count
+    return max(sorted(counts.values(), reverse=True)[max_final_vocab] + 1, min_count)
+
+
+def sample_share(sample: float, total: int) -> float:
+    """The threshold of subsampling as a share of all words; gensim takes 1 and more as a count of words."""
+    return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
+
+
+def effect_on_vocabulary(known: int, kept: list[int], sample: float) -> dict[str, int]:
+    """What prepare_vocab returns: how many of the known words are kept and dropped, and what subsampling will leave."""
+    counts = np.array(kept, np.int64)
+    total = int(counts.sum())
+    threshold = sample_share(sample, total) * total or total
+    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts) if kept else np.zeros(0)
+    return {
+        "drop_unique": known - len(kept),
+        "retain_total": total,
+        "downsample_unique": int((share < 1).sum()),
+        "downsample_total": int((share * counts).sum()),
+        "num_retained_words": len(kept),
+    }
