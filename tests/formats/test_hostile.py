@@ -110,9 +110,9 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
     "one line": ("vocabulary", lambda: b"a " * (SIZE // 2), "longer than 16777216 bytes"),
     "one word": ("vocabulary", lambda: b"w" * (SIZE // 2) + b" 5", "has 12,582,912 bytes: at most 524,288 fit"),
-    "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 64), "loaded"),
-    "unknown questions": ("questions", lambda: b"bb c d %s\n" * (SIZE // 64), "loaded"),
-    "malformed questions": ("questions", lambda: b"a\n" * (SIZE // 8) + b"a b c d\n", "loaded"),
+    "questions without end": ("questions", lambda: b"a b c d\n" * (SIZE // 256), "loaded"),
+    "unknown questions": ("questions", lambda: b"bb c d %s\n" * (SIZE // 256), "loaded"),
+    "malformed questions": ("questions", lambda: b"a\n" * (SIZE // 32) + b"a b c d\n", "loaded"),
     "one question": ("questions", lambda: b"a b " * (SIZE // 4), "longer than 16777216 bytes"),
     "long words in questions": ("questions", lambda: (b"w" * (3 << 20) + b" a b c\n") * 8, "loaded"),
     "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
@@ -137,7 +137,8 @@ def test_memory_is_bounded(tmp_path: Path, loading: subprocess.Popen[str], name:
     size = path.stat().st_size
     with path.open("rb") as file:
         packed = decompress.is_compressed(file.read(16))
-    assert int(peak) <= 2 * (decompress.max_unpacked(size) if packed else size) + (64 << 20)
+    slack = 16 << 20 if loader == "questions" else 64 << 20  # their files are small, for each question takes long
+    assert int(peak) <= 2 * (decompress.max_unpacked(size) if packed else size) + slack
 
 
 COMPRESSIONS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstandard": zstandard.compress}
