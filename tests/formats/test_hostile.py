@@ -104,7 +104,11 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a million million rows": ("model", lambda: b"1000000000000 9\n" + lines(b" 1 2 3 4 5 6 7 8 9\n"), "cut"),
     "digits without end": ("model", lambda: b"1 1\na 0." + b"7" * SIZE + b"\n", "loaded"),
     "packed zeros": ("model", lambda: gzip.compress(b"1 99999999\nw" + b" 0" * BOMB), "more than 500:1"),
-    "zeros packed by xz": ("model", lambda: lzma.compress(b"1 99999999\nw" + b" 0" * BOMB, preset=0), "more than 500:1"),
+    "zeros packed by xz": (
+        "model",
+        lambda: lzma.compress(b"1 99999999\nw" + b" 0" * BOMB, preset=0),
+        "more than 500:1",
+    ),
     "empty counts": ("vocabulary", lambda: lines(b"\n"), "line 1: b'aaaa' is not a word and its count"),
     "empty lines": ("vocabulary", lambda: b"\n" * (SIZE // 4), "holds no words"),
     "short lines": ("vocabulary", lambda: lines(b" 12345678\n", 5), "loaded"),
