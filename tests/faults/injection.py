@@ -148,6 +148,7 @@ class Whole:
 
     files: dict[str, object] = field(default_factory=dict)  # by name, see `content`
     shown: bytes = b""
+    calls: int = field(default=0, compare=False)  # when checkpoints are due, the clock says
 
 
 class Runs:
@@ -156,6 +157,7 @@ class Runs:
     def __init__(self, folder: Path, library: Path) -> None:
         self.folder = folder
         self.log, self.errors, self.shown = (folder.with_name(name) for name in ("calls", "errors", "shown"))
+        self.errors_in_turn = itertools.cycle(ERRORS.items())
         self.shim = ctypes.CDLL(str(library))
         self.shim.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
         self.shim.limit_allocations.argtypes = [ctypes.c_long, ctypes.c_size_t]
@@ -206,7 +208,8 @@ class Runs:
             self.fresh(job)
             outcome = self.run(job.command)
             assert outcome.code == 0, (job.command, outcome.said)
-            found.append(Whole({name: content(self.folder / name) for name in job.outputs}, outcome.shown))
+            files = {name: content(self.folder / name) for name in job.outputs}
+            found.append(Whole(files, outcome.shown, len(outcome.calls)))
         assert found[0] == found[1], job.command
         assert OLD not in found[0].files.values(), job.command
         return found[0]
@@ -317,16 +320,20 @@ class Runs:
         return written
 
     def failing(self, job: Job, every: int, actions: tuple[int, ...], first: int = 1) -> Iterator[str]:
-        """Makes each `every`-th call fail in turn, with each error; yields what comes of it."""
+        """Makes each `every`-th call fail in turn, with each error or, if calls are left out, the next one; yields what
+        comes of it.
+        """
         whole = self.whole(job)
-        self.fresh(job)
-        calls = len(self.run(job.command).calls)
-        for at, action, (name, error) in itertools.product(range(first, calls + 1, every), actions, ERRORS.items()):
+        times = len(ERRORS) if every == 1 else 1
+        for at, action, _ in itertools.product(range(first, whole.calls + 1, every), actions, range(times)):
+            name, error = next(self.errors_in_turn)
             self.fresh(job)
             outcome = self.run(job.command, Fault(at, action, error))
-            if len(outcome.calls) < at:  # when checkpoints are due, the clock says
+            if len(outcome.calls) < at:
                 continue
-            with told(f"{job.command}: call {at} of {calls} ({outcome.calls[at - 1]}) fails with {name}", outcome):
+            with told(
+                f"{job.command}: call {at} of {whole.calls} ({outcome.calls[at - 1]}) fails with {name}", outcome
+            ):
                 yield self.verdict(job, whole, outcome)
 
     def without_memory(self, job: Job, every: int, size: int) -> Iterator[str]:
@@ -344,14 +351,12 @@ class Runs:
     def killed_at_each_call(self, job: Job, every: int, first: int = 1) -> Iterator[str]:
         """Kills a command before or after each `every`-th call, then lets a training go on."""
         whole = self.whole(job)
-        self.fresh(job)
-        calls = len(self.run(job.command).calls)
-        for at, action in itertools.product(range(first, calls + 1, every), (KILL_BEFORE, KILL_AFTER)):
+        for at, action in itertools.product(range(first, whole.calls + 1, every), (KILL_BEFORE, KILL_AFTER)):
             self.fresh(job)
             outcome = self.run(job.command, Fault(at, action))
             if len(outcome.calls) < at:
                 continue
-            with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {calls}", outcome):
+            with told(f"killed {('before', 'after')[action - KILL_BEFORE]} call {at} of {whole.calls}", outcome):
                 assert outcome.code == -signal.SIGKILL
                 self.check_files(job, whole, after_kill=True, killed=True)
                 yield self.goes_on(job, whole)
@@ -373,6 +378,7 @@ class Runs:
         known: dict[int, tuple[Whole, float]] = {}
         for number, job in itertools.cycle(enumerate(jobs)):
             if number not in known:
+                compile_for(job)
                 whole = self.whole(job)
                 started = time.monotonic()
                 self.fresh(job)
@@ -480,11 +486,11 @@ def compiled(folder: Path) -> Path:
     return library
 
 
-def preloaded(folder: Path, *arguments: str) -> list[str]:
-    """The command that runs this module with the shim; see __main__."""
+def preloaded(folder: Path) -> list[str]:
+    """The command that runs this module with the shim; see main."""
     library = compiled(folder)
     variables = [f"LD_PRELOAD={library}", "OPENBLAS_NUM_THREADS=1", f"MPLCONFIGDIR={folder}"]
-    return ["env", *variables, sys.executable, "-m", "tests.faults.injection", str(library), str(folder), *arguments]
+    return ["env", *variables, sys.executable, "-m", "tests.faults.injection", str(library), str(folder)]
 
 
 SCENARIOS = {
@@ -531,38 +537,50 @@ def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
                 yield from runs.with_spoilt_streams(job)
 
 
-def prepare(name: str) -> None:
-    """Import and compile once, before all runs of a scenario, what commands import and compile when they need it."""
+def prepare() -> None:
+    """Import once, before all runs, what commands import when they need it."""
+    import matplotlib.figure
     import scipy.stats  # noqa: F401
 
     import w2v.cli.commands.evaluation
     import w2v.cli.commands.pictures
     import w2v.cli.commands.training
-    import w2v.cli.commands.vectors
+    import w2v.cli.commands.vectors  # noqa: F401
 
-    if name in ("random", "signals"):
+    figure = matplotlib.figure.Figure()
+    figure.subplots().set_title("fonts are found")
+    figure.savefig(os.devnull, format="png")
+
+
+def compile_for(job: Job) -> None:
+    """Compile in this process, once, what each run of a training with Numba would load."""
+    import w2v
+    from w2v.losses.registry import LOSSES
+
+    options = dict(itertools.pairwise(job.command))
+    loss = options.get("--loss", "ns")
+    if LOSSES[loss].kernels == ("numba",) or options.get("--kernel") == "numba":
         shape = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 8, "epochs": 1, "workers": 1}
-        for options in ({"loss": "dsoftmax"}, {"loss": "mos"}, {"loss": "charcnn"}, {"kernel": "numba"}):
-            w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, **shape, **options)
-    else:
-        import matplotlib.figure
-
-        figure = matplotlib.figure.Figure()
-        figure.subplots().set_title("fonts are found")
-        figure.savefig(os.devnull, format="png")
+        w2v.train([["a", "b", "c", "d", "e", "f"]] * 9, loss=loss, kernel="numba", **shape)
 
 
-def main(library: str, folder: str, name: str, amount: str, seed: str) -> None:
-    """Prints how often what came of it, each minute and at the end, as a JSON object on a line."""
-    prepare(name)
-    found: Counter[str] = Counter()
-    reported = time.monotonic()
-    for verdict in scenario(Runs(Path(folder, "run").resolve(), Path(library)), name, int(amount), int(seed)):
-        found[verdict] += 1
-        if time.monotonic() > reported + REPORT_EVERY:
-            reported = time.monotonic()
-            print(json.dumps(found), flush=True)
-    print(json.dumps(found), flush=True)
+def main(library: str, folder: str) -> None:
+    """Runs the scenario of each line "name amount seed" of standard input.
+
+    Prints how often what came of it, each minute and at the end, as a JSON object on a line, and then an empty line.
+    """
+    prepare()
+    runs = Runs(Path(folder, "run").resolve(), Path(library))
+    for line in os.fdopen(os.dup(0)):  # runs set the encoding of sys.stdin, which must not have been read
+        name, amount, seed = line.split()
+        found: Counter[str] = Counter()
+        reported = time.monotonic()
+        for verdict in scenario(runs, name, int(amount), int(seed)):
+            found[verdict] += 1
+            if time.monotonic() > reported + REPORT_EVERY:
+                reported = time.monotonic()
+                print(json.dumps(found), flush=True)
+        print(json.dumps(found), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

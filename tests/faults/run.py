@@ -75,10 +75,13 @@ TESTS = {
 
 def injected(name: str, amount: int) -> Iterator[list[Row]]:
     with tempfile.TemporaryDirectory() as folder:
-        command = injection.preloaded(Path(folder), name, str(amount), str(int(time.time())))
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        command = injection.preloaded(Path(folder))
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdin
             assert process.stdout
-            for line in process.stdout:
+            print(name, amount, int(time.time()), file=process.stdin)
+            process.stdin.close()
+            for line in filter(str.strip, process.stdout):
                 found = json.loads(line)
                 said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
                 yield [(injection.SCENARIOS[name], sum(found.values()), said)]
