@@ -1,9 +1,9 @@
 """Do time and memory grow as they should, from 10 million to a billion words?
 
-    python bench/scale.py FOLDER [--tokens 1e7 1e8 1e9] [--types 1e7] [--limit 50000] [--json FILE]
+    python bench/scale.py FOLDER [--tokens 1e7 1e8 1e9] [--types 1e7] [--min-count 20] [--limit 50000] [--json FILE]
 
 Texts of bench/generate.py are written to FOLDER (6 GB for a billion words), read, trained for one epoch with 100
-dimensions, saved and loaded: with all words that occur 5 times, a vocabulary that grows with the text, and with the
+dimensions, saved and loaded: with all words that occur 20 times, a vocabulary that grows with the text, and with the
 50,000 most frequent. Memory is the process's own (anonymous); the system also counts pages of mapped files.
 
 `bound` is the time that the machine takes at best: `wc -w` for reading; writing and syncing as many bytes for saving
@@ -69,12 +69,12 @@ def read(folder: Path, text: Path) -> Iterator[tuple[Any, ...]]:
     yield "read and count", taken, bound, memory["RssAnon"]
 
 
-def train(folder: Path, text: Path, limit: int | None, word_seconds: list[float]) -> Iterator[tuple[Any, ...]]:
-    """Train from the cache that `read` left. `word_seconds` gets the time of a word in training."""
+def train(folder: Path, text: Path, words: list[str], word_seconds: list[float]) -> Iterator[tuple[Any, ...]]:
+    """Train from the cache that `read` left, with the options `words`. `word_seconds` gets the time of a word."""
     model, states = folder / "model.safetensors", folder / "states"
     command = [*W2V, "train", text, "-o", model, "--force", "--json", "--epochs", "1", "--vector-size", "100"]
     command += ["--cache", folder / "cache", "--checkpoint", states, "--checkpoint-every", "1epoch"]
-    printed, memory = watched([*command, *(["--max-vocab", str(limit)] if limit else [])])
+    printed, memory = watched([*command, *words])
     taken = printed["seconds"]
     word_seconds.append(taken["train"] / printed["tokens_trained"])
     checkpoint = max(states.iterdir(), key=lambda path: path.stat().st_size)
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--tokens", type=float, nargs="+", default=[1e7, 1e8, 1e9], help="smallest first [%(default)s]")
     parser.add_argument("--types", type=float, default=1e7, help="[%(default)g]")
+    parser.add_argument("--min-count", type=int, default=20, help="of the larger vocabulary [%(default)s]")
     parser.add_argument("--limit", type=int, default=50_000, help="the smaller vocabulary [%(default)s]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the metrics to this file")
     options = parser.parse_args()
@@ -107,9 +108,16 @@ def main() -> None:
         text = folder / f"{tokens}.txt"
         if not text.exists():
             print(f"{text.name}: {generate(text, tokens, int(options.types), TOPICS):.0f} MB/s", flush=True)
-        for kind, limit in (("count ≥ 5", None), (f"{options.limit:,}", options.limit)):
-            found = train(folder, text, limit, word_seconds.setdefault(kind, []))
-            for row in [*([] if limit else read(folder, text)), *found]:
+        kinds = {
+            f"count ≥ {options.min_count}": ["--min-count", str(options.min_count)],
+            f"{options.limit:,}": ["--max-vocab", str(options.limit)],
+        }
+        found = [("", read(folder, text))]
+        found += [
+            (kind, train(folder, text, words, word_seconds.setdefault(kind, []))) for kind, words in kinds.items()
+        ]
+        for kind, phases in found:
+            for row in phases:
                 rows.append([tokens, kind, *row])
                 print(*rows[-1], flush=True)
         for path in (folder / "cache").iterdir():
