@@ -41,7 +41,7 @@ log = logging.getLogger("w2v")
 
 CUM_TABLE_DOMAIN = 2**31 - 1
 OUTPUT_LAYERS = "syn1", "syn1neg"
-BYTES_OF_WORD = 500, 700  # that gensim reckons for a word in a dictionary, without and with its path in a Huffman tree
+BYTES_OF_WORD = 500, 700  # gensim's estimate for a word in a dictionary, without and with its path in the Huffman tree
 FAST_VERSION = CORPUSFILE_VERSION = 1  # gensim's sign that compiled code does the work
 
 
@@ -299,8 +299,10 @@ class Word2Vec:
         return pseudorandom_weak_vector(vector_size, seed_string, self.hashfxn)
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
-        """The bytes of a model of this many words, by default its own: of dictionary, matrices and all, added to
-        `report`. Words in the dictionary are estimated, as in gensim; training needs more for the text."""
+        """The bytes of the dictionary, of each matrix, and in total, added to `report`, as gensim estimates them.
+
+        `vocab_size` is the number of words, by default that of the model. The text in training needs more.
+        """
         words = vocab_size or len(self.wv)
         matrix = words * self.vector_size * np.dtype(np.float32).itemsize
         report = report or {}
