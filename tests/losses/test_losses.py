@@ -39,7 +39,7 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     full = mean_step(loss_of(COUNTS, "softmax"), inputs, outputs, 1)
     distances = []
     for k in range(9):
-        draws = 2 ** (14 - k) if k < 8 else 2**8  # more for the one bounded below
+        draws = 2 ** (13 - k) if k < 8 else 2**8  # more for the one bounded below
         moved = mean_step(loss_with_draws(COUNTS, loss, 2**k), inputs, outputs, draws)
         distances.append(np.linalg.norm(moved - full) / np.linalg.norm(full))
     assert (np.diff(distances) < 0).all()
