@@ -109,12 +109,10 @@ def main() -> None:
         texts |= {corpus.stem: corpus for corpus in others}
         for corpus, text in texts.items():
             tune = [*W2V, "tune", str(text), "-o", str(model), "--force", "--json", "--time", options.time]
-            by_questions = ["--questions", str(questions)]
-            by_pairs = [word for path in pairs for word in ("--pairs", str(path))]
+            judges = ["--questions", str(questions), *(word for path in pairs for word in ("--pairs", str(path)))]
             for settings, command in {
                 "defaults": w2v_command(Settings(), text, model),
-                "tuned by questions": tune + by_questions,
-                "tuned by questions and pairs": tune + by_questions + by_pairs,
+                "tuned by questions and pairs": tune + judges,
                 "tuned by held-out text": tune,
             }.items():
                 work = partial(measure, command, model, other_questions, list(other_pairs))
