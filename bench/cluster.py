@@ -8,18 +8,21 @@
 exchange. From these it computes, for 2 to 64 ranks, networks of 10 to 100 Gb/s and vocabularies of 100,000 to 10
 million words, how many times one rank they are; nothing is sent. A round takes
 
-    max(training, sending) + packing,    sending = 2 (n - 1) (latency + bytes / n / bandwidth)
+    sending the rows of every round + max(training, sending the others) + packing,
+
+    sending = 2 (n - 1) (latency + bytes / n / bandwidth)
 
 as in a ring all-reduce, and an epoch of a billion words ends with all rows, during which nothing is trained. The goal
 is 3.6 for 4 ranks at 10 Gb/s.
 
-`links` checks the second line: ranks in network namespaces of this machine, each behind a link of this bandwidth (tc's
+`links` checks the last line: ranks in network namespaces of this machine, each behind a link of this bandwidth (tc's
 tbf; it adds no delay), sum messages of the size of a round, and look at them as often as they do while they train. It
 needs root and Linux, and the processor must keep up with the links.
 
 `quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
-their mean; their sum divided by the square root of the number of ranks that have some; and by the model combiner of
-GraphAny2Vec, for which each rank needs the changes of all others.
+their mean; their sum divided by the square root of the number of ranks that have some; equal ones always averaged; by
+the model combiner of GraphAny2Vec, for which each rank needs the changes of all others; and as w2v does, but with the
+first HOT · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of slices.
 """
 
 from __future__ import annotations
@@ -44,14 +47,14 @@ from peers import BASE
 import w2v
 from w2v import memory
 from w2v.training import distributed
-from w2v.training.distributed import MAX_WORDS, Exchange, Wishes, rows_of_round
+from w2v.training.distributed import HOT, MAX_WORDS, Exchange, Wishes, rows_of_round
 from w2v.training.world import LOOK, World, join
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
 LATENCY = 20e-6  # seconds, of a message
 WORDS = 1_000_000_000  # of an epoch
 GOAL = 3.6
-COMBINERS = ("w2v", "sum", "root", "mean", "model combiner")
+COMBINERS = ("w2v", "sum", "root", "mean", "averaged where equal", "model combiner", "first rows")
 
 
 # -- speed ----------------------------------------------------------------------------------
@@ -60,7 +63,7 @@ COMBINERS = ("w2v", "sum", "root", "mean", "model combiner")
 def packing_seconds(size: int, rounds: int = 40) -> float:
     """Processor seconds to pack and unpack a row, of matrices too large for the caches."""
     world: Any = SimpleNamespace(start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None)
-    matrices = [(memory.aligned_rows(100_000, size)[:, :size], np.arange(100_000)) for _ in range(2)]
+    matrices = [(memory.aligned_rows(100_000, size)[:, :size], 1 / np.arange(1, 100_001)) for _ in range(2)]
     exchange = Exchange(world, matrices, 1, 1)
     random = np.random.default_rng(1)
     for rows, _ in matrices:
@@ -88,9 +91,10 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
     def exchange(rows: int) -> float:
         return sending(ranks, gigabits, 4 * (size + 1) * rows)
 
-    rows = 2 * sum(map(len, rows_of_round(0, vocabulary)))
+    first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
     rounds = WORDS / ranks / (MAX_WORDS * threads)
-    a_round = max(MAX_WORDS * word, exchange(rows)) + rows * row / threads
+    sent = exchange(first) + max(MAX_WORDS * word, exchange(sum(others)))
+    a_round = sent + (first + sum(others)) * row / threads
     epoch = rounds * a_round + exchange(2 * vocabulary) + 2 * vocabulary * row / threads
     return WORDS * word / threads / epoch
 
@@ -204,6 +208,12 @@ def time_sums(options: argparse.Namespace) -> None:
 # -- quality --------------------------------------------------------------------------------
 
 
+def first_rows(number: int, rows: int) -> list[range]:
+    """Instead of distributed.rows_of_round."""
+    first, end = min(HOT, rows), min(HOT * (~number & number + 1), rows)
+    return [range(first), range(first, end)]
+
+
 def use(combiner: str, size: int) -> None:
     """Combine changes in another way than w2v does, in this process."""
     power = {"sum": 0.0, "root": 0.5, "mean": 1.0}.get(combiner)
@@ -218,7 +228,7 @@ def use(combiner: str, size: int) -> None:
             changes(values)[:, -1] = changes(values)[:, :-1].any(axis=1)
         return start_sum(self, values, total)
 
-    def divided(total: NDArray[np.float32], ranks: NDArray[np.float32]) -> NDArray[np.float32]:
+    def divided(total: NDArray[np.float32], ranks: NDArray[np.float32], _: Any) -> NDArray[np.float32]:
         return total / np.maximum(1, ranks) ** np.float32(power)
 
     def orthogonal(self: World, values: NDArray[Any], total: NDArray[Any]) -> Any:
@@ -239,6 +249,11 @@ def use(combiner: str, size: int) -> None:
         World.start_sum, distributed.combined = counted, divided  # type: ignore[method-assign]
     elif combiner == "model combiner":
         World.start_sum = orthogonal  # type: ignore[method-assign]
+    elif combiner == "averaged where equal":
+        whole = distributed.combined
+        distributed.combined = lambda total, squares, x: whole(total, squares, np.full_like(x, np.inf))
+    elif combiner == "first rows":
+        distributed.rows_of_round = first_rows
 
 
 def train_as_rank(options: argparse.Namespace) -> None:

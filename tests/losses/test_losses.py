@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import learnt_pairs, loss_of, loss_with_draws
+from tests.helpers import CYTHON_LOSSES, learnt_pairs, loss_of, loss_with_draws
 from w2v import reference
 from w2v.losses.loss import Loss
 
@@ -45,6 +45,19 @@ def test_sampled_losses_approach_the_full_softmax(loss: Literal["nce", "sampled"
     assert (np.diff(distances) < 0).all()
     assert distances[0] > 0.3  # K = 1
     assert distances[-1] < 0.01  # K = 256
+
+
+@pytest.mark.parametrize("name", CYTHON_LOSSES)
+def test_updates_are_those_of_the_rows_that_predictions_choose(name: Any) -> None:
+    counts = np.arange(40, 0, -1)
+    words = counts / counts.sum()
+    loss = loss_of(counts, name)
+    generator, random = np.random.default_rng(5), reference.Random(5, loss.predrawn)
+    found, draws = np.zeros(loss.rows), 4000
+    for centre in generator.choice(len(words), draws, p=words):
+        found[np.unique(reference.choose(loss, random, int(centre), 1).rows)] += 1 / draws
+    # A word that is drawn repeatedly is one row; the rest is chance.
+    np.testing.assert_allclose(found, loss.updates(words), rtol=0.15, atol=0.03)
 
 
 def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, distributed
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
+from w2v.training.run import resumed_at
+from w2v.training.schedule import Schedule
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
@@ -79,31 +83,72 @@ def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int)
     assert max(sizes) <= distributed.HOT + distributed.HOT // 2 * cycle.bit_length()
 
 
-class Ranks:
-    """Stands for World in one process: the sum of what this rank and others send."""
+class TwoRanks:
+    """Stands for World in one process: the sum of what this rank and another send, message by message."""
 
-    def __init__(self, others: list[Any]) -> None:
-        self.others = others
+    def __init__(self, messages: list[Any]) -> None:
+        self.messages = iter(messages)
 
     def start_sum(self, values: Any, total: Any) -> None:
-        total[:] = values + sum(self.others)
+        total[:] = values + np.array(next(self.messages), np.float32)
 
     def wait(self, request: Any) -> None: ...
 
 
-def test_changes_are_added_unless_they_agree() -> None:
+@pytest.mark.parametrize(
+    ("trained", "agreed"),
+    [
+        pytest.param(1e6, [2, 0], id="after many updates"),
+        pytest.param(1e-6, [4, 0], id="after few updates"),
+        pytest.param(np.log(2) / distributed.CURVATURE, [3, 0], id="half of the way"),  # two ranks: 3/4 of it
+    ],
+)
+def test_changes_are_added_unless_they_agree_after_many_updates(
+    trained: float, agreed: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributed, "rows_of_round", lambda number, rows: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
-    other = [[2, 0, 4], [0, 2, 4], [-2, 0, 4], [0, 0, 0]]  # changes, and their squared lengths
-    world: Any = Ranks([np.append(np.array(other, np.float32), [0, 1, 0])])
-    exchange = Exchange(world, [(rows, np.arange(4))], seed=1, threads=2)
+    # Changes of two rows and their squared lengths, then the wishes.
+    world: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
+    exchange = Exchange(world, [(rows, np.ones(4))], seed=1, threads=2)
     last = exchange._matrices[0].last
     last[:] = 0
     rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
+    exchange.trained = trained
     exchange.begin(0, distributed.Wishes(checkpoint=True))
-    rows[1] += 1  # training goes on meanwhile
+    np.testing.assert_allclose(rows, [agreed, [2, 2], [2, 0], [2, 5]], rtol=1e-5)  # the first two at once
+    rows[[1, 3]] += 1  # training goes on meanwhile
     assert exchange.finish() == (False, True, True)
-    np.testing.assert_allclose(last, [[2, 0], [2, 2], [0, 0], [2, 5]], rtol=1e-6)
-    np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [0]]), rtol=1e-6)
+    np.testing.assert_allclose(last, [agreed, [2, 2], [0, 0], [2, 5]], rtol=1e-5)
+    np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [1]]), rtol=1e-6)
+
+
+def part_schedule(epochs: int, chunks: int, rounds: int) -> Schedule:
+    return Schedule(epochs=epochs, chunks=chunks, tokens=0, alpha=0, min_alpha=0, rounds=rounds)
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 50), st.integers(1, 50), st.floats(0, 0.999))
+def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: int, others: int, share: float) -> None:
+    """Only of the epoch that was under way is any text trained twice or not at all: half of it at most."""
+    epochs, chunks = 3, 5040  # of the text
+    if after == before:
+        others = rounds
+    done = int(share * epochs * rounds)
+    state: Any = SimpleNamespace(ranks=before, position=done, end=epochs * rounds)
+    resumed = resumed_at(state, epochs * others, after)
+    trained = np.zeros((epochs, chunks), np.int64)
+    for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
+        end = part_schedule(epochs, chunks // before, rounds).position(done)
+        part[np.unravel_index(np.arange(end), part.shape)] += 1
+    for part in trained.reshape(epochs, after, -1).swapaxes(0, 1):
+        start = part_schedule(epochs, chunks // after, others).position(resumed)
+        part[np.unravel_index(np.arange(start, part.size), part.shape)] += 1
+    assert (np.delete(trained, done // rounds, axis=0) == 1).all()
+    twice, never = (trained == 2).sum(), (trained == 0).sum()
+    assert twice <= chunks / 2 + chunks / others / 2
+    assert abs(twice - never) <= chunks / others / 2 + before + after  # the position is rounded to a round
+    if before == after or done % rounds == 0:
+        assert twice == never == 0
 
 
 # -- what is trained ------------------------------------------------------------------------
@@ -299,6 +344,11 @@ PHASES = {
 }
 
 
+def ours(said: str) -> str:
+    """The lines of w2v, without those of MPICH."""
+    return "".join(line for line in said.splitlines(keepends=True) if line.startswith("w2v:"))
+
+
 @cluster
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", ["SIGKILL", "SIGSTOP", "error"])
@@ -315,7 +365,11 @@ def test_a_rank_that_fails_ends_all(phase: str, kind: str, text: Path, tmp_path:
         assert "w2v: rank 1 (" in done.stderr
         assert "internal error: RuntimeError: broken" in done.stderr
     elif kind == "SIGSTOP":
-        assert "has not answered for 3 seconds: the run ends" in done.stderr
+        assert_one_line(ours(done.stderr))
+        assert re.match(r"w2v: rank 1 \(.+\) has not answered for 3 seconds: the run ends", ours(done.stderr))
+    else:
+        assert_one_line(ours(done.stderr))
+        assert re.match(r"w2v: rank 1 \(.+\) was killed or crashed: the run ends", ours(done.stderr))
     if checkpoint.files(tmp_path / "states"):
         mpiexec(4, "train", "--resume", tmp_path / "states", "--quiet")
         assert (tmp_path / "m.bin").exists()

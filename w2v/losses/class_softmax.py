@@ -78,9 +78,9 @@ class ClassSoftmax(Loss):
     def rows(self) -> int:
         return len(self.vocabulary) + self.classes
 
-    @property
-    def rows_by_frequency(self) -> NDArray[np.int64]:
-        return np.roll(np.arange(self.rows), self.classes)  # the classes are the last rows
+    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        of_classes = np.bincount(self.data["class_of"], words)
+        return np.append(of_classes[self.data["class_of"]], np.ones(self.classes))  # the classes are the last rows
 
     @property
     def max_rank(self) -> int:

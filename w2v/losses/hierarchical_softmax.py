@@ -83,9 +83,8 @@ class HierarchicalSoftmax(Loss):
     def rows(self) -> int:
         return len(self.vocabulary) - 1
 
-    @property
-    def rows_by_frequency(self) -> NDArray[np.int64]:
-        return np.arange(self.rows)[::-1]  # the root is the last row
+    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(self.tree.nodes, np.repeat(words, self.tree.lengths), self.rows).astype(np.float64)
 
     @property
     def max_rows(self) -> int:

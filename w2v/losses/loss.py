@@ -149,10 +149,9 @@ class Loss:
         """Rows of "outputs"."""
         return len(self.vocabulary)
 
-    @property
-    def rows_by_frequency(self) -> NDArray[np.int64]:
-        """The rows of "outputs" (R,), approximately from the one that is updated most often to the rarest."""
-        return np.arange(self.rows)
+    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How often a prediction updates each row of "outputs" (R,), given the probability of each word (V,)."""
+        return np.ones(self.rows)
 
     @property
     def memory_rows(self) -> int:

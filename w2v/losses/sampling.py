@@ -59,6 +59,10 @@ class SamplingLoss(Loss):
         """What is subtracted from the scores, (V,); the noise distribution is weights / V."""
         raise NotImplementedError
 
+    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        noise = noise_weights(self.vocabulary.counts, self.settings.ns_exponent) / len(words)
+        return words + self.negative * noise
+
     @property
     def max_rows(self) -> int:
         return self.negative + 1

@@ -3,27 +3,32 @@
 Every rank keeps all matrices, and a copy `last` of them as all ranks last agreed. In a round a rank trains some of its
 chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
 
-    last ← last + ΣΔ · min(1, Σ‖Δ‖² / ‖ΣΔ‖²)
+    last ← last + ΣΔ · (1 - exp(-mx)) / (m (1 - exp(-x))),    m = max(1, ‖ΣΔ‖² / Σ‖Δ‖²)
 
-and every rank adds to its row what the others contributed. Changes in different directions, such as those of rare
-words, are added; equal changes, such as those of words that converge within a round, are averaged, since their sum
-would overshoot. This is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using
-Graph Analytics", which adds the part of a change that is orthogonal to those before it, in a form that needs only sums.
+and every rank adds to its row what the others contributed. m, from 1 to the number of ranks, says how many changes
+point in the same direction. Changes in different directions are added. Equal changes are added, too, as long as a
+rank's updates alone move the row only a small part of the way to where it converges; where they move it all the way,
+the sum would overshoot, and equal changes are averaged. x, which tells these cases apart, is the learning rate times
+the expected number of updates of the row by a rank since its last exchange, times CURVATURE: alone, a rank would go the
+part 1 - exp(-x) of the way, and m ranks one after the other the part 1 - exp(-mx). To measure agreement by sums of
+squares is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph
+Analytics", in a form that needs only sums over the ranks.
 
-A row that is updated often must be exchanged often, a rare one need not be. With rows ordered by frequency, the first
+Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first
 HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
 takes another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
 vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
 
-The exchange of a round goes on while the next is trained: the result is added at the end of that round to what the rows
-have become meanwhile. Rounds are counted in words, not seconds, so that with one thread each the ranks give the same
-bits on every run.
+The rows of every round are exchanged at once: those that converge within a few rounds would overshoot if they were
+trained without what the other ranks contributed. The exchange of the others, which are most of the message, goes on
+while the next round is trained: the result is added at the end of that round to what the rows have become meanwhile.
+Rounds are counted in words, not seconds, so that with one thread each the ranks give the same bits on every run.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -46,10 +51,11 @@ from w2v.training.schedule import Schedule
 from w2v.training.start import Start
 from w2v.training.world import LOOK, World
 
-HOT = 1024  # rows of a matrix that are exchanged in every round
+HOT = 256  # rows of a matrix that are exchanged in every round
 ROUNDS = 1000  # of an epoch
-MIN_WORDS, MAX_WORDS = 1 << 14, 1 << 16  # of a thread in a round, whatever the length of the text
-MAX_CHUNK = 1 << 12  # ids: some chunks for each thread in a round, since all threads wait for the last
+MIN_WORDS, MAX_WORDS = 1 << 11, 1 << 15  # of a thread in a round, whatever the length of the text
+MAX_CHUNK = 1 << 10  # ids: some chunks for each thread in a round, since all threads wait for the last
+CURVATURE = 0.04  # of the loss of a prediction, along a row; see the head of the module
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 PART = 512  # rows that are read, changed and written together
 
@@ -85,11 +91,20 @@ def rows_of_round(number: int, rows: int) -> list[range]:
 
 @dataclass
 class Matrix:
-    """Rows that all ranks train, (R, D), `last` as they last agreed; `order` (R,) is by frequency."""
+    """Rows that all ranks train, (R, D), and `last` as they last agreed.
+
+    Attributes:
+        frequencies: updates of each row for each word that is trained, about; float64 (R,). order: the rows by these.
+        exchanged: float64 (R,), see Exchange.trained, when each row was last exchanged.
+    """
 
     rows: NDArray[Any]
     last: NDArray[Any]
-    order: NDArray[np.int64]
+    frequencies: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.order = np.argsort(-self.frequencies, kind="stable")
+        self.exchanged = np.zeros(len(self.rows))
 
     def parts(self, ranges: list[range]) -> list[Part]:
         """The rows in these ranges of the order, in parts that stay in a core's cache."""
@@ -107,11 +122,12 @@ class Part(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A part in a message, from `start` on, and its rows before: (rows, D)."""
+    """A part in a message, from `start` on, its rows before, (N, D), and x of the head of the module, (N, 1)."""
 
     part: Part
     start: int
     before: NDArray[np.float32]
+    progress: NDArray[np.float64]
 
 
 def contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
@@ -129,13 +145,18 @@ class Wishes(NamedTuple):
 
 
 class Exchange:
-    """Exchanges rows of matrices of one width."""
+    """Exchanges rows of matrices of one width.
+
+    Attributes:
+        trained: words that a rank has trained so far, each times its learning rate; the same on all ranks.
+    """
 
     def __init__(
-        self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.int64]]], seed: int, threads: int
+        self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.float64]]], seed: int, threads: int
     ) -> None:
+        self.trained = 0.0
         self._world = world
-        self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), order) for rows, order in matrices]
+        self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), frequencies) for rows, frequencies in matrices]
         self._width = matrices[0][0].shape[1]
         self._seed, self._count = seed, 0  # exchanges
         self._pool = ThreadPoolExecutor(threads)
@@ -154,13 +175,24 @@ class Exchange:
                 self._world.broadcast(copied)
                 block[:] = copied
             np.copyto(matrix.last, matrix.rows)
+            matrix.exchanged[:] = self.trained
 
     def begin(self, number: int | None, wishes: Wishes) -> None:
-        """Begin the exchange after round `number`, or of no rows where that is None; `finish` ends it."""
-        matrices = [] if number is None else self._matrices
-        self._begin(
-            [part for matrix in matrices for part in matrix.parts(rows_of_round(number or 0, len(matrix.rows)))], wishes
-        )
+        """Exchange the rows of every round, and begin that of the others of round `number`; `finish` ends it.
+
+        With `number` None no rows are exchanged.
+        """
+        others: list[Part] = []
+        if number is not None:
+            ranges = [rows_of_round(number, len(matrix.rows)) for matrix in self._matrices]
+            self._begin(self._parts(each[:1] for each in ranges), Wishes())
+            self.finish()
+            others = self._parts(each[1:] for each in ranges)
+        self._begin(others, wishes)
+
+    def _parts(self, ranges: Iterable[list[range]]) -> list[Part]:
+        """Parts of the rows in these ranges of each matrix."""
+        return [part for matrix, each in zip(self._matrices, ranges, strict=True) for part in matrix.parts(each)]
 
     def all_rows(self) -> None:
         """Exchange all rows, at once."""
@@ -202,14 +234,17 @@ class Exchange:
         own = self._of_part(self._own, part, start)
         np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
         own[:, -1] = squared_lengths(own[:, :-1])
-        return Pending(part, start, before)
+        (matrix, rows) = part
+        progress = CURVATURE * matrix.frequencies[rows] * (self.trained - matrix.exchanged[rows])
+        matrix.exchanged[rows] = self.trained
+        return Pending(part, start, before, progress[:, np.newaxis])
 
     def _unpack(self, pending: Pending, index: int) -> None:
         """Add to a part what the others contributed."""
-        (matrix, rows), start, before = pending
+        (matrix, rows), start, before, progress = pending
         random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
         total = self._of_part(self._total, pending.part, start)
-        agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:])
+        agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:], progress)
         matrix.last[rows] = stored(agreed, matrix.last.dtype, random)
         since = matrix.rows[rows].astype(np.float32) - before  # 0 where no training went on
         matrix.rows[rows] = stored(matrix.last[rows] + since, matrix.rows.dtype, random)
@@ -230,11 +265,19 @@ def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generat
     return rounded
 
 
-def combined(total: NDArray[np.float32], squares: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The change of each row, from the sums of the ranks' changes (N, D) and of their squared lengths (N, 1)."""
+def combined(
+    total: NDArray[np.float32], squares: NDArray[np.float32], progress: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """The change of each row, from the sums of the ranks' changes (N, D) and of their squared lengths (N, 1).
+
+    `progress` is x of the head of the module, (N, 1).
+    """
     length = squared_lengths(total)[:, np.newaxis]
-    scale = np.divide(squares, length, out=np.ones_like(squares), where=length > squares)
-    return total * scale
+    agreeing = np.divide(length, squares, out=np.ones_like(squares), where=length > squares)
+    x = np.maximum(progress, 1e-6)
+    scale = (np.expm1(-agreeing * x) / (agreeing * np.expm1(-x))).astype(np.float32)
+    change: NDArray[np.float32] = total * scale
+    return change
 
 
 def squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -253,12 +296,19 @@ class DistributedRun(Run):
         self._done = 0  # rounds
         self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process began
         super().__init__(settings, start, store, *arguments, **options)
-        loss = self.plan.loss
-        orders = {"inputs": np.arange(len(self.vocabulary)), "outputs": loss.rows_by_frequency}
-        matrices = [(array, orders[name]) for name, array in self.parameters.items()]
+        frequencies = self._frequencies()
+        matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
         self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers)
-        self.exchange.agree()
         self.exchange_seconds = 0.0  # during which this rank did not train
+
+    def _frequencies(self) -> dict[str, NDArray[np.float64]]:
+        """About how often training a word updates each row of the matrices, by name: (R,)."""
+        settings, vocabulary = self.settings, self.vocabulary
+        kept = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
+        context = settings.window + 1 if settings.shrink_windows else 2 * settings.window  # words, on average
+        words = kept / vocabulary.tokens
+        predictions = words.sum() * (1 if self.plan.cbow else context)
+        return {"inputs": words * context, "outputs": predictions * self.plan.loss.updates(kept / kept.sum())}
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         with self.world.together():
@@ -328,6 +378,8 @@ class DistributedRun(Run):
         error: Exception | None = None
         wishes = Wishes()
         first = self._done
+        self.exchange.trained = self._trained
+        self.exchange.agree()
         while self._done < self.schedule.end:
             if error is None:
                 try:
@@ -335,6 +387,7 @@ class DistributedRun(Run):
                 except Exception as found:  # the other ranks hear of it after this round
                     error = found
             self._done += 1
+            self.exchange.trained = self._trained
             with self._exchanging():
                 if self._done > first + 1:
                     wishes = self.exchange.finish()
@@ -356,6 +409,14 @@ class DistributedRun(Run):
         with self.world.together():
             self._check_trained(state, checkpoints)
         return self._done < self.schedule.end
+
+    @property
+    def _trained(self) -> float:
+        """Words that a rank has trained so far, each times its learning rate."""
+        schedule, done = self.schedule, self._done / self.schedule.end
+        words = schedule.epochs * self.tokens / self.world.size * done
+        mean_alpha = schedule.alpha + (schedule.min_alpha - schedule.alpha) * done / 2
+        return float(words * mean_alpha)
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
