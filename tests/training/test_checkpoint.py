@@ -30,7 +30,7 @@ from w2v.training.checkpoint import Checkpoints, interval, latest
 from w2v.training.run import Run, threads_memory
 
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
-FEW = {"max_vocab": 300}  # words, for losses that take all of them
+FEW = {"max_vocab": 300}  # words, for losses that take all or many of them
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def stopped_again(folder: Path, share: float) -> None:
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
 def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
-    options |= FEW if options["loss"] == "softmax" else {}
+    options |= FEW if options["loss"] in ("softmax", "class") else {}
     whole = w2v.train(sample, **SMALL | options)
     stopped(tmp_path, sample, 0.1, **options)
     stopped_again(tmp_path, 0.5)  # in a later epoch
@@ -73,7 +73,7 @@ def test_checkpoints_change_nothing(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(running, "POLL", 0.001)
-    options |= FEW if options["loss"] == "softmax" else {}
+    options |= FEW if options["loss"] in ("softmax", "class") else {}
     whole = w2v.train(sample, **SMALL | options)
     for folder in (tmp_path / str(number) for number in range(20)):
         assert_same(w2v.train(sample, checkpoint=folder, checkpoint_every="0.01s", **SMALL | options), whole)
