@@ -46,7 +46,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def model(sample: Path) -> Path:
-    """A model of twice that text, which has all words of the bundled questions; with all that the native format keeps."""
+    """A model of twice as much text, with every word of the bundled questions and all that the native format keeps."""
     path = sample.with_name("model.safetensors")
     sentences = (line.split() for line in make.corpus(300_000, seed=1))
     w2v.train(sentences, epochs=5, vector_size=50, alpha=0.1, workers=1).save(path)
