@@ -38,15 +38,16 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A text of 300,000 words."""
+    """A text of 150,000 words."""
     path = tmp_path_factory.mktemp("sample") / "corpus.txt"
-    path.write_text("".join(make.corpus(300_000, seed=1)), "utf-8")
+    path.write_text("".join(make.corpus(150_000, seed=1)), "utf-8")
     return path
 
 
 @pytest.fixture(scope="session")
 def model(sample: Path) -> Path:
-    """A model of that text, with all that the native format keeps."""
+    """A model of twice as much text, with every word of the bundled questions and all that the native format keeps."""
     path = sample.with_name("model.safetensors")
-    w2v.train(sample, epochs=5, vector_size=50, alpha=0.1, workers=1).save(path)
+    sentences = (line.split() for line in make.corpus(300_000, seed=1))
+    w2v.train(sentences, epochs=5, vector_size=50, alpha=0.1, workers=1).save(path)
     return path

@@ -99,7 +99,7 @@ def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> ch
             path.unlink()
         with contextlib.suppress(Stop), pytest.MonkeyPatch.context() as patch:
             patch.setattr(running, "POLL", 0.002)
-            w2v.train(corpus, checkpoint=folder, checkpoint_every="0.01s", progress=stop_at(share), **SMALL | options)
+            w2v.train(corpus, checkpoint=folder, checkpoint_every="0.005s", progress=stop_at(share), **SMALL | options)
         found = checkpoint.latest(folder)
         if 0 < found.state.position < found.state.end and len(checkpoint.files(folder)) > 1:
             return found

@@ -158,7 +158,7 @@ def test_kernel_equals_reference_for_paths_of_any_length(cbow: bool) -> None:
 
 
 def test_windows_reach_over_chunk_borders() -> None:
-    assert_equals_reference(run_of("ns", size=2 * MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
+    assert_equals_reference(run_of("ns", size=MAX_CHUNK_IDS + 500, dimensions=3, epochs=1, alpha=0.01))
     assert_equals_reference(run_of("nce", chunk=7))
     assert_equals_reference(run_of("hs", chunk=1))
 

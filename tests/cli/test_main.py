@@ -53,7 +53,7 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
     assert figures["output"] == str(output)
     assert (figures["vocabulary_size"], figures["vector_size"]) == vectors.vectors.shape
     assert figures["tokens_trained"] == 3 * figures["tokens"]
-    assert 250_000 < figures["tokens"] < 300_100  # without the rare words
+    assert 130_000 < figures["tokens"] < 150_100  # without the rare words
     assert len(figures["loss"]) == 3
     assert figures["loss"] == sorted(figures["loss"], reverse=True)
     seconds = figures["seconds"]
@@ -219,7 +219,7 @@ def test_failed_saving_does_not_lose_the_vectors(sample: Path, tmp_path: Path, m
     error = run("train", sample, "-o", tmp_path / "gone" / "m.vec", *QUICK, code=1).stderr
     (saved,) = tmp_path.iterdir()
     assert f"saved as {saved} instead" in error
-    assert len(w2v.load(saved)) > 3000
+    assert len(w2v.load(saved)) > 2900
 
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
@@ -236,7 +236,7 @@ def test_an_output_that_appears_meanwhile_stands(
     assert f"cannot write mine.txt: File exists; saved as {saved} instead" in error
     assert (tmp_path / "mine.txt").read_bytes() == b"mine"
     run("train", sample, "-o", "mine.txt", "--force", *QUICK)
-    assert len(w2v.load("mine.txt")) > 3000
+    assert len(w2v.load("mine.txt")) > 2900
 
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])

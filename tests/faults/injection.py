@@ -148,7 +148,7 @@ class Whole:
 
     files: dict[str, object] = field(default_factory=dict)  # by name, see `content`
     shown: bytes = b""
-    calls: int = field(default=0, compare=False)  # when checkpoints are due, the clock says
+    calls: int = field(default=0, compare=False)  # differs from run to run: checkpoints can be due by the clock
 
 
 class Runs:

@@ -313,13 +313,20 @@ def test_a_checkpoint_of_other_matrices_than_its_settings_say(sample: Path, tmp_
         checkpoint.read(path)
 
 
+@pytest.fixture(scope="module")
+def first_models(sample: Path) -> dict[str, w2v.Model]:
+    return {storage: w2v.train(sample, **SMALL | {"storage": storage}) for storage in ("float32", "bf16")}
+
+
 @pytest.mark.parametrize("vocab", ["old", "union"])
 @pytest.mark.parametrize("of_file", [False, True])
-def test_a_model_goes_on_as_the_other(sample: Path, tmp_path: Path, vocab: str, of_file: bool) -> None:
+def test_a_model_goes_on_as_the_other(
+    first_models: dict[str, w2v.Model], tmp_path: Path, vocab: str, of_file: bool
+) -> None:
     """Changed so little that what it began with is seen: float32 keeps it, bfloat16 rounds it to one of its own."""
     options: dict[str, Any] = {"vocab": vocab, "alpha": 1e-9, "epochs": 1, "sample": 0, "max_vocab": None}
     for before, after in ("bf16", "float32"), ("float32", "bf16"), ("bf16", "bf16"):
-        first = w2v.train(sample, **SMALL | {"storage": before})
+        first = first_models[before]
         if of_file:
             first.save(tmp_path / "first.safetensors")
         going = tmp_path / "first.safetensors" if of_file else first

@@ -34,7 +34,7 @@ from w2v.vectors.keyed import KeyedVectors, load
 SIZE = 24 << 20  # bytes of a file, about
 BOMB = 34_000_000  # numbers: more than 64 MB
 LOAD = """
-import os, sys
+import os, signal, sys
 import scipy.stats
 from w2v import memory
 from w2v.errors import W2VError
@@ -54,6 +54,7 @@ for loader in loaders:
     tried(loader, sys.argv[1])  # what the loader itself takes
 for line in sys.stdin:
     if not os.fork():
+        signal.alarm(600)
         before = memory.peak()
         print(tried(*line.split()), memory.peak() - before, sep="\\n", flush=True)
         os._exit(0)
@@ -63,7 +64,10 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def loading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
-    """A process that forks for each line "loader path" and prints what is said of the file and the memory it takes."""
+    """A process that forks for each line "loader path" and prints what is said of the file and the memory it takes.
+
+    A child that takes more than ten minutes is killed, and this process ends.
+    """
     small = tmp_path_factory.mktemp("loading") / "small"
     small.write_bytes(b"a b c d\na b 1\n")
     command = [sys.executable, "-c", LOAD, str(small)]

@@ -82,7 +82,7 @@ def test_command(sample: Path, tmp_path: Path) -> None:
 
 def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> None:
     states, plot = tmp_path / "states", tmp_path / "run.png"
-    arguments = ["train", sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, "--epochs", 6]
+    arguments = ["train", sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, "--epochs", 12]
     with start(*arguments, "--checkpoint-every", "0.05s", "--vector-size", 16, "--workers", 1) as process:
         wait_for(lambda: states.exists() and checkpoint.files(states))
         process.send_signal(signal.SIGINT)

@@ -90,14 +90,14 @@ def test_memory_is_estimated_with_what_an_objective_takes() -> None:
 
 def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) -> None:
     options = SMALL | {"kernel": "numba", "vector_size": 21, "epochs": 8}
-    whole = w2v.train([text] * 5, **options)
+    whole = w2v.train([text] * 8, **options)
 
     def interrupt(progress: w2v.Progress) -> None:
         if progress.phase == "train" and progress.done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        w2v.train([text] * 5, checkpoint=tmp_path / "states", progress=interrupt, **options)
+        w2v.train([text] * 8, checkpoint=tmp_path / "states", progress=interrupt, **options)
     resumed = w2v.resume(tmp_path / "states")
     np.testing.assert_array_equal(resumed.inputs, whole.inputs)
     np.testing.assert_array_equal(resumed.outputs, whole.outputs)

@@ -8,6 +8,7 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import accumulate, combinations, permutations
 from pathlib import Path
 from random import Random
@@ -126,6 +127,7 @@ def families() -> list[Family]:
     return list(found.values())
 
 
+@cache
 def compile_template(text: str) -> Template:
     def part(piece: str) -> "str | Slot | Choice[Template]":
         if piece.startswith("{"):
