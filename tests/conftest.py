@@ -5,8 +5,8 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-# Before NumPy is imported: pytest-xdist has a process for each core, and more threads of OpenBLAS wait in busy loops.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Before NumPy is imported: pytest-xdist has a process for each core, and more threads of these wait in busy loops.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
