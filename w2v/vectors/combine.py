@@ -78,15 +78,20 @@ class _Parts:
         ]
 
     def __iter__(self) -> Iterator[tuple[int, Vector]]:
-        for (start, first), (_, second) in zip(*(_residuals(*side) for side in self._sides), strict=True):
-            yield start, np.hstack([first, second])
+        words, size = self._sides[0][0].shape
+        step = max(1, VALUES_AT_ONCE // size)
+        for start in range(0, words, step):
+            block = np.empty((min(step, words - start), 2 * size), np.float32)
+            for side, half in zip(self._sides, np.hsplit(block, 2), strict=True):
+                _residuals(*side, start, half)
+            yield start, block
 
 
 def _blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, Vector]]:
     """Rows of a matrix scaled to length 1, some at a time."""
     step = max(1, VALUES_AT_ONCE // matrix.shape[1])
     for start in range(0, len(matrix), step):
-        yield start, unit(matrix[start : start + step].astype(np.float32))
+        yield start, unit(matrix[start : start + step].astype(np.float32, copy=False))
 
 
 def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
@@ -99,9 +104,11 @@ def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
     return found
 
 
-def _residuals(matrix: NDArray[Any], columns: Vector, coefficients: Vector) -> Iterator[tuple[int, Vector]]:
-    """R, block by block."""
-    for start, block in _blocks(matrix):
-        rest = block - columns[start : start + len(block)] @ coefficients
-        rest[~block.any(axis=1)] = 0
-        yield start, unit(rest)
+def _residuals(matrix: NDArray[Any], columns: Vector, coefficients: Vector, start: int, out: Vector) -> None:
+    """Rows of R from `start` on."""
+    rows = slice(start, start + len(out))
+    unit(matrix[rows].astype(np.float32, copy=False), out)
+    zero = ~out.any(axis=1)
+    out -= columns[rows] @ coefficients
+    out[zero] = 0
+    unit(out, out)

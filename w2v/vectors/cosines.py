@@ -21,8 +21,8 @@ def cosine(first: Vector, second: Vector) -> float:
     return float(one @ other / product) if product else 0.0
 
 
-def unit(vectors: Vector) -> Vector:
-    """The vectors (D,) or (n, D), each scaled to length 1; zero vectors stay zero."""
+def unit(vectors: Vector, out: Vector | None = None) -> Vector:
+    """The vectors (D,) or (n, D), each scaled to length 1, in `out` if given; zero vectors stay zero."""
     divisors = lengths(vectors)[..., None]
     divisors[divisors == 0] = 1
-    return vectors / divisors
+    return np.divide(vectors, divisors, out=out)
