@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -29,7 +30,7 @@ class LineSentence:
         self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
 
     def __iter__(self) -> Iterator[list[str]]:
-        if isinstance(self.source, str | Path):
+        if isinstance(self.source, str | os.PathLike):
             yield from self._sentences(_lines(self.source))
         elif hasattr(self.source, "seek"):
             self.source.seek(0)
@@ -132,6 +133,6 @@ def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[
     elif isinstance(sentences, LineSentence) and sentences.limit is None:
         if isinstance(sentences, PathLineSentences):
             files = sentences.input_files
-        elif isinstance(sentences.source, str | Path):
-            files = [str(sentences.source)]
+        elif isinstance(sentences.source, str | os.PathLike):
+            files = [os.fspath(sentences.source)]
     return files if files and all(Path(file).is_file() for file in files) else None
