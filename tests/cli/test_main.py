@@ -499,6 +499,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("unknown", "No such command 'unknown'"),
         ("--unknown", "No such option"),
         ("train", "CORPUS"),
+        ("train --phrases {corpus}", "is the FILE of --phrases"),
         ("train {corpus} --unknown 1", "--unknown"),
         ("train {corpus} --epochs many", "'many'"),
         ("train {corpus} --epochs", "--epochs"),

@@ -32,6 +32,11 @@ def test_readers_are_gensims(file: Path) -> None:
     assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
 
 
+def test_lines_are_no_file() -> None:
+    with pytest.raises(TypeError, match="LineSentence takes"):
+        list(LineSentence(["a line"]))  # type: ignore[arg-type]
+
+
 def test_tagged_text_is_gensims(tmp_path: Path) -> None:
     theirs = pytest.importorskip("gensim.models.word2vec")
     (tmp_path / "ca01").write_text("The/at Jury/nn-tl said/vbd ,/, 1/2/cd\n\n./.\nTerm-end/nn plain\n")

@@ -97,7 +97,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     find_objective(given["objective"] or file.settings.get("objective"))
     corpus = options.corpus or file.corpus
     if not corpus:
-        raise click.UsageError("Missing argument 'CORPUS...'")
+        taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
+        raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
     if options.checkpoint_every and not options.checkpoint:
         raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
     if options.vocab and not options.continue_from:

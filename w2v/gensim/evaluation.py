@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from w2v.files import PathLike
+from w2v.gensim.sentences import read_bytes
 from w2v.vectors import benchmarks
 from w2v.vectors.keyed import KeyedVectors
 
@@ -26,7 +26,7 @@ def analogies(
     first, heads, variants = benchmarks.index_words(fold(str(key)) for key in wv.index_to_key[:restrict_vocab])
     sections: list[dict[str, Any]] = []
     questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
-    for number, line in enumerate(Path(path).read_text("utf-8").splitlines()):
+    for number, line in enumerate(read_bytes(path).decode().splitlines()):
         words = tuple(map(fold, line.split()))
         if line.startswith(": "):
             sections.append({"section": line.removeprefix(": ").strip(), "correct": [], "incorrect": []})
@@ -62,7 +62,7 @@ def word_pairs(
     row_of = benchmarks.index_words(fold(str(key)) for key in wv.index_to_key[:restrict_vocab])[0]
     wanted, found = [], []
     unknown = 0
-    for line in Path(path).read_text(encoding).splitlines():
+    for line in read_bytes(path).decode(encoding).splitlines():
         fields = line.split(delimiter)
         try:
             first, second, score = fold(fields[0]), fold(fields[1]), float(fields[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ Sentences = Iterable[Iterable[Any]]
 class LineSentence:
     """The lines of a file, or of an open one, as lists of words; a longer line is cut into several lists.
 
-    The file may be compressed. Given to Word2Vec by name and without a limit, it is read by w2v's own reader.
+    The file may be compressed. Given to Word2Vec by name and without limits of its own, it is read by w2v's own reader.
     """
 
     def __init__(
@@ -29,11 +30,13 @@ class LineSentence:
         self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
 
     def __iter__(self) -> Iterator[list[str]]:
-        if isinstance(self.source, str | Path):
+        if isinstance(self.source, str | os.PathLike):
             yield from self._sentences(_lines(self.source))
+        elif hasattr(self.source, "seek"):
+            self.source.seek(0)
+            yield from self._sentences(self.source)
         else:
-            self.source.seek(0)  # type: ignore[union-attr]
-            yield from self._sentences(self.source)  # type: ignore[arg-type]
+            raise TypeError(f"LineSentence takes the path of a file, or an open file, not {type(self.source).__name__}")
 
     def _sentences(self, lines: Iterable[str | bytes]) -> Iterator[list[str]]:
         for line in itertools.islice(lines, self.limit):
@@ -101,6 +104,11 @@ def _chunks(path: PathLike) -> Iterator[bytes]:
         yield from decompressed(str(path), iter(lambda: file.read(BYTES_AT_ONCE), b""))
 
 
+def read_bytes(path: PathLike) -> bytes:
+    """The content of a file, unpacked if it is compressed."""
+    return b"".join(_chunks(path))
+
+
 def _lines(path: PathLike) -> Iterator[bytes]:
     rest = b""
     for chunk in _chunks(path):
@@ -111,15 +119,20 @@ def _lines(path: PathLike) -> Iterator[bytes]:
 
 
 def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[str] | None:
-    """The files that w2v's own reader can read in the place of sentences; None for others, or if one is missing."""
+    """The files that w2v's own reader, which cuts no lines, can read instead of sentences.
+
+    None for sentences that are cut shorter than by default, for other iterables, and if a file is missing.
+    """
     files: list[str] = []
     if corpus_file is not None:
         files = [str(corpus_file)]
+    elif isinstance(sentences, LineSentence | Text8Corpus) and sentences.max_sentence_length < MAX_WORDS_IN_BATCH:
+        return None
     elif isinstance(sentences, Text8Corpus):
         files = [str(sentences.fname)]
     elif isinstance(sentences, LineSentence) and sentences.limit is None:
         if isinstance(sentences, PathLineSentences):
             files = sentences.input_files
-        elif isinstance(sentences.source, str | Path):
-            files = [str(sentences.source)]
+        elif isinstance(sentences.source, str | os.PathLike):
+            files = [os.fspath(sentences.source)]
     return files if files and all(Path(file).is_file() for file in files) else None

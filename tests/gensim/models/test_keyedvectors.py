@@ -1,5 +1,6 @@
 """KeyedVectors under gensim's path, beside gensim's own where it is installed."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ def test_numbers_are_gensims(ours: KeyedVectors, gensims: Any, query: Any) -> No
         (KeyError, lambda wv: wv[40]),
         (KeyError, lambda wv: wv.most_similar("unknown")),
         (KeyError, lambda wv: wv.get_index("unknown")),
+        (ValueError, lambda wv: wv.most_similar_to_given("w1", [])),
         (KeyError, lambda wv: wv.get_vecattr("w1", "unknown")),
         (KeyError, lambda wv: wv.get_mean_vector(["unknown"], ignore_missing=False)),
         (ValueError, lambda wv: wv.get_mean_vector([])),
@@ -118,9 +120,16 @@ def test_growing(ours: KeyedVectors) -> None:
     assert not ours["w1"].any()
     assert ours.get_vecattr("w3", "topic") == 7
     assert ours.get_vecattr("newer", "topic") == 0
-    assert ours.get_index("newer") == len(WORDS) + 1
+    assert ours.get_index("newer") == ours.add_vector("newer", np.ones(8)) == len(WORDS) + 1
+    assert ours.add_vector("w1", np.ones(8)) == 1  # not the last row
     with pytest.raises(TypeError, match="topic"):
         ours.set_vecattr("w3", "topic", "text")
+
+
+def test_vectors_for_all_have_counts(ours: KeyedVectors, gensims: Any) -> None:
+    for vectors in (ours, gensims):
+        made = vectors.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True)
+        assert made.expandos["count"].tolist() == [2, 1]
 
 
 def test_reserved_rows_are_filled_first() -> None:
@@ -224,6 +233,9 @@ def test_evaluation_is_gensims(tmp_path: Path, ours: KeyedVectors, gensims: Any)
     lines = [" ".join(f"W{row}" for row in random.choice(42, 4, replace=False)) for _ in range(60)]
     answered = [f"w{a} w{b} w{c} {ours.most_similar([f'w{b}', f'w{c}'], [f'w{a}'])[0][0]}" for a, b, c in [(1, 2, 3)]]
     questions.write_text("\n".join([": one", *lines[:30], ": two", *answered, *lines[30:]]) + "\n")
+    packed = tmp_path / "questions.txt.gz"
+    packed.write_bytes(gzip.compress(questions.read_bytes()))
+    assert ours.evaluate_word_analogies(packed) == gensims.evaluate_word_analogies(str(packed))
     pairs.write_text("# pairs\n" + "".join(f"w{row}\tW{row + 1}\t{row % 5}\n" for row in range(41)))
     for unknown in (False, True):
         found, expected = (

@@ -251,6 +251,19 @@ def test_scores_add_up_log_probabilities(sg: int) -> None:
     assert model.score([sentence, ["unknown"]]) == pytest.approx([expected, 0], rel=1e-4)
 
 
+@pytest.mark.parametrize("reader", [LineSentence, Text8Corpus])
+def test_shorter_sentences_are_kept(file: Path, reader: Any) -> None:
+    sentences = reader(file, max_sentence_length=5)
+    model = Word2Vec(sentences, **SMALL)
+    assert same(model, Word2Vec(list(sentences), **SMALL))
+    assert model.corpus_count == len(list(sentences)) > 400
+
+
+def test_no_subsampling() -> None:
+    options = SMALL | {"sample": None}
+    assert same(Word2Vec(SENTENCES, **options), Word2Vec(SENTENCES, **options | {"sample": 0}))
+
+
 def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
     with pytest.raises(TypeError, match="generator"):
         Word2Vec(sentence for sentence in SENTENCES)

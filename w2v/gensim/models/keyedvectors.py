@@ -18,6 +18,7 @@ from w2v.formats import native, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import evaluation
 from w2v.gensim.exceptions import gensims_exceptions
+from w2v.gensim.sentences import read_bytes
 from w2v.text.words import Words
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, lengths, unit
@@ -135,7 +136,7 @@ class KeyedVectors(keyed.KeyedVectors):
         if row >= len(self) or self.index_to_key[row] is not None:
             self.add_vectors([key], [vector])
             self.next_index = len(self)
-            return len(self) - 1
+            return self.key_to_index[key]
         self.vectors[row] = vector
         self.index_to_key[row] = key
         self.key_to_index[key] = row
@@ -225,7 +226,7 @@ class KeyedVectors(keyed.KeyedVectors):
         made = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
         made.add_vectors(known, self.vectors[rows], {"count": np.arange(len(known), 0, -1)})
         if copy_vecattrs:
-            made.expandos = {name: array[rows] for name, array in self.expandos.items()}
+            made.expandos |= {name: array[rows] for name, array in self.expandos.items()}
         return made
 
     # -- lengths ------------------------------------------------------------------------------------
@@ -273,6 +274,8 @@ class KeyedVectors(keyed.KeyedVectors):
         return super().rank(key1, key2)
 
     def most_similar_to_given(self, key1: Key, keys_list: Sequence[Key]) -> Any:
+        if not len(keys_list):
+            raise ValueError("the list of keys is empty")
         return super().most_similar_to_given(key1, keys_list)
 
     def relative_cosine_similarity(self, wa: Key, wb: Key, topn: int = 10) -> float:
@@ -511,7 +514,7 @@ class KeyedVectors(keyed.KeyedVectors):
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
-            lines = Path(fvocab).read_text("utf-8", unicode_errors).splitlines()
+            lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
             known = {word: int(count) for word, count in (line.split() for line in lines)}
             counts = np.array([known.get(word, 0) for word in made.index_to_key])
         made.expandos["count"] = counts
@@ -554,7 +557,7 @@ def _listed(keys: Any) -> Any:
     """Keys as a list: one key or vector is a list of one, None is empty."""
     if keys is None:
         return []
-    if isinstance(keys, str | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
+    if isinstance(keys, str | bytes | int | np.integer) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         return [keys]
     return list(keys)
 

@@ -67,7 +67,7 @@ class Word2Vec:
         window: int = 5,
         min_count: int = 5,
         max_vocab_size: int | None = None,
-        sample: float = 1e-3,
+        sample: float | None = 1e-3,
         seed: int = 1,
         workers: int = 3,
         min_alpha: float = 0.0001,
@@ -101,7 +101,7 @@ class Word2Vec:
         self.window, self.shrink_windows = int(window), bool(shrink_windows)
         self.min_count, self.effective_min_count = min_count, min_count
         self.max_vocab_size, self.max_final_vocab = max_vocab_size, max_final_vocab
-        self.sample, self.seed, self.workers, self.epochs = sample, seed, int(workers), epochs
+        self.sample, self.seed, self.workers, self.epochs = sample or 0, seed, int(workers), epochs
         self.sg, self.hs, self.negative, self.ns_exponent = int(sg), int(hs), int(negative), ns_exponent
         self.cbow_mean, self.null_word, self.sorted_vocab = int(cbow_mean), null_word, sorted_vocab
         self.hashfxn, self.batch_words, self.comment = hashfxn, batch_words, comment
