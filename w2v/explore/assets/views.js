@@ -345,9 +345,11 @@ export async function compare(state, models) {
   if (!state.list.length) return head;
   const sections = await Promise.all(
     models.map(async (model) => {
-      const answers = await Promise.all(state.list.map((word) => attempt(() => model.vector(word))));
-      const known = state.list.map((word, i) => ({ word, ...answers[i] })).filter(({ values }) => values);
-      const failures = state.list.map((word, i) => ({ word, ...answers[i] })).filter(({ error }) => error);
+      const answers = await Promise.all(
+        state.list.map(async (word) => ({ word, ...(await attempt(() => model.vector(word))) })),
+      );
+      const known = answers.filter(({ values }) => values);
+      const failures = answers.filter(({ error }) => error);
       const cells = known.map((one) => [
         wordLink(state, one.word),
         ...known.map((other) => {
