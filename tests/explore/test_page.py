@@ -128,12 +128,13 @@ def test_a_notebook_gets_the_page_in_a_frame() -> None:
 
 def test_the_command_writes_a_file_once(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
-    found = run_json("explore", model, model, "-o", output, "--top", 50)
+    found = run_json("explore", model, "-o", output, "--top", 50)
     assert found == {"output": str(output), "bytes": output.stat().st_size}
     before = output.read_bytes()
     assert "exists" in run("explore", model, "-o", output, code=1).stderr
     assert output.read_bytes() == before
     assert "is named twice" in run("explore", model, "-o", model, "--force", code=2).stderr
+    assert "choose another MODEL2" in run("explore", model, model, code=2).stderr
     assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
 
 

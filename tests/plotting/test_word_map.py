@@ -135,7 +135,7 @@ def test_command(model: Path, tmp_path: Path) -> None:
     words.write_text(": places\nfrance paris\n: others\nking nosuchword\n", "utf-8")
     result = run("plot", model, "--words", words, "-o", tmp_path / "groups.png", "--json")
     assert json.loads(result.stdout)["words"] == 3
-    assert result.stderr == f"w2v: not in the vocabulary, 1 of the words of {words}: nosuchword\n"
+    assert result.stderr == f"w2v: {words}: 1 word not in the vocabulary: nosuchword\n"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,7 @@ def test_command(model: Path, tmp_path: Path) -> None:
         (["frence", "-o", "x.png"], 1, "did you mean"),
         (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
+        (["--groups", "frequency", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
         (["-o", "x.png", "--method", "tsne", "--analogies"], 2, "--method has no effect with --analogies"),
         (

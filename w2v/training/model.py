@@ -72,7 +72,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Settings, what was measured, the accuracy on bundled questions, and the curve of the loss."""
-        facts: dict[str, object] = {"settings": self.settings.relevant()}
+        facts: dict[str, object] = {"settings": html_table(list(self.settings.relevant().items()))}
         facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
         if self._analogies.answered:
             facts["analogies"] = f"{self._analogies.accuracy:.1%} of {self._analogies.answered:,} bundled questions"

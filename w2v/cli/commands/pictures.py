@@ -19,7 +19,7 @@ from w2v.cli.options import (
     QUIET,
     refuse_together,
 )
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
 from w2v.explore.approximate import ApproximateIndex
@@ -112,6 +112,8 @@ def plot(
         refuse_together("--analogies", ("words", "words_file", "method", "groups", "clusters", "seed"))
     elif questions:
         raise click.UsageError("--questions has no effect without --analogies")
+    if groups in ("sections", "frequency"):
+        refuse_together(f"--groups {groups}", ("clusters",))
     outputs.check_picture(output, force, [path for path in (model, words_file, questions) if path])
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import NAMES, read_sections, word_map
@@ -122,11 +124,12 @@ def plot(
         if analogies is not None:
             picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
         else:
-            unknown = [word for part in (chosen or {}).values() for word in part if word not in vectors]
+            asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
+            unknown = [word for word in asked if word not in vectors]
             if words:
                 queries.require(words, vectors)
             elif chosen and unknown:
-                say(f"not in the vocabulary, {len(unknown):,} of the words of {words_file}: {', '.join(unknown[:5])}")
+                say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
                 chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
             picture = word_map(
                 vectors,
@@ -204,6 +207,8 @@ def explore(
     w2v explore model.bin -o page.html
     w2v explore old.bin new.bin --method umap --port 8000
     """
+    if model == model2:
+        raise SettingsError(f"{model} is named twice: choose another MODEL2")
     files = [file for file in (model, model2) if file]
     names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
     if output:

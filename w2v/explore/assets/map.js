@@ -219,11 +219,22 @@ export class WordMap {
     this.view = { x: limit(view.x), y: limit(view.y), zoom: clamp(view.zoom) };
     this.redraw();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      this.list();
-      const { x, y, zoom } = this.view;
-      this.moved(`${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`);
-    }, PAUSE);
+    this.timer = setTimeout(() => this.settle(), PAUSE);
+  }
+
+  /** Put a new view into the link and the table. */
+  settle() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.list();
+    const { x, y, zoom } = this.view;
+    this.moved(`${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`);
+  }
+
+  /** Select or unselect a word. */
+  select(word) {
+    if (this.timer) this.settle(); // the view would be lost: it is read from the link
+    this.toggled(word);
   }
 
   panBy(right, down) {
@@ -287,7 +298,7 @@ export class WordMap {
   pointerUp(event) {
     this.pointers.delete(event.pointerId);
     const row = this.travelled < 4 ? this.nearest(event) : null;
-    if (row !== null) this.toggled(this.data.words[row]);
+    if (row !== null) this.select(this.data.words[row]);
   }
 
   /** The row of the word nearest to the pointer, or null. */
@@ -327,7 +338,7 @@ export class WordMap {
           type: "button",
           "aria-pressed": String(chosen.has(word)),
           "aria-label": `Select ${shown(word)}`,
-          click: () => this.toggled(word),
+          click: () => this.select(word),
         },
         chosen.has(word) ? "Selected" : "Select",
       );

@@ -345,9 +345,11 @@ export async function compare(state, models) {
   if (!state.list.length) return head;
   const sections = await Promise.all(
     models.map(async (model) => {
-      const answers = await Promise.all(state.list.map((word) => attempt(() => model.vector(word))));
-      const known = state.list.map((word, i) => ({ word, ...answers[i] })).filter(({ values }) => values);
-      const unknown = state.list.filter((_, i) => answers[i].error);
+      const answers = await Promise.all(
+        state.list.map(async (word) => ({ word, ...(await attempt(() => model.vector(word))) })),
+      );
+      const known = answers.filter(({ values }) => values);
+      const failures = answers.filter(({ error }) => error);
       const cells = known.map((one) => [
         wordLink(state, one.word),
         ...known.map((other) => {
@@ -359,14 +361,7 @@ export async function compare(state, models) {
       ]);
       return card(
         model,
-        unknown.length
-          ? element(
-              "p",
-              { class: "error" },
-              "Not in the vocabulary: ",
-              unknown.flatMap((word, i) => [i ? ", " : "", bdi(word)]),
-            )
-          : null,
+        failures.map(({ word, error }) => element("p", { class: "error" }, bdi(word), ": ", error)),
         known.length
           ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix")
           : null,
