@@ -67,10 +67,11 @@ def main() -> None:
     finish(
         options,
         "Checkpoints",
-        f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: below "
-        f"2 %. One has {statistics.median(sizes) / 1e6:,.0f} MB; each run wrote {statistics.median(counts):.0f}.",
+        f"Slowdown at the default interval, {DEFAULT_INTERVAL}: seconds of one checkpoint / {every:.0f}; goal: "
+        f"below 2 %. A checkpoint has {statistics.median(sizes) / 1e6:,.0f} MB; "
+        f"each run wrote {statistics.median(counts):.0f}.",
         seconds_of_training={name: spread(times) for name, times in found.items()},
-        one_checkpoint={"seconds": spread(costs), "seconds of rest": spread(pauses)},
+        one_checkpoint={"seconds": spread(costs), "seconds of pause": spread(pauses)},
         slowdown={"per cent": spread((100 * cost / every for cost in costs), 2)},
     )
 

@@ -115,7 +115,7 @@ def speed(options: argparse.Namespace) -> dict[str, Any]:
             found[f"{vocabulary} words, {gigabits} Gb/s"] = speeds
             cells = [f"{vocabulary:,}", f"{message / 1e6:.1f}", f"{message / (MAX_WORDS * options.threads):.0f}"]
             rows_of_table.append([*cells, f"{gigabits}", *(f"{each:.1f}" for each in speeds)])
-    header = ["words", "MB a round", "bytes a trained word", "Gb/s", *(f"{n} ranks" for n in RANKS)]
+    header = ["words", "MB per round", "bytes per trained word", "Gb/s", *(f"{n} ranks" for n in RANKS)]
     print(
         f"Computed, ranks of {options.threads} threads, an epoch of a billion words:\n\n{table(header, rows_of_table)}"
     )
@@ -153,7 +153,7 @@ def links(options: argparse.Namespace) -> dict[str, Any]:
                 found[f"{count} ranks, {gigabits:g} Gb/s, {size} bytes"] = seconds
                 times = [f"{1e3 * each:.1f}" for each in (expected, np.median(seconds), min(seconds))]
                 rows.append([f"{count}", f"{gigabits:g}", f"{size / 1e6:.1f}", *times])
-    print(f"{machine()}\n\n{table(['ranks', 'Gb/s', 'MB', 'computed ms', 'median ms', 'least ms'], rows)}")
+    print(f"{machine()}\n\n{table(['ranks', 'Gb/s', 'MB', 'computed ms', 'median ms', 'minimum ms'], rows)}")
     return found
 
 
@@ -288,7 +288,7 @@ def quality(options: argparse.Namespace) -> dict[str, Any]:
         [*label.split(" ", 1), *(f"{value:.3f}" for value in np.mean(scores, axis=0))]
         for label, scores in found.items()
     ]
-    print(table(["ranks", "changes", *names], rows))
+    print(table(["ranks", "combiner", *names], rows))
     return found
 
 

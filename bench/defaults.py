@@ -60,7 +60,7 @@ def defaults_markdown(document: Mapping[str, Any]) -> str:
             mark = "**" * (key == best)
             rows.append([*map(str, key), *cells, f"{mark}{score(complete[key], judged):.1f}{mark}"])
     columns = [f"{corpus}: {name}" for corpus in corpora for name in ("questions", *judged[1:])]
-    notes = "Accuracies in percent, Spearman's correlations × 100; the best of a model and loss is bold."
+    notes = "Accuracies in percent, Spearman's correlations × 100; the best score of each model and loss is bold."
     return runs_markdown(document, "Defaults", [*GROUP, *columns, "score"], rows, notes)
 
 

@@ -51,7 +51,7 @@ def main() -> None:
     finish(
         options,
         "Evaluating",
-        f"{len(rows)} of {result.questions} questions, {top} words of {vectors.vector_size} values, {right} right.",
+        f"{len(rows)} of {result.questions} questions, {top} words, {vectors.vector_size} dimensions, {right} correct.",
         seconds={name: spread(found) for name, found in times.items()},
         ratio={"w2v, 3CosAdd / bare product": ratio},
     )

@@ -54,7 +54,7 @@ def main() -> None:
     finish(
         options,
         "The Numba kernel",
-        "Skip-gram, negative sampling, one thread. A goal of at least a third.",
+        "Skip-gram, negative sampling, one thread. Goal: at least a third.",
         raw_words_a_second=speeds,
         ratios=ratios,
     )

@@ -107,8 +107,8 @@ def main() -> None:
             fractions[f"size {size}, training / lower limit"] = spread(quotients(found["training"], limits), goal)
             for name in ("arithmetic", "memory"):
                 fractions[f"size {size}, training / {name}"] = spread(quotients(found["training"], found[name]))
-        notes = f"{windows / text.store.tokens:.3f} windows for each word of the text, {contexts:.2f} contexts in one"
-    notes += f"; threads: {options.workers}."
+        notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts:.2f} context words per "
+    notes += f"window; threads: {options.workers}."
     finish(options, "Training against the machine's limits", notes, windows_a_second=speeds, fraction=fractions)
 
 

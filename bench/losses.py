@@ -100,9 +100,9 @@ def losses_markdown(document: Mapping[str, Any]) -> str:
     header = ["loss", "sample", "seeds", *COLUMNS, *(PAPER_COLUMNS if whole else [])]
     unigram = document["runs"][0]["figures"]["unigram_perplexity"]
     notes = [
-        f"Mean over the seeds ± half of what they span. The unigram model's perplexity is {unigram:,.0f}.",
-        "A model trained with subsampling underestimates frequent words, so its perplexity is high. The time",
-        "of the vectors that a tree is clustered by is not counted.",
+        f"Mean over the seeds ± half of their range. The unigram model's perplexity is {unigram:,.0f}.",
+        "A model trained with subsampling underestimates frequent words, so its perplexity is high. The time to train",
+        "the vectors for a clustered tree is not counted.",
     ]
     if whole:
         notes.append(

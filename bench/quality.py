@@ -83,7 +83,7 @@ def quality_markdown(document: dict[str, Any]) -> str:
     for group, runs in sorted(groups.items(), key=lambda each: (list(CONFIGURATIONS).index(each[0][0]), each[0][1:])):
         cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]
         rows.append([*map(str, group), str(len(runs)), *cells])
-    notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of what they span."
+    notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of their range."
     return runs_markdown(document, "Quality", [*GROUP, "seeds", *columns], rows, notes)
 
 

@@ -109,7 +109,7 @@ def main() -> None:
     finish(
         options,
         "The step alone",
-        f"One thread, timed by its own clock; size {options.size}, {2 * options.rows} rows in cache.",
+        f"One thread, processor time; size {options.size}, {2 * options.rows} rows in cache.",
         nanoseconds_of_a_step=times,
         giga_multiply_adds_a_second_at_the_peak=peaks,
         fraction_of_the_peak=fractions,

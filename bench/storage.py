@@ -42,9 +42,9 @@ def main() -> None:
     finish(
         options,
         "Storage",
-        "Two threads. Memory: the most that a whole process held of its own; skip-gram, negative sampling, 300.",
+        "Two threads. Memory: peak of a whole process, without mapped files; skip-gram, negative sampling, 300.",
         raw_words_a_second=speeds,
-        speed_of_bf16_in_times_that_of_float32=ratios,
+        speed_of_bf16_relative_to_float32=ratios,
         megabytes=memory,
     )
 

@@ -107,7 +107,7 @@ def main() -> None:
     finish(
         options,
         "Training",
-        "Two threads. Ratios: how many times as fast as the peer, gensim in the faster of its modes.",
+        "Two threads. Ratios: speed of w2v / speed of the peer, gensim in the faster of its modes.",
         raw_words_a_second=raw,
         trained_words_a_second=trained,
         seconds_of_the_whole_process=walls,
