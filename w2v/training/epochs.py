@@ -7,7 +7,7 @@ import math
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 
-FIXED = 5  # of the slower losses, and of long texts
+FIXED = 5  # for the slower losses and for long texts
 LONG = 100_000_000  # words
 MIN, MAX = 10, 50
 WORDS_FOR_MIN = {"skipgram": 1.3e6, "cbow": 2.9e6}  # bench/README.md, "Out of the box"
