@@ -106,7 +106,7 @@ def _needed(function: FunctionType, replacements: Functions) -> Functions:
 
 
 def _copied(function: FunctionType, replacements: Functions) -> tuple[FunctionType, bytes]:
-    """A copy that calls compiled functions, and a hash of all that its machine code depends on; its name contains it."""
+    """A copy that calls compiled functions, and a hash, part of its name, of all that the machine code depends on."""
     code, called = function.__code__, _called(function)
     names = function.__globals__ | called
     # The module too: machine code on disk refers to it.
