@@ -151,7 +151,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return {name: value for name, value in values.items() if not self.without_effect(name) and value is not None}
 
     def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The setting, and its values, that this setting lacks to have an effect; None if it has an effect."""
+        """The other setting, and its values, without which this one has no effect; None if it has an effect."""
         needs = needed_for(name)
         return needs if needs and getattr(self, needs[0]) not in needs[1] else None
 
