@@ -65,7 +65,7 @@ cdef struct Window:
 
 
 cdef struct Sizes:
-    # What determines the memory of a worker.
+    # The numbers that determine the memory of a worker.
     int64_t kept           # words in `kept`: of a chunk, and around it
     int64_t width          # values in a row
     int64_t row_bytes

@@ -79,7 +79,7 @@ def figures(progress: Progress) -> list[str]:
 
 
 def quantity(number: float) -> str:
-    """A number of units to about three digits, in millions where it is large."""
+    """A number of units with about three digits, in millions if it is large."""
     return f"{number / 1e6:,.2f} M" if number >= 1e4 else f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
 
 

@@ -132,7 +132,7 @@ def _judgements(
     yield Judgement("frequent words", "rare neighbours", _scores(found, _mean, _mean_resamples, seed))
 
 
-# -- what is scored -------------------------------------------------------------------------
+# -- scored items ---------------------------------------------------------------------------
 
 
 def _accuracy(found: Answers) -> Outcomes:

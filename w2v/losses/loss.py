@@ -190,7 +190,7 @@ class Loss:
         """Working memory of a thread, for steps of at most this many input rows."""
         return {}
 
-    # -- what the model predicts ----------------------------------------------------------------
+    # -- predictions of the model ---------------------------------------------------------------
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         """log p(word | row), natural, of each word: (N, V) for rows (N, D), in their dtype.

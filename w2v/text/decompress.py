@@ -9,17 +9,13 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import NamedTuple, Protocol
 
-from w2v.errors import W2VError
+from w2v.errors import CutFile, W2VError
 
 PIECE_BYTES = 1 << 19  # unpacked at a time
 ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
 # A file may unpack to 64 MB or to 500 times its size. Ratios: text and vectors 2 to 10, zeros written by w2v (gzip
 # level 1) 230, zeros in a gzip bomb 1000.
 MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
-
-
-class CutShort(W2VError):
-    """Compressed data ends too early."""
 
 
 class _Decompressor(Protocol):
@@ -84,7 +80,7 @@ def max_unpacked(size: int) -> int:
 def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The content of a file, given in chunks; it may be compressed, as one or more consecutive streams.
 
-    `name` is the file's name for messages. Raises CutShort for a file that ends too early, W2VError for damaged data
+    `name` is the file's name for messages. Raises CutFile for a file that ends too early, W2VError for damaged data
     and for data that unpack to more than `max_unpacked`.
     """
     first = next(chunks, b"")
@@ -111,7 +107,7 @@ def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
             data = decompressor.unused_data if decompressor.eof else b""
             decompressor = None if decompressor.eof else decompressor
     if decompressor:
-        raise CutShort(f"{name}: the {compression.name} data is cut short")
+        raise CutFile(f"{name}: the {compression.name} data is cut short")
 
 
 def _pieces(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
@@ -142,7 +138,7 @@ class Unpacked(RawIOBase):
         if not self._rest:
             try:
                 self._rest = memoryview(next(self._pieces, b""))
-            except CutShort:
+            except CutFile:
                 self.cut = True
                 return 0
         size = min(len(view), len(self._rest))

@@ -44,7 +44,7 @@ KEPT = 2  # checkpoints in a folder
 NAME = "checkpoint-{:06}.safetensors"
 BYTES_AT_ONCE = 1 << 20  # for the checksum
 UNITS = {"s": 1, "m": 60, "h": 3600}
-INPUTS = "vectors"  # what the native format calls the input rows
+INPUTS = "vectors"  # the input rows in the native format
 
 log = logging.getLogger("w2v")
 
@@ -126,7 +126,7 @@ class State:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint file holds; its arrays are memory-mapped.
+    """The content of a checkpoint file; its arrays are memory-mapped.
 
     `trusted` says whether a run of this user, writing to this folder, made it: only then are the paths in its origin
     used.

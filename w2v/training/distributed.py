@@ -7,8 +7,8 @@ rank trains some of its chunks. Then, for each row, the changes Δ of the ranks 
 
 and every rank adds to its row what the others contributed. m, from 1 to the number of ranks, says how many changes
 point in the same direction. Changes in different directions are added. Equal changes are added, too, as long as a
-rank's updates alone move the row only a small part of the way to where it converges; where they move it all the way,
-the sum would overshoot, and equal changes are averaged. x, which tells these cases apart, is the learning rate times
+rank's updates alone move the row only a small part of the way to where it converges; if they move it all the way, the
+sum would overshoot, and equal changes are averaged. x, which tells these cases apart, is the learning rate times
 the expected number of updates of the row by a rank since its last exchange, times CURVATURE: alone, a rank would go the
 part 1 - exp(-x) of the way, and m ranks one after the other the part 1 - exp(-mx). Measuring agreement by sums of
 squares is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph

@@ -29,7 +29,7 @@ from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
-LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
+LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN for epochs without predictions
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
 INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
 
@@ -39,7 +39,7 @@ class Model:
     """A trained model.
 
     Attributes:
-        settings, vocabulary: what the model was made with.
+        settings, vocabulary: those of the training.
         inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16". Training updates these and continues from them.
         loss: the loss it was trained with.

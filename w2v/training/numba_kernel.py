@@ -41,7 +41,7 @@ from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
-# Sums may be reordered and fused; infinities and NaN stay what they are.
+# Sums may be reordered and fused; infinities and NaN are preserved.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -54,7 +54,7 @@ Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
 
 
 def target() -> str:
-    """What functions are compiled for: other compilers, processors or processor features may round differently."""
+    """The target of compilation: other compilers, processors or processor features may round differently."""
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
 

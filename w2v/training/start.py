@@ -1,4 +1,4 @@
-"""What a run starts with: a vocabulary and new vectors, or those of a model whose training is continued."""
+"""The start of a run: a vocabulary and new vectors, or those of a model whose training is continued."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if optio
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts with.
+    """The vocabulary, the loss and the initial matrices of a run.
 
     Attributes:
         loss: by default that of the settings.

@@ -58,7 +58,7 @@ READING = {each.name for each in fields(ReadingOptions)}
 Choice = str | float | None
 Choices = dict[str, Choice]
 
-# What is tried for settings that are not given.
+# The values tried for settings that are not given.
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "model": ("skipgram", "cbow"),
     "loss": ("ns", "nce", "sampled", "hs"),
@@ -317,7 +317,7 @@ class Tuner:
                     yield drawn
 
     def settings_for(self, choices: Choices) -> Settings:
-        """Raises SettingsError where choices contradict what is fixed."""
+        """Raises SettingsError if choices contradict fixed settings."""
         values: dict[str, Any] = dict(choices)
         factors = {name: values.pop(name) for name in FACTORS if name in choices}
         settings = Settings(**{**self.fixed, **values})

@@ -1,6 +1,6 @@
 """Word vectors made from both matrices of a model, its input rows and its output rows.
 
-Training gives each word two vectors, and input rows alone leave unused what the output rows have learnt. Levy, Goldberg
+Training gives each word two vectors, and input rows alone do not use what the output rows have learnt. Levy, Goldberg
 & Dagan (2015, section 3.3) add them: w + c. That also adds the large vector that all output rows share, which makes
 rare words neighbours of everything; so the mean is subtracted first (as Mu & Viswanath 2018 do).
 
