@@ -28,6 +28,8 @@ import w2v
 from w2v.evaluation.perplexity import Text
 from w2v.evaluation.rank import rank
 from w2v.losses.registry import Settings
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
 from w2v.training.model import Model
 
 KEYS = ["model", "objective", "alpha"]
@@ -47,20 +49,20 @@ def slices(corpus: Path, share: float, held_out: float, folder: Path) -> tuple[P
 
 
 def rare_perplexity(model: Model, path: Path) -> float:
-    """Perplexity where the word predicted is in the rarer half of the vocabulary."""
-    number = {word: k for k, word in enumerate(model.vocabulary.words)}
-    lines = [[number[word] for word in line.split() if word in number] for line in path.read_text("utf-8").splitlines()]
-    words = np.array([word for line in lines for word in line], np.int32)
-    text = Text(words, np.repeat(np.arange(len(lines)), list(map(len, lines))), model.settings.window)
-    places = np.flatnonzero((words >= len(model.vocabulary) // 2) & (text.contexts > 0))
-    sums = np.zeros((len(places), model.inputs.shape[1]), np.float32)
-    for inside, others in text.beside(places):
-        sums += model.inputs[others] * inside[:, None]
+    """Perplexity of a CBOW model over the words in the rarer half of the vocabulary."""
+    with read_corpus(Corpus(path)) as store:
+        text = Text(store, model, Path(tempfile.gettempdir()))
+    contexts = text.contexts(np.arange(len(text)))
+    positions = np.flatnonzero((text.words >= len(model.vocabulary) // 2) & (contexts > 0))
+    means = np.zeros((len(positions), model.inputs.shape[1]), np.float32)
+    for inside, others in text.beside(positions):
+        means += model.inputs[others] * inside[:, None]
+    means /= contexts[positions, None]
     total = 0.0
-    for part in np.array_split(np.arange(len(places)), -(-len(places) // 512)):
-        logs = model.log_probabilities(sums[part] / text.contexts[places[part], None])
-        total -= float(logs[np.arange(len(part)), words[places[part]]].sum(dtype=np.float64))
-    return float(np.exp(total / len(places)))
+    for part in np.array_split(np.arange(len(positions)), -(-len(positions) // 512)):
+        logs = model.log_probabilities_of(means[part], np.arange(len(part)), text.words[positions[part]])
+        total -= float(logs.sum(dtype=np.float64))
+    return float(np.exp(total / len(positions)))
 
 
 def equal_blocks(size: int, words: int) -> tuple[str, int]:

@@ -61,7 +61,7 @@ _MODULES = {
 }
 
 
-if not TYPE_CHECKING:  # to a type checker, it would give the package every name
+if not TYPE_CHECKING:  # type checkers would take it to define every name
 
     def __getattr__(name: str) -> Any:
         for module, names in _MODULES.items():

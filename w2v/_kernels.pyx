@@ -89,7 +89,7 @@ cdef enum:
     CACHED_NODES = 256         # inner nodes next to the root, which stay in cache and are not prefetched
     HOT_NODES = 512            # inner nodes next to the root, divided by the number of workers, that each worker copies
     HOT_WORDS = 16             # most frequent words whose output rows each worker copies
-    MIN_CHUNKS_TO_COPY = 64    # per worker: with fewer, merging the copies after each chunk is too seldom
+    MIN_CHUNKS_TO_COPY = 64    # per worker: with fewer, the copies would be merged too rarely
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
 
@@ -275,7 +275,7 @@ cdef class Kernel:
         return worker
 
     cdef void prepare_window(self, Worker *worker, Window *w) noexcept nogil:
-        """Sets what is the same for every centre word: the other functions only set what differs."""
+        """Sets the values that are the same for every centre word; the other functions set only the others."""
         cdef int64_t j, m = self.max_rows, sets = self.sizes.output_sets
         for j in range(sets * self.columns):
             w.offset[j] = NO_SCORE
@@ -387,7 +387,7 @@ cdef class Kernel:
             memcpy(worker.originals, worker.copies, size)
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
-        """Adds this worker's share of its changes to the hot rows of the matrix.
+        """Adds a share of this worker's changes to the hot rows of the matrix.
 
         Within a chunk the copies nearly converge, so the sum of all workers' changes would overshoot. Nodes receive
         the mean of the changes; words one and a half times the mean, because they converge less (bench/NOTES.md). Rows
@@ -563,8 +563,8 @@ cdef class Kernel:
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Sets the centre word and, after the `first` words drawn so far, K more by the alias table.
 
-        Negative sampling replaces a word that it already has. The other losses count it, since each draw is a term of
-        the loss.
+        A word drawn again is replaced by negative sampling. The other losses count it, since each draw is a term of the
+        loss.
         """
         cdef int64_t size = self.alias_table.shape[0], j, k, tries
         cdef int32_t word

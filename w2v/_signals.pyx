@@ -1,8 +1,8 @@
-"""What to do when another process cuts a memory-mapped file: the system sends SIGBUS to the thread that reads a lost
-page, and Python cannot handle it, for the access would be repeated for ever.
+"""Handles SIGBUS, which the system sends to a thread that reads a lost page of a memory-mapped file, after another
+process has truncated it. A handler in Python cannot help: the access would be repeated for ever.
 
-A Guard says what a lost page of its mapping becomes: zeros, which the reader finds out later (`cut`), or a line on
-standard error before the process ends as it would have ended without us.
+A Guard decides what happens when a lost page of its mapping is read: the page becomes zeros and `cut` true, or the
+process prints a line on standard error and ends as it would have ended without the Guard.
 """
 
 from libc.stdint cimport uintptr_t
@@ -62,16 +62,16 @@ cdef void install() noexcept:
 
 
 def end_on_bus_error():
-    """End the process with one line and exit code 1 where a mapped file has been cut, unless its Guard gives zeros."""
+    """End the process with one line and exit code 1 at a lost page of a mapped file, unless its Guard gives zeros."""
     global exits
     exits = True
     install()
 
 
 cdef class Guard:
-    """Watches read-only memory, a mapped file, for as long as the Guard lives. Of more than 256, the others do nothing.
+    """Watches a mapped file, read-only, as long as the Guard exists. With 256 Guards in use, further ones do nothing.
 
-    cut: whether a page was lost and read.
+    cut: whether a lost page was read.
     """
 
     cdef int slot

@@ -50,7 +50,7 @@ cdef struct Window:
     int64_t groups         # groups of consecutive context words; each takes a step
     int32_t *group_starts  # groups + 1: the first context word of each group, and n
     int64_t output_sets    # sets of output rows: one for all groups, or one for each
-    int64_t no_prefetch    # output rows at the beginning of a set that are in cache anyway, or too many to prefetch
+    int64_t no_prefetch    # output rows at the beginning of a set not to prefetch: in cache already, or too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre
     int repeats            # whether a context word occurs twice in a group
@@ -65,7 +65,7 @@ cdef struct Window:
 
 
 cdef struct Sizes:
-    # What determines the memory of a worker.
+    # The numbers that determine the memory of a worker.
     int64_t kept           # words in `kept`: of a chunk, and around it
     int64_t width          # values in a row
     int64_t row_bytes
@@ -99,7 +99,7 @@ cdef struct Worker:
 
 
 cdef inline void *take(uintptr_t *at, int64_t size) noexcept nogil:
-    """Takes the next `size` bytes of memory from a cache line boundary on."""
+    """Takes the next `size` bytes of memory, beginning at a cache line."""
     cdef uintptr_t piece = (at[0] + LINE - 1) // LINE * LINE
     at[0] = piece + size
     return <void *>piece

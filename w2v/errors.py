@@ -19,11 +19,11 @@ class CutFile(W2VError):
 
 
 class NothingToTrain(W2VError):
-    """A text has no word of the vocabulary, or subsampling has left no word with another near it."""
+    """A text has no training pairs: no word of the vocabulary, or none with another in its window after subsampling."""
 
 
 class Diverged(W2VError):
-    """Training has made vectors that are no longer numbers."""
+    """Training has made NaN or infinite values."""
 
 
 class LossMissing(W2VError):
@@ -31,7 +31,7 @@ class LossMissing(W2VError):
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, which is singular for 1: "1 word", "2,000 words"."""
+    """A number with its noun in singular or plural: "1 word", "2,000 words"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -51,12 +51,13 @@ Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are n
 def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a binary file for writing that appears under the name `path` only once it is complete and on the disk.
 
-    The file is unnamed while it is written or, where the system has no unnamed files, has a random temporary name, and
-    nobody else may read it. If writing fails, nothing is left of it and an existing file at `path` stays as it was. A
-    replaced file hands on its owner and mode; a new one has `mode`, less the umask. Without `replace`, an existing file
-    is an error. A symbolic link, device or pipe at `path` is written through, or without `follow` replaced like a file:
-    for names that others can predict.
-    Raises W2VError, naming the path, if the system refuses.
+    While it is written, the file is unnamed or, where the system has no unnamed files, has a random temporary name, and
+    nobody else may read it. If writing fails, nothing is left of it and an existing file at `path` is unchanged. The
+    owner and mode of a replaced file are kept; a new one has `mode`, less the umask. Without `replace`, an existing
+    file is an error. A symbolic link, device or pipe at `path` is written through; without `follow`, it is replaced
+    like a file, which is safe for names that others can predict.
+
+    Raises W2VError, naming the path, if the system reports an error.
     """
     target = Path(os.path.realpath(path) if follow else path)
     try:
@@ -68,7 +69,7 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
                 with target.open("wb") as file:
                     yield file
                 return
-            old = None  # its owner and mode mean nothing for a file
+            old = None  # its owner and mode are not those of a file
         # Names are limited in bytes, of which a character has at most four.
         temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
         creation_mode = 0o600 if old else mode
@@ -79,7 +80,7 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
                 _set_mode(file, 0o600)
                 yield file
                 file.flush()
-                _hand_on(file, old, mode)
+                _set_owner_and_mode(file, old, mode)
                 os.fsync(file.fileno())
                 if unnamed:
                     _name(file, temporary, old, mode)
@@ -96,7 +97,7 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """The status of what has this name, a symbolic link not followed, or None."""
+    """The status of the file, folder or symbolic link of this name, or None."""
     try:
         return path.lstat()
     except FileNotFoundError:
@@ -111,7 +112,7 @@ def _unnamed(folder: Path, mode: int) -> BinaryIO | None:
 
 
 def _exclusive(path: Path, mode: int = 0o600) -> BinaryIO:
-    """A new file. Raises FileExistsError for any file or link that is there."""
+    """A new file. Raises FileExistsError if there is a file or link of this name."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR, mode), "w+b")
 
 
@@ -120,7 +121,7 @@ def _set_mode(file: BinaryIO, mode: int) -> None:
         os.fchmod(file.fileno(), mode)
 
 
-def _hand_on(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
+def _set_owner_and_mode(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
     """Give a complete file its mode, and the owner and group of the file that it replaces."""
     now = os.fstat(file.fileno())
     if old and (old.st_uid, old.st_gid) != (now.st_uid, now.st_gid):
@@ -128,7 +129,7 @@ def _hand_on(file: BinaryIO, old: os.stat_result | None, mode: int) -> None:
             os.fchown(file.fileno(), old.st_uid, old.st_gid)
         except OSError:
             if old.st_gid != now.st_gid:
-                mode &= ~0o070  # what the old group could do, another must not
+                mode &= ~0o070  # the permissions of the old group are not for another
     _set_mode(file, mode)
 
 
@@ -145,12 +146,12 @@ def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> 
         with _exclusive(path) as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
-            _hand_on(copy, old, mode)
+            _set_owner_and_mode(copy, old, mode)
             os.fsync(copy.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming in a folder reach the disk, where the system can: the file itself is there already."""
+    """Make a renaming in a folder reach the disk, if the system can; the file's content is already on it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:  # it is writable, but not readable
@@ -166,13 +167,13 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None) -> Iterator[None]:
-    """Raise W2VError if a file is not as `info` says, by default as it is now, when the `with` ends without error.
+    """Raise W2VError at the end of a `with` block that raises no error, if a file changed since its status was `info`.
 
-    What is not a regular file has no size to compare.
+    `info` is by default the status at the beginning. Only regular files are compared.
     """
     try:
         info = info or os.fstat(file.fileno())
-    except io.UnsupportedOperation:  # no file of the system's
+    except io.UnsupportedOperation:  # the file is not one of the operating system
         info = None
     yield
     if info is None or not stat.S_ISREG(info.st_mode):

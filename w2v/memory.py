@@ -1,6 +1,6 @@
-"""Arrays aligned to cache lines, mapped files, and the memory that this process uses and may use.
+"""Arrays aligned to cache lines, memory-mapped files, and the memory that this process uses and may use.
 
-Large arrays are in huge pages where the system offers them: NumPy asks for these itself.
+NumPy requests huge pages for large arrays, where the system offers them.
 """
 
 import math
@@ -62,10 +62,10 @@ def _aligned(
 
 
 class MappedFile(mmap.mmap):
-    """A whole file, mapped into memory to be read.
+    """A whole file, memory-mapped for reading.
 
-    Where another process cuts it, the process ends with a line on standard error when it reads a lost page. With
-    `zeros`, lost pages are zeros instead, and `cut` says so: for what is checked once it is read.
+    If another process truncates the file, reading a lost page ends this process with a line on standard error. With
+    `zeros`, lost pages are read as zeros instead, and `cut` becomes true: for files that are checked after reading.
     """
 
     def __new__(cls, file: BinaryIO, zeros: bool = False) -> "MappedFile":

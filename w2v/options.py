@@ -1,6 +1,6 @@
-"""An option, defined once: the field of a dataclass that holds its default, help, range and names.
+"""Options. Each is defined once, as a dataclass field with its default, help, range and names.
 
-The command line, `w2v.train` and the checks of values are all made from these fields.
+The command line, `w2v.train` and the checks of values are made from these fields.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Option:
         group: the heading under which `--help` lists it.
         minimum, maximum: the range of a number, inclusive.
         flags: its names on the command line, by default made from the field's name.
-        default_text: how help describes a default that is computed.
-        only_with: the setting, and its values, without which the option has no effect.
-        choices: the possible values, asked for when they are needed.
-        fixed: whether a model's matrices depend on it, so that it stays as it is when training is continued.
+        default_text: the description of a computed default in help.
+        only_with: a setting and its values; with other values the option has no effect.
+        choices: returns the possible values; called when they are needed.
+        fixed: whether a model's matrices depend on it, so that it cannot change when training is continued.
     """
 
     help: str
@@ -68,12 +68,12 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def words_of(kind: Any, name: str) -> tuple[str, ...]:
-    """The words that an option of numbers takes in place of one."""
+    """The words that a numeric option accepts instead of a number."""
     return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
 
 
 def choices_of(kind: type, name: str) -> tuple[str, ...]:
-    """The values that an option can have, where they are listed; otherwise none."""
+    """The values that an option can have, if there is a list of them; otherwise ()."""
     hint, choices = type_of(kind, name), options_of(kind)[name].choices
     if choices:
         return tuple(choices())
@@ -81,16 +81,16 @@ def choices_of(kind: type, name: str) -> tuple[str, ...]:
 
 
 def check_options(values: Any) -> None:
-    """Check the options of a frozen dataclass; NumPy's numbers become Python's, paths become text.
+    """Check the options of a frozen dataclass, and convert NumPy's numbers to Python's and paths to text.
 
-    Raises SettingsError, naming option and value, for one that is impossible.
+    Raises SettingsError, naming option and value, for an impossible value.
     """
     for name in options_of(values):
         object.__setattr__(values, name, checked_value(type(values), name, getattr(values, name)))
 
 
 def checked_value(kind: type, name: str, value: Any) -> Any:
-    """A value for an option of a dataclass. Raises SettingsError, naming both, for one that is impossible."""
+    """A value for an option of a dataclass, converted. Raises SettingsError, naming both, for an impossible value."""
     default, value_type = kind.__dataclass_fields__[name].default, type_of(kind, name)  # type: ignore[attr-defined]
     if value is None and default is None:
         return None
@@ -124,7 +124,7 @@ def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: O
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise SettingsError for a name in `given` that is not `known`, with its right spelling if there is one."""
+    """Raise SettingsError for a name in `given` that is not `known`; it suggests a known name if one is similar."""
     known = list(known)
     for name in given:
         if name in known:

@@ -20,17 +20,17 @@ class Plan:
     Attributes:
         ids: the corpus, uint32 (tokens + sentences,): 0 ends a sentence.
         words: int32 (types,): the word of each id, -1 for those outside the vocabulary.
-        tokens_before: int64 (chunks + 1,): known tokens of an epoch before each chunk, and all of them.
+        tokens_before: int64 (chunks + 1,): known tokens of an epoch before each chunk, and in all.
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
         loss: see Loss.
-        cbow: whether the mean of the context words is the input row, or each word one (skip-gram).
+        cbow: whether the input row is the mean of the context words; otherwise each word is one (skip-gram).
         corrected: whether CBOW divides the gradient among the context words.
         window, shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
         vector_size: D. storage: the type of the matrices.
         chunk: number of ids in a chunk.
         workers: number of threads.
-        instruction_set: what the machine code is made for: for the Cython kernel one of w2v.instruction_set, for the
-            Numba kernel its compiler and processor.
+        instruction_set: the target of the machine code: one of w2v.instruction_set for the Cython kernel, the compiler
+            and processor for the Numba kernel.
     """
 
     ids: NDArray[np.uint32]
@@ -54,12 +54,12 @@ class Plan:
     instruction_set: str
 
     def first(self, share: float) -> Plan:
-        """The plan of a run over the first `share` of the ids, 0 to 1, and at least one id."""
+        """The plan of a run over the first `share` of the ids, from 0 to 1, but at least one id."""
         stop = max(1, int(share * len(self.ids)))
-        whole = (stop - 1) // self.chunk  # chunks, before the last
-        rest = np.count_nonzero(self.words.take(self.ids[whole * self.chunk : stop]) >= 0)
-        before = self.tokens_before[: whole + 1]
-        return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + rest))
+        last = (stop - 1) // self.chunk  # index of the last chunk
+        tokens_in_last = np.count_nonzero(self.words.take(self.ids[last * self.chunk : stop]) >= 0)
+        before = self.tokens_before[: last + 1]
+        return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
 
     @property
     def width(self) -> int:

@@ -1,4 +1,4 @@
-"""How long work reports its progress."""
+"""Progress reports of long work."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-# What is done, and the unit in which it is counted.
+# The phases of the work, and the unit in which each is counted.
 PHASES = {
-    "read": "bytes",  # a text
-    "count": "words",  # and their pairs
-    "join": "words",  # to phrases
+    "read": "bytes",  # of a text
+    "count": "words",  # whose pairs are counted
+    "join": "words",  # into phrases
     "train": "words",
-    "predict": "words",  # of a text, as perplexity does, or of the vocabulary, as rank does
+    "predict": "words",  # of a text, by perplexity, or of the vocabulary, by rank
     "load": "rows",  # of a vector file
     "save": "rows",
-    "answer": "words",  # searched for the answers to analogy questions
+    "answer": "words",  # that answers to analogy questions are searched among
     "evaluate": "measures",  # of models
     "compare": "words",  # of two models
     "project": "iterations",  # of t-SNE or UMAP
     "index": "words",  # for approximate search
 }
 
-
 REDRAWN_EVERY = 0.1  # seconds between updates of a bar in a notebook
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase of the work has come. Values that are not known (yet) are None.
+    """The progress of a phase of the work. Values that are not known (yet) are None.
 
     Attributes:
         phase: see PHASES.
-        done, total: units worked through, and in all. A resumed run counts from the beginning of the whole run.
+        done, total: units done, and in all. A resumed run counts from the beginning of the whole run.
         unit: that of the phase.
         rate: units per second since this process began the phase.
-        seconds_left: what the rest takes at that rate.
+        seconds_left: time that the rest takes at that rate.
         epoch, epochs: the epoch being trained, from 1, and their number.
         loss: mean loss per prediction so far in this epoch.
         alpha: the learning rate.
-        memory, memory_limit: bytes that training needs at its peak, estimated, and that this process may take.
+        memory, memory_limit: estimated bytes that training needs at its peak, and bytes that this process may take.
     """
 
     phase: str
@@ -64,7 +63,7 @@ Report = Callable[[Progress], None]
 
 
 def figures(progress: Progress) -> list[str]:
-    """The figures of a report that are known, each as people read it."""
+    """The known values of a report, formatted."""
     found = []
     if progress.epochs is not None:
         found.append(f"epoch {progress.epoch}/{progress.epochs}")
@@ -80,7 +79,7 @@ def figures(progress: Progress) -> list[str]:
 
 
 def quantity(number: float) -> str:
-    """A number of units to about three digits, in millions where it is large."""
+    """A number of units with about three digits, in millions if it is large."""
     return f"{number / 1e6:,.2f} M" if number >= 1e4 else f"{number:,.3g}" if number < 100 else f"{number:,.0f}"
 
 
@@ -92,7 +91,7 @@ class NotebookBar:
         self._last = -math.inf
 
     def __call__(self, progress: Progress) -> None:
-        from IPython import display  # which is there, in a notebook
+        from IPython import display  # always installed in a notebook
 
         now = time.monotonic()
         if progress.done != progress.total and now < self._last + REDRAWN_EVERY:
@@ -107,13 +106,13 @@ class NotebookBar:
 
 
 def notebook_bar() -> Report | None:
-    """A bar, if this is the process of a notebook."""
+    """A bar, if this process runs a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return NotebookBar() if hasattr(shell, "kernel") else None
 
 
 class Meter:
-    """Reports one phase, from `start` units on. `known` are the other fields of Progress that do not change.
+    """Reports one phase, which begins at `start` units. `known` are other fields of Progress, which do not change.
 
     Without a `report`, notebooks show a bar.
     """

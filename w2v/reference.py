@@ -1,6 +1,6 @@
-"""The kernel in plain NumPy, with the same names in the same order: the definition that tests compare it with.
+"""The kernel in plain NumPy, with the same names in the same order; tests compare the kernels with it.
 
-`train` gives the results of Kernel with one worker, up to rounding. In float64 it is used to check gradients.
+`train` gives the results of Kernel with one worker, up to rounding. In float64, tests check gradients with it.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ def step(inputs: Matrix, outputs: Matrix, choice: Choice, alpha: float) -> tuple
 
 
 def alias_of(table: Matrix, random: int) -> int:
-    cell = random * len(table) >> 64
+    entry = random * len(table) >> 64
     chance = (random * len(table) & MASK) >> 32
-    return int(table[cell, 1]) if chance > table[cell, 0] else cell
+    return int(table[entry, 1]) if chance > table[entry, 0] else entry
 
 
 def draw_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
     """Draws K words by the alias table and adds them to `counts`, whose first word is the centre.
 
-    Negative sampling replaces a word that it already has. The other losses count it.
+    A word drawn again is replaced by negative sampling, and counted by the other losses.
     """
     table = loss.data["alias_table"]
     for drawn in random.predrawn:
@@ -107,7 +107,7 @@ def draw_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
 
 
 def drawn_words(loss: Any, random: Random, centre: int, blocks: int) -> tuple[list[int], Matrix, Matrix, Matrix]:
-    """The centre and `blocks` times K words drawn: rows, targets, offsets, and how often each is drawn."""
+    """The centre and `blocks` times K drawn words: rows, targets, offsets, and how often each was drawn."""
     counts = {centre: 0}
     for _ in range(blocks):
         draw_words(loss, random, counts)
@@ -161,7 +161,7 @@ CHOICES = {
 
 
 def effective(scores: Matrix, weight: Matrix) -> float:
-    """The least effective number of samples, (Σr)² / Σr², of rows of scores minus offsets.
+    """The smallest effective number of samples, (Σr)² / Σr², of the rows of scores minus offsets.
 
     r are the importance ratios of the drawn words; `weight` is how often each was drawn.
     """
@@ -172,7 +172,7 @@ def effective(scores: Matrix, weight: Matrix) -> float:
 
 
 def adapted(blocks: int, effective: float, negative: int) -> int:
-    """How many times K words to draw for a window, from this number and the effective one of the window before."""
+    """The number of blocks of K words to draw for a window, from that and the effective number of the window before."""
     if effective < negative / 2:
         return min(2 * blocks, MAX_ADAPTIVE_BLOCKS)
     return max(blocks // 2, 1) if effective > negative else blocks

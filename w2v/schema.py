@@ -1,4 +1,4 @@
-"""What files say in JSON, checked against a type before anything uses it."""
+"""JSON in files, checked against a type before it is used."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 Integer = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Number = Integer | float
-PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udfff]+\Z")]  # what file names can hold
+PathText = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udc7f\udd00-\udfff]+\Z")]  # the possible file names
 
 
 def decode(kind: type[T], text: str | bytes, where: object) -> T:
-    """JSON text as an object of this type: a dataclass or one of Python's types.
+    """JSON text as an object of this type, a dataclass or one of Python's types.
 
-    Raises W2VError, beginning with `where`, for anything else.
+    Raises W2VError, beginning with `where`, for any other text.
     """
     try:
         value = json.loads(text)  # not by msgspec, which refuses the lone surrogates that file names may hold
@@ -37,7 +37,7 @@ def checked(kind: type[T], value: Any, where: object) -> T:
 
 
 def encode(value: Any, where: object) -> str:
-    """A value as JSON text that `decode` reads. Raises W2VError, beginning with `where`, for what JSON cannot hold."""
+    """A value as JSON text that `decode` reads. Raises W2VError, beginning with `where`, if JSON cannot hold it."""
     try:
         return json.dumps(value, default=msgspec.to_builtins)
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The settings that every loss has. Settings of single losses are in w2v/losses."""
+"""The settings that every loss has. Settings of individual losses are in w2v/losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
 
 MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together (bench/NOTES.md)
-MAX_ADAPTIVE_BLOCKS = 16  # times `negative` samples that adaptive_samples draws for a prediction
+MAX_ADAPTIVE_BLOCKS = 16  # with adaptive_samples, the most blocks of `negative` samples drawn for a prediction
 
 # The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
@@ -42,7 +42,7 @@ class BaseSettings:
     window: int = option(5, "Maximum number of context words on either side.", MODEL, minimum=1, maximum=1 << 14)
     min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)
     max_vocab: int | None = option(
-        None, "Keep only this many words, the most frequent.", TEXT, minimum=1, default_text="all"
+        None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
     )
     vectors: WordVectors | None = option(
         None,
@@ -72,7 +72,7 @@ class BaseSettings:
     )
     per_pair: bool = option(
         False,
-        "Take a step for each context word, as word2vec.c does, or one for all those of a window.",
+        "Take one step per context word, as word2vec.c does, or one per window.",
         MODEL,
         flags=("--per-pair/--shared",),
         only_with=("model", ("skipgram",)),
@@ -115,11 +115,11 @@ class BaseSettings:
         minimum=1,
         maximum=1 << 10,
         flags=("--workers", "--threads"),
-        default_text="one for each processor",
+        default_text="one per processor",
     )
     storage: Storage = option(
         "float32",
-        "Keep the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
+        "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
         TRAINING,
     )
 

@@ -1,4 +1,4 @@
-"""Values as people read them: as text, and as HTML in notebooks."""
+"""Formats values for people: as text, and as HTML in notebooks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def text(value: object) -> str:
 
 
 def html_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Rows of values as an HTML table; what was made by `html_table` itself is put in as it is."""
+    """Rows of values as an HTML table. Values that are Html, such as other tables, are not escaped."""
     head = "".join(f"<th>{_cell(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
     return Html(f"<table>{f'<thead><tr>{head}</tr></thead>' if header else ''}<tbody>{body}</tbody></table>")
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
 
 def _cell(value: object) -> str:
@@ -48,7 +48,7 @@ def _cell(value: object) -> str:
 
 
 def html_curve(points: Sequence[tuple[float, float]], label: str) -> str:
-    """A curve through points (x, y) as an inline SVG, without axes: `label` says in words what it shows."""
+    """A curve through points (x, y) as an inline SVG, without axes; `label` describes it."""
     (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
     scaled = [
         f"{WIDTH * (x - left) / (right - left or 1):.1f},{HEIGHT - HEIGHT * (y - low) / (high - low or 1):.1f}"
@@ -69,7 +69,7 @@ class Result:
 
 
 def html_result(result: Any) -> str:
-    """The fields of a dataclass, one a row; a list of dataclasses becomes a table in it."""
+    """The fields of a dataclass, one per row; a list of dataclasses becomes a nested table."""
     return html_table([(each.name.replace("_", " "), _value(getattr(result, each.name))) for each in fields(result)])
 
 

@@ -1,4 +1,4 @@
-"""The version of this package, read once, for reading it again may fail while a run is out of memory or files."""
+"""The version of this package, read once: reading it again may fail when a run is out of memory or file descriptors."""
 
 from importlib.metadata import version
 

@@ -128,7 +128,7 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     assert "cannot read" in error(tmp_path / "missing.toml")
     vectors = tmp_path / "vectors.safetensors"
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
-    assert "vectors.safetensors: it keeps no settings" in error(vectors)
+    assert "vectors.safetensors: it has no settings" in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors)
     assert "its settings: damaged: " in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors)

@@ -123,7 +123,7 @@ def test_ids_of_a_text(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b c\n")
     read_text(Corpus(tmp_path / "text"), cache=tmp_path / "cache").close()
     (path,) = (tmp_path / "cache").iterdir()
-    assert f"{path}: the ids of a text, which `w2v train --cache` keeps" in line(path)
+    assert f"{path}: the ids of a text, a file of `w2v train --cache`" in line(path)
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("W2V_SIMD", "baseline")
     assert instruction_set() == "baseline"
     monkeypatch.setenv("W2V_SIMD", "quantum")
-    with pytest.raises(w2v.SettingsError, match=r"W2V_SIMD=quantum: this machine runs .*baseline"):
+    with pytest.raises(w2v.SettingsError, match=r"W2V_SIMD=quantum: this machine supports .*baseline"):
         instruction_set()
 
 

@@ -1,4 +1,4 @@
-"""Settings as files: TOML, or a model's own settings, read by `w2v train --config` and written by --save-config."""
+"""Settings in files: TOML, or those stored in a model, read by `w2v train --config` and written by --save-config."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ KINDS = (Settings, ReadingOptions)
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says about a run. `options` are fields of Settings and ReadingOptions, by name.
+    """The settings of a run in a file. `options` are fields of Settings and ReadingOptions, by name.
 
-    `phrases` is True, or the path of a file of phrases.
+    `phrases` is a path of a file of phrases, True to find phrases in the corpus, or False.
     """
 
     corpus: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Config:
         """
         options = {name: kind for kind in KINDS for name in options_of(kind)}
         if path.suffix == MODEL_SUFFIX:
-            # A model may be a stranger's: it names no files to write.
+            # A model may be a stranger's, so paths to write are not read from it.
             values, names = _of_model(path), [*Settings.names(), *options_of(TextOptions)]
         else:
             values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
@@ -94,7 +94,7 @@ def _of_toml(path: Path) -> dict[str, Any]:
 def _of_model(path: Path) -> dict[str, Any]:
     metadata = table.read(path, mmap=True).metadata
     if "settings" not in metadata:
-        raise W2VError(f"{path}: it keeps no settings, only vectors: name a file written by w2v train")
+        raise W2VError(f"{path}: it has no settings, only vectors: name a file written by w2v train")
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
@@ -106,11 +106,11 @@ def _line(path: PathLike, name: str, value: Any) -> bytes:
     try:
         return f"{name} = {_toml(value)}\n".encode()
     except UnicodeEncodeError:  # a file name
-        raise W2VError(f"cannot write {path}: {name} is not UTF-8, as TOML must be") from None
+        raise W2VError(f"cannot write {path}: {name} is not UTF-8, which TOML requires") from None
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it: as JSON does, but for the character DEL and the floats, whose repr is the same."""
+    """A value in TOML, which is that of JSON except for the character DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""What the commands share besides results: standard streams, errors as one line, signals, progress."""
+"""Shared by all commands: standard streams, errors as one line, signals, progress."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from w2v.progress import Progress
 
-LOG_EVERY = 10.0  # seconds between lines where there is no terminal for a bar
-RETRY = 0.001  # seconds
+LOG_EVERY = 10.0  # seconds between lines of progress without a terminal
+RETRY = 0.001  # seconds until a swallowed exception is raised again
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
-_silent = False  # in the other ranks of an MPI job
+_silent = False  # true in all ranks of an MPI job except rank 0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
@@ -40,13 +40,13 @@ class Stopped(BaseException):
 class Program(click.Command):
     """A command that ends with exit code 0, or with one line on standard error and another exit code:
 
-    2 for wrong use, 1 for failed work, 128 + n for signal n.
+    2 for wrong usage, 1 for other errors, 128 + n for signal n.
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         global _silent
         command = (options.get("args") or sys.argv[1:])[:1]
-        _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 of an MPI job speaks for all
+        _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 prints the messages of an MPI job
         log = logging.getLogger("w2v")
         warnings = _Warnings()
         log.addHandler(warnings)
@@ -94,7 +94,7 @@ def say(message: str) -> None:
 def _set_up_streams() -> None:
     """Make standard streams behave the same whether they are files, terminals, dead pipes or closed.
 
-    A closed descriptor is opened so that using it still fails, but no file of ours can take its place. What cannot be
+    A closed descriptor is opened so that using it still fails, but no file of ours gets its number. Text that cannot be
     written to standard error is dropped.
     """
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
@@ -104,7 +104,7 @@ def _set_up_streams() -> None:
             os.open(os.devnull, flags)  # takes the lowest free number, which is this one
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, closefd=False)
-    if sys.stdout is sys.__stdout__:  # and not in the place of it, as in tests
+    if sys.stdout is sys.__stdout__:  # not replaced, as in tests
         sys.stdout = _text_stream(_StandardOutput(STDOUT, "w", closefd=False), sys.stdout)
     if sys.stderr is sys.__stderr__:
         sys.stderr = _text_stream(_StandardError(STDERR, "w", closefd=False), sys.stderr)
@@ -118,7 +118,7 @@ def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
 
 
 class _StandardOutput(io.FileIO):
-    """Raises its first error with its name, and drops what follows: Python writes the rest once more at its end."""
+    """Raises its first error, with its name, and drops later output: Python tries to write the rest again at exit."""
 
     failed = False
 
@@ -133,7 +133,7 @@ class _StandardOutput(io.FileIO):
 
 
 class _StandardError(io.FileIO):
-    """Drops what cannot be written, since a full disk or a closed terminal must not end a run."""
+    """Drops text that cannot be written, since a full disk or a closed terminal must not end a run."""
 
     def write(self, data: Any) -> int:
         with suppress(OSError):
@@ -156,7 +156,7 @@ class _Warnings(logging.Handler):
 
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Turn the signals that end a program into an exception, so that threads are stopped and checkpoints written.
+    """Turn signals that end a program into an exception, so that threads are stopped and checkpoints written.
 
     A second signal ends the program at once.
     """
@@ -170,7 +170,7 @@ def _signals_raise() -> Iterator[None]:
         raise Stopped(number)
 
     def swallowed(ignored: Any) -> None:
-        """An exception raised in a destructor goes no further: raise it again a little later."""
+        """Raise an exception again a little later if it was raised in a destructor, where Python ignores it."""
         if isinstance(ignored.exc_value, Stopped):
             number = ignored.exc_value.args[0]
             signal.signal(signal.SIGALRM, lambda _, frame: stop(number, frame))

@@ -1,4 +1,4 @@
-"""What `w2v info` shows: this installation, or a model file."""
+"""Describes this installation, or a model file, for `w2v info`."""
 
 import platform
 from dataclasses import asdict
@@ -17,11 +17,11 @@ from w2v.losses.registry import Settings, needed_for, settings_from
 from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
-MOST_FREQUENT = 10  # words named
+MOST_FREQUENT = 10  # words shown
 
 
 def installation() -> dict[str, Any]:
-    """Versions, and what the machine offers."""
+    """Versions, and the processors and instruction sets of the machine."""
     return {
         "version": version("w2v"),
         "python": platform.python_version(),
@@ -34,9 +34,9 @@ def installation() -> dict[str, Any]:
 
 
 def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[str, Any]:
-    """What the file at `path` holds; `vectors` is what was loaded from it. Raises W2VError for damaged settings.
+    """Describe the file at `path`, from which `vectors` were loaded. Raises W2VError for damaged settings.
 
-    Without `all_settings`, only those that matter for its model and loss.
+    Without `all_settings`, settings without effect on its model and loss are left out.
     """
     kept = vectors.metadata.get("settings")
     text = TextOptions.from_metadata(vectors.metadata, f"{path}: its text options")
@@ -58,7 +58,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
 
 
 def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
-    """Of a whole model: its loss, and the settings of that loss."""
+    """The loss of a whole model, and the settings of this loss; nothing for a file with only vectors."""
     if settings is None or not any(map(is_parameter, vectors.tensors)):
         return {}
     needs = {name: needed_for(name) for name in Settings.names()}
@@ -68,12 +68,12 @@ def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, 
 
 
 def file_format(path: Path) -> str:
-    """native, or word2vec binary or text. Raises W2VError for a file that is none of these."""
+    """The format: native, word2vec binary or word2vec text. Raises W2VError for a file of another format."""
     kind = content_format(path)
     return kind if kind == "native" else f"word2vec {kind}"
 
 
 def beside_vectors(stored: VectorFile) -> list[str]:
-    """The names of all that was loaded except words and vectors; only the native format stores it."""
+    """The names of the content that only the native format stores: all but words and vectors."""
     counts = [] if stored.counts is None else ["counts"]
     return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]

@@ -1,4 +1,4 @@
-"""The program `w2v`. Its commands are imported when one of them is used: so --help and completion are quick."""
+"""The program `w2v`. A command is imported when it is used, so that --help and completion are quick."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ COMMANDS = {
     "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
     "similarity": ("vectors", "Correlate cosine similarities with the scores of word PAIRS."),
     "evaluate": ("evaluation", "Evaluate one MODEL or several, with intervals and tests of their differences."),
-    "compare": ("evaluation", "Show in what two models differ."),
+    "compare": ("evaluation", "Show the differences of two models."),
     "perplexity": ("evaluation", "Measure how well MODEL predicts the words of a CORPUS that it was not trained on."),
-    "rank": ("evaluation", "Show the rank and the singular values of what MODEL predicts."),
-    "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent ones."),
+    "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
+    "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent words."),
     "query": ("vectors", "Show the words nearest to WORDS."),
     "explore": ("pictures", "Explore MODEL in the browser: neighbours, analogies, a map."),
     "info": ("vectors", "Describe MODEL or, without one, this installation."),

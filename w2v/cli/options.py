@@ -1,4 +1,4 @@
-"""The options of the commands. Those of training and of reading a text are made from Settings and ReadingOptions."""
+"""The options of the commands. Those for training and for reading a text are made from Settings and ReadingOptions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 
 def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
-    """The type of an option that takes a whole number, or one of some words."""
+    """The type of an option whose value is a whole number or one of these words."""
 
     def convert(text: str) -> Any:
         if text in words:
@@ -154,13 +154,13 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
 
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
-    """An option for each of these settings; those of single losses come last, in the order of LOSSES."""
+    """An option for each of these settings; those of individual losses come last, in the order of LOSSES."""
 
     def order(name: str) -> int:
         needs = needed_for(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return together(*(option_for(Settings, name) for name in sorted(names, key=order)))
+    return combined(*(option_for(Settings, name) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -171,7 +171,9 @@ def first_name(setting: str) -> str:
     return option_names(Settings, setting)[0].split("/")[0]
 
 
-def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def combined(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator that applies several, the first outermost."""
+
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
             command = decorator(command)
@@ -203,8 +205,8 @@ METHOD = click.option(
 )
 OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
 MODEL = click.argument("model", type=FILE)
-READING = together(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
-PHRASES = together(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
+READING = combined(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
+PHRASES = combined(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 
@@ -234,7 +236,7 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
 def chosen_settings(
     given: Mapping[str, Any], model: Model | None = None, config: Mapping[str, Any] | None = None
 ) -> Settings:
-    """The settings of the options that are given; the others from a config file and a model that is continued, if any.
+    """The settings given as options; the others are from a config file and a model that is continued, if any.
 
     Raises click.UsageError for options that contradict each other or have no effect.
     """

@@ -1,4 +1,4 @@
-"""The files that a command writes: checked before its work, and saved elsewhere if they cannot be written after it."""
+"""The files that a command writes: checked before the work; saved elsewhere if they cannot be written afterwards."""
 
 import os
 import secrets
@@ -59,14 +59,14 @@ def check_picture(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
 def _same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
-    except OSError:  # not there yet
+    except OSError:  # it does not exist yet
         return path == Path(os.path.realpath(other))
 
 
 def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
     """Write all files; one that cannot be written is saved in the temporary or home folder instead.
 
-    Raises W2VError after trying all of them if any could not be written to its path; it names the files saved instead.
+    After trying all of them, raises W2VError if any could not be written; it names the files saved instead.
     """
     failures = [failure for path, write in files if (failure := _save(path, write, force))]
     if failures:
@@ -77,7 +77,7 @@ def save_picture(picture: "Picture", path: Path, force: bool) -> None:
     save([(path, lambda path, force: picture.save(path, replace=force))], force)
 
 
-def _refuges() -> Iterator[Path]:
+def _fallback_folders() -> Iterator[Path]:
     """The temporary and the home folder, if they exist."""
     with suppress(OSError):
         yield Path(tempfile.gettempdir())
@@ -86,12 +86,12 @@ def _refuges() -> Iterator[Path]:
 
 
 def _save(path: Path, write: Write, force: bool) -> str:
-    """Write one file. Returns what went wrong, if anything."""
+    """Write one file. Returns the error message; empty if there is no error."""
     try:
         write(path, force)
     except W2VError as error:
-        for folder in _refuges():
-            # Others may write to the temporary folder and must not guess the name. Its end keeps the extension.
+        for folder in _fallback_folders():
+            # Others may write to the temporary folder, so the name must be random. It keeps the extension.
             instead = folder / f"w2v-{secrets.token_hex(8)}-{path.name[-40:]}"
             if os.path.lexists(instead):
                 continue

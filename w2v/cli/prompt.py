@@ -1,4 +1,4 @@
-"""The queries that `w2v query` reads: on a terminal, lines that are edited, with words that Tab completes."""
+"""Reads the queries of `w2v query`: lines of standard input; on a terminal with a prompt and Tab completion."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ quit                  end, as Ctrl-D does"""
 
 
 def lines(words: Iterable[str]) -> Iterator[str]:
-    """The queries that are typed, until `quit` or Ctrl-D. Tab completes `words`."""
+    """The queries that a user types, until `quit` or Ctrl-D. Tab completes `words`."""
     with suppress(ImportError):
         _complete(words)
     click.echo(WELCOME)
@@ -33,7 +33,7 @@ def lines(words: Iterable[str]) -> Iterator[str]:
 
 
 def piped_lines() -> Iterator[str]:
-    """The lines of standard input. Raises W2VError where it cannot be read."""
+    """The lines of standard input. Raises W2VError if it cannot be read."""
     try:
         yield from sys.stdin
     except OSError as error:
@@ -45,12 +45,12 @@ def _complete(words: Iterable[str]) -> None:
 
     readline.set_completer(completer(words))
     readline.set_completer_delims(" \t\n")
-    libedit = "libedit" in (readline.__doc__ or "")  # which stands in for readline on macOS
+    libedit = "libedit" in (readline.__doc__ or "")  # used instead of readline on macOS
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
 
 
 def completer(words: Iterable[str]) -> Callable[[str, int], str | None]:
-    """A function that readline calls with the beginning of a word and 0, 1, 2 and so on, until it returns None."""
+    """A function that readline calls with the start of a word and 0, 1, 2, …, until it returns None."""
     matches: list[str] = []
 
     def complete(text: str, state: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Results on standard output: one JSON object, or tables for people."""
+"""Prints results on standard output: one JSON object, or tables for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 
 def as_json(result: object) -> None:
-    """One JSON object on one line; numbers that JSON lacks, such as infinity, become null."""
+    """One JSON object on one line; numbers that JSON does not have, such as infinity, become null."""
     click.echo(json.dumps(_finite(result), allow_nan=False))
 
 
@@ -48,17 +48,17 @@ def line(text: str) -> None:
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
-    """Rows in columns; under a header, all columns but the first are aligned right."""
+    """Rows in columns; with a header, all columns except the first are right-aligned."""
     from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
-    for place in range(max(map(len, rows), default=0)):
-        title = printable(header[place]) if header else ""
-        grid.add_column(title, justify="right" if header and place else "left", overflow="fold")
+    for index in range(max(map(len, rows), default=0)):
+        title = printable(header[index]) if header else ""
+        grid.add_column(title, justify="right" if header and index else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(printable(str(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else 1 << 16  # lines are folded for a terminal only
+    width = None if sys.stdout.isatty() else 1 << 16  # lines are only folded for a terminal
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(grid)
@@ -72,7 +72,7 @@ def training(metrics: Mapping[str, Any]) -> None:
     rows = [
         ("output", metrics["output"]),
         ("vocabulary", f"{counted(metrics['vocabulary_size'], 'word')}, {values} each"),
-        ("corpus", f"{metrics['tokens']:,} words, without those not in the vocabulary"),
+        ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
         ("trained", f"{metrics['tokens_trained']:,} words, {metrics['words_per_second'] / 1e6:.2f} M words/s"),
         ("loss by epoch", text(metrics["loss"])),
         ("seconds", text(metrics["seconds"])),
@@ -91,7 +91,7 @@ def training(metrics: Mapping[str, Any]) -> None:
 
 
 def trial(latest: Trial, tuner: Tuner) -> None:
-    """One trial of tuning, on standard error, under a header before the first."""
+    """One trial of tuning, on standard error; before the first, a header."""
     changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
     cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, _number(latest.score), _number(tuner.score))
     row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
@@ -131,7 +131,7 @@ def word_pairs(result: PairsResult) -> None:
 
 
 def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
-    """A column for each model, and for each measure its value with interval, its difference and what was scored."""
+    """For each measure its values with intervals, differences and numbers of items, with a column for each model."""
     rows: list[tuple[str, ...]] = []
     for one in results:
         rows.append((one.name, one.measure, *(map(_score, one.scores))))
@@ -139,7 +139,7 @@ def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
             rows.append(("", "difference to the first", *map(_difference, one.scores)))
         rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
     table(rows, ("set", "measure", *names))
-    line("in brackets 95 % intervals (bootstrap); p: McNemar's test for items right or wrong, else bootstrap")
+    line("95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap")
 
 
 def _score(score: Score) -> str:
@@ -167,7 +167,7 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
 
 
 def perplexity(result: Perplexity) -> None:
-    """Perplexity of the model and of the unigram model, and how much was predicted."""
+    """Perplexity of the model and of the unigram model, and the numbers of words and predictions."""
     table(
         [
             ("perplexity, subsampling undone", f"{result.corrected_perplexity:,.2f}"),
@@ -181,12 +181,12 @@ def perplexity(result: Perplexity) -> None:
 
 
 def rank(result: Rank) -> None:
-    """The rank, and some of the singular values: those next to the rank and to the limit among them."""
+    """The rank, and some of the singular values, including those next to the rank and to the limit."""
     values, limit = result.singular_values, result.max_rank
-    places = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, result.rank, result.rank + 1}
+    numbers = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, result.rank, result.rank + 1}
     if limit is not None:
-        places |= {limit, limit + 1}
-    rows = [(str(place), f"{values[place - 1]:.4g}") for place in sorted(places) if place <= len(values)]
+        numbers |= {limit, limit + 1}
+    rows = [(str(number), f"{values[number - 1]:.4g}") for number in sorted(numbers) if number <= len(values)]
     table(
         [
             ("rank", f"{result.rank:,} of {len(values):,}"),
@@ -198,13 +198,13 @@ def rank(result: Rank) -> None:
 
 
 def code_lengths(result: CodeLengths) -> None:
-    """Expected code lengths and speed-ups of the trees, then the codes of the words asked for."""
+    """Expected code lengths and speed-ups of the trees, then the codes of the requested words."""
     line(f"{result.vocabulary_size:,} words, {result.tokens:,} tokens, entropy {result.entropy_bits:.3f} bits")
     rows = [
         (tree.name, f"{tree.expected_bits:.3f}", tree.longest_bits, f"{tree.speed_up:,.1f} ×") for tree in result.trees
     ]
     table(rows, ("tree", "expected bits", "longest code", "fewer rows than softmax"))
-    line(f"the Huffman tree takes {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
+    line(f"the Huffman tree uses {result.huffman_speed_up:.2f} × fewer rows than the balanced tree")
     names = [tree.name for tree in result.trees]
     for word in result.words:
         line(f"{word.word}: {counted(word.count, 'time')}, {word.information_bits:.3f} bits")
@@ -217,7 +217,7 @@ def skipped(malformed: int) -> None:
 
 
 def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:
-    """The formula of the scores; words, scores and, where they are known, counts; the vectors that are asked for."""
+    """The formula of the scores; words, scores and, if known, counts; the requested vectors."""
     line(formula)
     table(
         [

@@ -1,4 +1,4 @@
-"""The runs of `w2v train`, new or resumed. Everything is checked here, before any work."""
+"""The runs of `w2v train`, new or resumed. All arguments are checked here, before any work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OUTPUT = Path("model.bin")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The arguments of w2v train that are neither Settings nor ReadingOptions nor about what it prints."""
+    """The arguments of w2v train except Settings, ReadingOptions and those about its output on the terminal."""
 
     corpus: tuple[str, ...]
     config: Path | None
@@ -61,11 +61,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """`run` trains (given `progress`); the model is written to `output`, its words to `save_vocab`, the picture of the
-    run to `plot`, if any.
+    """A run of training and its outputs.
 
-    `states` is the folder of its checkpoints, if any, and `resumable` says whether there is one to resume from.
-    `config` is what --save-config writes.
+    Attributes:
+        run: trains, with the argument `progress`.
+        output, save_vocab, plot: files for the model and, if given, its vocabulary and the plot of the run.
+        force: whether existing files are replaced.
+        states: the folder of its checkpoints, if any. resumable: whether there is one to resume from.
+        config: the content of the file of --save-config.
     """
 
     run: Callable[..., Model]
@@ -80,7 +83,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """What a checkpoint notes for `--resume`."""
+    """The notes in a checkpoint: the output files, for `--resume`."""
 
     output: PathText | None = None
     save_vocab: PathText | None = None
@@ -117,12 +120,12 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     if model:
         refuse_together("--continue", ("read_vocab",))
         chosen = file.settings | given_settings(given)
-        what = partial(train, files, continue_from=model, vocab=options.vocab or "old", **chosen)
+        start = partial(train, files, continue_from=model, vocab=options.vocab or "old", **chosen)
     else:
         words = None
         if options.read_vocab:
             words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
-        what = partial(train, files, settings=settings, vocabulary=words)
+        start = partial(train, files, settings=settings, vocabulary=words)
     checkpoints = None
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
@@ -131,7 +134,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     inherited = asdict(model.text) if model else {}
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     run = partial(
-        what,
+        start,
         phrases=phrases,
         checkpoint=checkpoints,
         notes=notes,
@@ -153,8 +156,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    beside = (*options_of(ReadingOptions), "read_vocab", "continue_from", "vocab", "phrases", "checkpoint")
-    refuse_together("--resume", (*beside, "config", "save_config"))
+    others = ("read_vocab", "continue_from", "vocab", "phrases", "checkpoint", "config", "save_config")
+    refuse_together("--resume", (*options_of(ReadingOptions), *others))
     find_objective(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()
@@ -167,7 +170,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     origin = found.origin
     notes = origin.notes if found.trusted else {}
     if not found.trusted:
-        wanted = [
+        missing = [
             f"{option} ({one_line(str(value))} when the run began)"
             for option, value, given_now in (
                 ("CORPUS", ", ".join(map(str, origin.sources)), options.corpus),
@@ -175,10 +178,10 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
             )
             if not given_now
         ]
-        if wanted:
+        if missing:
             raise SettingsError(
                 f"the checkpoints in {folder} were not written there by this user, so the paths in them are not used: "
-                f"give {' and '.join(wanted)}"
+                f"give {' and '.join(missing)}"
             )
     kept = checked(Notes, notes, f"{found.path}: its notes")
     output = options.output or noted(kept.output)
@@ -197,7 +200,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
 def check_outputs(
     output: Path, others: Iterable[Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
 ) -> None:
-    """Check the files to be written: the model, `others` and a picture, each against all that are read or written."""
+    """Check the files to be written (the model, `others` and a plot), each against all that are read or written."""
     read, written = list(inputs), [other for other in others if other]
     if plot:
         outputs.check_picture(plot, force, [output, *read, *written])

@@ -1,7 +1,7 @@
 """Makes the bundled data out of facts.tsv, topics.tsv and templates.txt: a corpus, questions and word pairs.
 
-The corpus is generated, not collected: it serves to try the whole program in seconds. The same seed gives the
-same bytes on every machine: all choices come from ``Random.random`` and weights that are plain quotients.
+The corpus is generated, not collected, so that the whole program can be tried in seconds. The same seed gives the same
+bytes on every machine: all choices come from ``Random.random`` and weights that are plain quotients.
 """
 
 import re
@@ -104,7 +104,7 @@ def topics() -> dict[str, list[str]]:
 
 
 class Family:
-    """A word, what the facts join to it (``words``: by kind) and what is talked about around it."""
+    """A word with the words that the facts relate to it (``words``, by kind) and the topics of its sentences."""
 
     def __init__(self, kind: str, word: str, topics: list[str]) -> None:
         self.kind = kind
@@ -144,7 +144,7 @@ def literals(words: Iterable[str], offset: float = 1) -> Choice[Template]:
 
 
 def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
-    """Endless different pronounceable words that are not in ``taken``."""
+    """An endless sequence of different pronounceable words that are not in ``taken``."""
     starts = Choice([*"ktsrlnbdvpghfmjz", "", "br", "st", "tr", "th", "gr", "sh", "kl"], 12)
     vowels = Choice(["a", "e", "i", "o", "u", "ai", "ea", "ou", "ie"], 3)
     ends = Choice(["", "n", "r", "l", "s", "m", "t", "nd", "rk", "x"])
@@ -158,7 +158,7 @@ def invented_names(random: Random, taken: set[str]) -> Iterator[str]:
 
 
 def read_templates() -> tuple[Grammar, list[str]]:
-    """The named expansions and the sentences of templates.txt, {person} told as a man's and as a woman's."""
+    """The named expansions and the sentences of templates.txt; those with {person} once for a man, once for a woman."""
     grammar, sentences = {}, []
     for (line,) in rows("templates.txt"):
         name, equals, expansions = line.partition(" = ")
@@ -200,7 +200,7 @@ def grammars(random: Random) -> Choice[Grammar]:
         own = {kind: literals(words) for kind, words in family.words.items()}
         own |= {"topic": literals(family.topics, 3), "name": some(NAMES, 6), "town": some(TOWNS, 4)}
         made.append(common | own | {"body": body(set(family.words))})
-        shares.append(3.0 + len(family.members()))  # the small families need a little more than their part
+        shares.append(3.0 + len(family.members()))  # small families get a little more than their share
     anything = {"topic": common["thing"], "name": common["someone"], "town": common["somewhere"]}
     made.append(common | anything | {"body": body(set())})
     shares.append(sum(shares) * GENERAL_SHARE / (1 - GENERAL_SHARE))
@@ -208,7 +208,7 @@ def grammars(random: Random) -> Choice[Grammar]:
 
 
 def expand(template: Template, grammar: Grammar, random: Random, used: list[Template]) -> str:
-    """The template in words; nothing in ``used`` is drawn again while its choice has something else."""
+    """The words of a template. Items in ``used`` are drawn again only if their choice has no others."""
     pieces = []
     for part in template:
         if isinstance(part, str):

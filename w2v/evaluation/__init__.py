@@ -1,1 +1,1 @@
-"""What a model predicts: perplexity, rank."""
+"""Evaluation of models: perplexity, rank, scores with intervals, comparison."""

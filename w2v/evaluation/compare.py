@@ -1,4 +1,4 @@
-"""In what two models differ: the neighbours that their shared words have."""
+"""Compares two models by the neighbours of their shared words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
-BANDS = (100, 1_000, 10_000)  # last ranks of the frequency bands; one more holds the other words
-SAMPLED = 1_000  # words beyond the `top` that are compared, at even distances
+BANDS = (100, 1_000, 10_000)  # last ranks of the frequency bands; one more has the other words
+SAMPLED = 1_000  # words beyond the `top` that are compared, at equal distances
 WORDS_AT_ONCE = 256
 
 
@@ -27,7 +27,7 @@ class Band:
 
     Attributes:
         first, last: ranks among the shared words, from 1.
-        words: how many of these were compared. overlap: the mean share of their nearest words that both models have.
+        words: number of these that were compared. overlap: the mean share of nearest words that both models agree on.
     """
 
     first: int
@@ -42,7 +42,8 @@ class Moved:
 
     Attributes:
         distance: the local neighbourhood measure of Hamilton, Leskovec & Jurafsky 2016 ("Cultural Shift or Linguistic
-            Drift?"): 1 less the cosine of the word's cosines, in the two models, with the nearest words of both.
+            Drift?"): 1 minus the cosine of two vectors, one per model: the word's cosines with its nearest words in
+            either model.
         first, second: its nearest words in each model.
     """
 
@@ -54,7 +55,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """In what two models differ.
+    """The differences of two models.
 
     Attributes:
         shared, only_first, only_second: numbers of words.
@@ -78,10 +79,11 @@ def compare(
     words: int = 20,
     progress: Report | None = None,
 ) -> Comparison:
-    """Compare the 10 nearest shared words of shared words, in the order of the first model: the most frequent first.
+    """Compare the neighbours of words that two models share: the 10 nearest shared words.
 
-    Those of the `top` words are compared, from which the `words` that moved most are named, and a sample of the others.
-    Raises W2VError for models that share fewer than two words, SettingsError for a `top` below 1.
+    The first `top` shared words of the first model, which are the most frequent, and a sample of the others are
+    compared. The `words` of the former that differ most are listed. Raises W2VError for models that share fewer than
+    two words, SettingsError for a `top` below 1.
     """
     if top < 1:
         raise SettingsError(f"top must be at least 1, not {top}")
@@ -123,7 +125,7 @@ def _bands(rows: NDArray[np.int64], overlaps: NDArray[np.float64], size: int) ->
 def _distances(
     vectors: Sequence[Vector], rows: NDArray[np.int64], nearest: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """How far the neighbourhood of each row moved: (n,), see Moved. `vectors` are of length 1."""
+    """The distance of each row, (n,), see Moved. `vectors` have length 1."""
     distances = np.empty(len(rows))
     for start in range(0, len(rows), WORDS_AT_ONCE):
         block = slice(start, start + WORDS_AT_ONCE)

@@ -1,8 +1,8 @@
-"""Scores of models with their uncertainty, so that a choice between models can rest on them.
+"""Scores of models with their uncertainty, for choosing between models.
 
 Intervals are percentiles of the bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13).
-Differences between two models are tested on the items that both score: by McNemar's exact test where an item is right
-or wrong, elsewhere by the paired bootstrap (Efron & Tibshirani 1993, section 15.4; Koehn 2004).
+Differences between two models are tested on the items that both score: by McNemar's exact test if items are right or
+wrong, otherwise by the paired bootstrap (Efron & Tibshirani 1993, section 15.4; Koehn 2004).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ RESAMPLES = 2000
 RESAMPLED_AT_ONCE = 1 << 22  # items drawn at a time
 COVERAGE = 0.95  # of the intervals
 NEIGHBOURS = 10
-RELATED = 2 / 3  # quantile of the scores of a file from which its pairs count as related
-FREQUENT, RARE = 500, 20  # the number of most frequent words; words that occur less often than this are rare
+RELATED = 2 / 3  # pairs with scores from this quantile of their file on count as related
+FREQUENT, RARE = 500, 20  # number of most frequent words; words with fewer occurrences are rare
 
 Numbers = NDArray[Any]
 
@@ -37,10 +37,10 @@ class Score:
     """A model's score on a set.
 
     Attributes:
-        value: None where nothing can be scored. low, high: its 95 % interval.
-        items, total: questions, pairs or words that are scored, and all of them.
-        difference: the value minus the first model's, both over the items that both models score; None for the first
-            model. p: the probability of a difference as large if there were none.
+        value: None if nothing can be scored. low, high: its 95 % interval.
+        items, total: numbers of questions, pairs or words that are scored, and in all.
+        difference: the value minus the first model's, over the items that both models score; None for the first model.
+        p: the p-value of this difference.
     """
 
     value: float | None
@@ -59,8 +59,8 @@ class Judgement(Result):
     Attributes:
         name: of the set. measure: "accuracy" (share of analogy questions answered correctly), "spearman" (correlation
             of cosines with the scores of pairs), "related neighbours" (share of the pairs in the upper third of the
-            scores whose words are both among the other's 10 nearest) or "rare neighbours" (share of words that occur
-            fewer than 20 times among the 10 nearest of each of the 500 most frequent words).
+            scores whose words are among each other's 10 nearest) or "rare neighbours" (share of words that occur fewer
+            than 20 times among the 10 nearest of each of the 500 most frequent words).
     """
 
     name: str
@@ -70,11 +70,11 @@ class Judgement(Result):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What one model makes of n of the `total` items of a set.
+    """A model's results on n of the `total` items of a set.
 
-    items    (n,), numbers or words by which the items of two models are paired
+    items    (n,): numbers or words by which the items of two models are matched
     values   float64 (n,)
-    others   (n,): the strata of a mean, the scores of a correlation
+    others   (n,): for a mean the strata of the items, for a correlation their scores
     """
 
     items: Numbers
@@ -96,7 +96,7 @@ def judge(
     seed: int = 1,
     progress: Report | None = None,
 ) -> list[Judgement]:
-    """Score models on the bundled questions and pairs, on files of such, and by the neighbours that words have.
+    """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
 
     `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be
     used.
@@ -132,7 +132,7 @@ def _judgements(
     yield Judgement("frequent words", "rare neighbours", _scores(found, _mean, _mean_resamples, seed))
 
 
-# -- what is scored -------------------------------------------------------------------------
+# -- scored items ---------------------------------------------------------------------------
 
 
 def _accuracy(found: Answers) -> Outcomes:
@@ -148,9 +148,9 @@ def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
     """1 for each related pair whose words are among each other's nearest, otherwise 0."""
     least = np.quantile(rated.all_scores, RELATED)
     related = np.flatnonzero(rated.scores >= least)
-    words, places = np.unique(rated.rows[related], return_inverse=True)
+    words, indices = np.unique(rated.rows[related], return_inverse=True)
     nearest = nearest_rows(model.vectors, words, NEIGHBOURS)
-    first, second = places.reshape(-1, 2).T
+    first, second = indices.reshape(-1, 2).T
     both = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
     return Outcomes(
         rated.numbers[related], both.astype(float), np.zeros(len(related), int), int((rated.all_scores >= least).sum())
@@ -166,7 +166,7 @@ def _rare(model: KeyedVectors) -> Outcomes:
     return Outcomes(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
 
 
-# -- how sure it is -------------------------------------------------------------------------
+# -- uncertainty ----------------------------------------------------------------------------
 
 Statistic = Callable[[Outcomes], float]
 Resamples = Callable[[Sequence[Outcomes], int], Numbers]  # of the same items: (models, RESAMPLES)
@@ -200,7 +200,7 @@ def _interval(resampled: Numbers) -> tuple[float | None, float | None]:
 def _difference(
     first: Outcomes, other: Outcomes, statistic: Statistic, resamples: Resamples, seed: int
 ) -> tuple[float | None, float | None]:
-    """Other minus first over the items of both, and p."""
+    """The score of `other` minus that of `first` over the items of both, and the p-value."""
     _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
     first, other = first.take(mine), other.take(theirs)
     difference = _number(statistic(other) - statistic(first))
@@ -215,7 +215,7 @@ def _difference(
 
 
 def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """The exact p of McNemar's test (1947): of the items (n,) that one of two is right about, half are either's."""
+    """The exact p-value of McNemar's test (1947): that, of the items (n,) only one model gets right, each gets half."""
     from scipy import stats
 
     lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
@@ -227,9 +227,9 @@ def _mean(outcomes: Outcomes) -> float:
 
 
 def _mean_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
-    """The means of items drawn again within each stratum.
+    """The means of items resampled within each stratum.
 
-    Drawing n items with replacement and counting how often each combination of values comes up is a multinomial draw.
+    Drawing n items with replacement and counting each combination of values is a multinomial draw.
     """
     random = np.random.default_rng(seed)
     sums = np.zeros((len(models), RESAMPLES))
@@ -245,23 +245,23 @@ def _spearman(outcomes: Outcomes) -> float:
 
 
 def _spearman_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
-    """The correlations of pairs drawn again, the same for all models."""
+    """The correlations of resampled pairs, the same pairs for all models."""
     random = np.random.default_rng(seed)
     size = len(models[0].values)
     step = max(1, RESAMPLED_AT_ONCE // size)
     parts = []
     for start in range(0, RESAMPLES, step):
         drawn = min(step, RESAMPLES - start)
-        places = random.integers(size, size=(drawn, size)) + size * np.arange(drawn)[:, None]
-        weights = np.bincount(places.ravel(), minlength=drawn * size).reshape(drawn, size)
+        indices = random.integers(size, size=(drawn, size)) + size * np.arange(drawn)[:, None]
+        weights = np.bincount(indices.ravel(), minlength=drawn * size).reshape(drawn, size)
         parts.append(np.stack([spearman(weights, each.values, each.others) for each in models]))
     return np.concatenate(parts, axis=1)
 
 
 def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Numbers:
-    """Spearman's correlation of two variables, both (n,), in each of B samples: (B,), NaN where one is constant.
+    """Spearman's correlation of two variables, both (n,), in each of B samples: (B,), NaN if one is constant.
 
-    `weights` (B, n) is how often each item is in a sample. Sorting once, and counting, ranks all samples.
+    `weights` (B, n) is how often each item is in a sample. With these counts, one sort ranks all samples.
     """
     if not len(first):
         return np.full(len(weights), np.nan)
@@ -272,10 +272,10 @@ def spearman(weights: NDArray[np.int64], first: Numbers, second: Numbers) -> Num
 
 
 def _ranks(weights: NDArray[np.int64], values: Numbers) -> Numbers:
-    """The ranks of n values in B samples, less their mean; equal values share the mean of their ranks: (B, n)."""
+    """The ranks of n values in B samples, minus their mean; equal values have the mean of their ranks: (B, n)."""
     group, order = np.unique(values, return_inverse=True)[1], np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first is NaN, hence not zero
-    # take, for indexing crashes if memory is short
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan))  # the first difference is NaN, not zero
+    # `take`, because indexing crashes if memory is short
     sizes = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, groups)
     ranks: Numbers = np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(1, keepdims=True) / 2
     return ranks.take(group, axis=1)

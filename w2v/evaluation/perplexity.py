@@ -1,4 +1,4 @@
-"""How well a model predicts the words of a text that it was not trained on."""
+"""Perplexity: how well a model predicts the words of a text that it was not trained on."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temp
 from w2v.training.model import Model
 
 MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32
-ARRAYS_AT_ONCE = 4  # of them
-WORDS_AT_ONCE = 1 << 20  # words looked at at a time
+ARRAYS_AT_ONCE = 4  # of scores
+WORDS_AT_ONCE = 1 << 20  # of the text, processed at a time
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Perplexity(Result):
             given each of its context words, in CBOW of a word given their mean.
         corrected_perplexity: the same with the subsampling of the training undone: p(w | c) / keep(w), normalised. It
             is the one to compare with `unigram_perplexity`, and equals `perplexity` for a model trained with sample=0.
-        unigram_perplexity: the same where each word has its share of the training text, whatever its context.
-        tokens: words predicted: those of the vocabulary that have another within the window.
+        unigram_perplexity: the same if the probability of each word is its share of the training text in all contexts.
+        tokens: words predicted: those of the vocabulary with another in their window.
         predictions: pairs of words in skip-gram; `tokens` in CBOW.
-        skipped: words that are not in the vocabulary. They are passed over before windows are cut, as in training.
+        skipped: words that are not in the vocabulary. They are removed before windows are formed, as in training.
     """
 
     perplexity: float
@@ -64,13 +64,13 @@ def perplexity(
 ) -> Perplexity:
     """Predict each word of a text from the whole window, neither shrunk nor subsampled; see Model.log_probabilities_of.
 
-    Where the loss is normalised over the vocabulary, this takes time proportional to V·D for each distinct word of the
-    text in skip-gram, and for each of its words in CBOW. The memory does not depend on the length of the text, whose
-    words are kept in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram.
+    If the loss is normalised over the vocabulary, this takes time proportional to V·D for each distinct word of the
+    text in skip-gram, and for each word of the text in CBOW. The memory does not depend on the length of the text,
+    whose words are stored in temporary files: 12 bytes each on disk in CBOW, 20 in skip-gram.
 
     Args:
         progress: called as in training, with the phases "read" and "predict".
-        reading: the arguments of `train` about reading a text; by default those that the model was trained with.
+        reading: the arguments of `train` for reading a text; by default those that the model was trained with.
 
     Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model
     whose scores are beyond float32, and if there is too little memory or space on disk.
@@ -89,24 +89,24 @@ def perplexity(
     tokens = count = 0
     unigram = 0.0
     for first in range(0, len(text), WORDS_AT_ONCE):
-        places = np.arange(first, min(first + WORDS_AT_ONCE, len(text)))
-        contexts = text.contexts(places)
+        positions = np.arange(first, min(first + WORDS_AT_ONCE, len(text)))
+        contexts = text.contexts(positions)
         predictions = contexts if skipgram else np.minimum(contexts, 1)  # of each word
         tokens += int(np.count_nonzero(contexts))
         count += int(predictions.sum())
-        unigram -= float(predictions @ shares[text.words[places]])
+        unigram -= float(predictions @ shares[text.words[positions]])
         text.release()
     if not count:
         raise W2VError(
-            "nothing to predict: no word of the vocabulary has another within its window; "
+            "nothing to predict: no word of the vocabulary has another in its window; "
             f"not in the vocabulary: {counted(skipped, 'word')} of the text"
         )
     keep = subsampling.keep_probabilities(model)
     totals = np.zeros(2)  # of the model, and with subsampling undone
-    most = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
+    max_rows = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
     meter = Meter(progress, "predict")
     with np.errstate(over="ignore", invalid="ignore"):
-        for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, most):
+        for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, max_rows):
             logs = subsampling.log_probabilities_of(model, rows, numbers, words, keep)
             totals -= [part.sum(dtype=np.float64) for part in logs]
             text.release()
@@ -126,7 +126,7 @@ def perplexity(
 
 
 def check_memory(model: Model) -> None:
-    """Raise W2VError where there is not enough memory to predict with this model."""
+    """Raise W2VError if there is not enough memory to predict with this model."""
     row = max(model.loss.scores_per_row, model.inputs.shape[1])
     needed = ARRAYS_AT_ONCE * 4 * max(MAX_SCORES, row)
     held, available = memory.held(), memory.available()
@@ -138,13 +138,13 @@ def check_memory(model: Model) -> None:
 
 
 class Text:
-    """The T words of a text that are in the vocabulary, one after the other, in temporary files.
+    """The T words of a text that are in the vocabulary, in the order of the text, in temporary files.
 
     words      int32 (T,)
     sentences  int64 (T,): the number of each word's sentence
     counts     int64 (V,): how often each word of the vocabulary occurs
 
-    Raises W2VError where the disk has too little space.
+    Raises W2VError if the disk has too little space.
     """
 
     def __init__(self, store: IdStore, model: Model, folder: Path) -> None:
@@ -161,9 +161,9 @@ class Text:
             ids = store.ids[start : start + WORDS_AT_ONCE]
             words, sentences = remap.take(ids), sentence + np.cumsum(ids == SENTENCE_END_ID)
             inside = words >= 0
-            place = slice(done, done + int(np.count_nonzero(inside)))
-            self.words[place], self.sentences[place] = words[inside], sentences[inside]
-            done, sentence = place.stop, int(sentences[-1])
+            block = slice(done, done + int(np.count_nonzero(inside)))
+            self.words[block], self.sentences[block] = words[inside], sentences[inside]
+            done, sentence = block.stop, int(sentences[-1])
             store.release()
             self.release()
 
@@ -171,31 +171,34 @@ class Text:
         return len(self.words)
 
     def in_order(self) -> NDArray[np.int64]:
-        """The places of the words, those of the first word of the vocabulary first, int64 (T,), in a temporary file."""
+        """The positions of the words, sorted by their index in the vocabulary, int64 (T,), in a temporary file."""
         order = temporary_array(len(self), np.int64, self.folder)
-        next_place = np.cumsum(self.counts) - self.counts
+        next_index = np.cumsum(self.counts) - self.counts
         for first in range(0, len(self), WORDS_AT_ONCE):
             words = self.words[first : first + WORDS_AT_ONCE]
             local = np.argsort(words, kind="stable")
             distinct, starts, counts = np.unique(words[local], return_index=True, return_counts=True)
-            order[np.repeat(next_place[distinct] - starts, counts) + np.arange(len(words))] = first + local
-            next_place[distinct] += counts
+            order[np.repeat(next_index[distinct] - starts, counts) + np.arange(len(words))] = first + local
+            next_index[distinct] += counts
             self.release()
             release(order)
         return order
 
-    def contexts(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many words share the windows of these places."""
-        found = np.zeros(len(places), np.int64)
-        for inside, _ in self.beside(places):
+    def contexts(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of context words in the windows around these positions."""
+        found = np.zeros(len(positions), np.int64)
+        for inside, _ in self.beside(positions):
             found += inside
         return found
 
-    def beside(self, places: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
-        """For each place in the window: whether a word of the sentence stands there, seen from `places`; and which."""
+    def beside(self, positions: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
+        """For each offset in the window: the words at this offset from `positions`, and if they are in the sentence.
+
+        Yields (whether the word is in the sentence, the word), both (positions,).
+        """
         for offset in range(-self.window, self.window + 1):
-            other = np.clip(places + offset, 0, len(self.words) - 1)
-            inside = (other == places + offset) & (self.sentences[other] == self.sentences[places])
+            other = np.clip(positions + offset, 0, len(self.words) - 1)
+            inside = (other == positions + offset) & (self.sentences[other] == self.sentences[positions])
             if offset:
                 yield inside, self.words[other]
 
@@ -208,18 +211,18 @@ class Text:
 Predictions = tuple[int, Array, Integers, Integers]
 
 
-def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
-    """The number of words done, the rows of at most `most` of them, and which row predicts which word of its window.
+def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
+    """For skip-gram: words done so far, rows of at most `max_rows` words, and which row predicts which word.
 
-    Words are taken in order, so that the scores of a row serve all its predictions.
+    Words are sorted, so that the scores of a row are computed once for all its predictions.
     """
     order = text.in_order()
     ends = np.cumsum(text.counts[text.counts > 0])  # of each distinct word
-    places = max(1, MAX_SCORES // 8 // text.window)
+    max_positions = max(1, MAX_SCORES // 8 // text.window)
     first = 0
     while first < len(order):
         distinct = int(np.searchsorted(ends, first, "right"))
-        last = min(first + places, int(ends[min(distinct + most, len(ends)) - 1]))
+        last = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
         block = np.array(order[first:last])
         rows, which = np.unique(text.words[block], return_inverse=True)
         beside = list(text.beside(block))
@@ -229,17 +232,17 @@ def _from_words(model: Model, text: Text, most: int) -> Iterator[Predictions]:
         release(order)
 
 
-def _from_means(model: Model, text: Text, most: int) -> Iterator[Predictions]:
-    """The words done, the means of at most `most` contexts, and which predicts which word."""
-    for first in range(0, len(text), most):
-        places = np.arange(first, min(first + most, len(text)))
-        contexts = text.contexts(places)
-        places, contexts = places[contexts > 0], contexts[contexts > 0]
-        sums = np.zeros((len(places), model.inputs.shape[1]), np.float32)
-        for inside, words in text.beside(places):
+def _from_means(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
+    """For CBOW: words done so far, means of at most `max_rows` contexts, and which mean predicts which word."""
+    for first in range(0, len(text), max_rows):
+        positions = np.arange(first, min(first + max_rows, len(text)))
+        contexts = text.contexts(positions)
+        positions, contexts = positions[contexts > 0], contexts[contexts > 0]
+        sums = np.zeros((len(positions), model.inputs.shape[1]), np.float32)
+        for inside, words in text.beside(positions):
             sums += model.inputs[words] * inside[:, None]
         sums /= contexts[:, None]
-        yield min(first + most, len(text)), sums, np.arange(len(places)), text.words[places]
+        yield min(first + max_rows, len(text)), sums, np.arange(len(positions)), text.words[positions]
 
 
 def _power(bits: float) -> float:

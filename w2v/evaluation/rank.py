@@ -1,4 +1,4 @@
-"""The rank of a model's predictions: the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953) made visible."""
+"""The rank of a model's predictions, which shows the softmax bottleneck (Yang et al. 2018, arXiv:1711.03953)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class Rank(Result):
     """The singular values of the matrix log p(word | context).
 
     Attributes:
-        rank: singular values above rounding: above the greatest times max(contexts, words) times the precision of
-            float64.
-        max_rank: the highest rank that the loss allows with vectors of this size, or None where it
-            sets no limit.
-        contexts, words: rows and columns of the matrix: the first words of the vocabulary.
+        rank: number of singular values above rounding errors: above the largest times max(contexts, words) times the
+            precision of float64.
+        max_rank: the highest rank that the loss allows with vectors of this size; None without a limit.
+        contexts, words: numbers of rows and columns of the matrix: the first words of the vocabulary.
         vector_size: D.
-        singular_values: in falling order.
+        singular_values: in descending order.
     """
 
     rank: int
@@ -42,9 +41,9 @@ class Rank(Result):
 def rank(model: Model, contexts: int | None = None, words: int | None = None, progress: Report | None = None) -> Rank:
     """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
 
-    In CBOW too a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
-    SettingsError for fewer than two of them or more than there are, W2VError for a model with values that are not
-    numbers.
+    In CBOW, too, a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
+    SettingsError for fewer than two contexts or words, or more than there are; W2VError for a model with values that
+    are not finite.
     """
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("words", words)):

@@ -1,4 +1,4 @@
-"""Probabilities in the text as it is, from a model that was trained on a subsampled text."""
+"""Corrects the probabilities of a model for the subsampling of its training text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def keep_probabilities(model: Model) -> NDArray[np.float32]:
 def log_probabilities_of(
     model: Model, rows: Array, numbers: Integers, words: Integers, keep: NDArray[Any]
 ) -> tuple[Array, Array]:
-    """log p(words[k] | rows[numbers[k]]) as the model has it, and with subsampling undone: both (N,), natural.
+    """log p(words[k] | rows[numbers[k]]) of the model, and with subsampling undone: both (N,), natural.
 
     Arguments are those of Model.log_probabilities_of, and `keep` (V,). Subsampling multiplies the share of a word by
     keep(word), so the probability in the whole text is p(w | c) / keep(w), divided by its sum over the vocabulary.
-    That sum is 1 + Σ p(u | c) (1 / keep(u) - 1), where only the words u with keep(u) < 1 count: the frequent ones.
-    So it is exact for hierarchical and class-based softmax, too, without the probabilities of all words.
+    That sum is 1 + Σ p(u | c) (1 / keep(u) - 1), which only needs the words u with keep(u) < 1, the frequent ones. So
+    hierarchical and class-based softmax need not compute the probabilities of all words.
     """
     dropped = np.flatnonzero(keep < 1)  # (U,)
     count = len(rows) * len(dropped)

@@ -1,7 +1,7 @@
-"""Rows of vector files, many at a time: bytes to matrices and back.
+"""Conversion of rows of vector files from bytes to matrices and back, many rows at a time.
 
-A block of bytes is read in two steps. `*_split` finds how many whole rows the block contains and where they end: this
-is quick, and needs the end of the block before. `*_parse` turns these rows into numbers and words: this is slow, and
+A block of bytes is read in two steps. `*_split` finds the number of whole rows in the block and their end: this is
+fast, and needs the end of the previous block. `*_parse` turns these rows into numbers and words: this is slow, and
 several threads can do it for several blocks. Both release the GIL, except for the rare numbers that are hard to round.
 """
 
@@ -20,7 +20,7 @@ POWERS[:] = [10.0 ** exponent for exponent in range(23)]
 cdef enum:
     EXPONENT = 0x7F800000  # the exponent bits of a float32, which are all set in infinities and NaN
 
-cdef uint8_t[1] NOTHING  # what pointers to no bytes point to, since C's functions take no null
+cdef uint8_t[1] NOTHING  # where pointers to empty arrays point, since C's functions accept no null pointer
 
 
 cdef inline const uint8_t *first(const uint8_t[::1] bytes) noexcept nogil:
@@ -120,7 +120,7 @@ def binary_format(
     return at
 
 
-# -- text: word, columns × number, separated by spaces, one row a line --------------------------------
+# -- text: word, columns × number, separated by spaces, one row per line ------------------------------
 
 cdef inline bint blank(uint8_t byte) noexcept nogil:
     return byte == c" " or byte == c"\t" or byte == c"\r"
@@ -138,7 +138,7 @@ cdef inline Py_ssize_t trimmed(const uint8_t *data, Py_ssize_t begin, Py_ssize_t
 
 
 def text_split(const uint8_t[::1] data, Py_ssize_t columns, int64_t limit, bint final):
-    """The number of whole lines, at most `limit` and without blank ones, at the start of `data`, and their end.
+    """The number of whole lines at the start of `data`, at most `limit` and not counting blank ones, and their end.
 
     If the data is `final`, its last line needs no newline.
     """
@@ -220,8 +220,8 @@ cdef inline Py_ssize_t parse_number(
 ) noexcept nogil:
     """Parse the decimal number at `begin`, rounded to the nearest double, then to float32. Returns its end, or -1.
 
-    An integer up to 2^53 times or divided by a power of ten up to 10^22 takes one correctly rounded operation (Clinger
-    1990). Python's conversion does the rest; it stops at the space or newline after the number.
+    An integer up to 2^53, multiplied or divided by a power of ten up to 10^22, takes one correctly rounded operation
+    (Clinger 1990). Python converts other numbers; it stops at the space or newline after the number.
     """
     cdef Py_ssize_t at = begin, digits
     cdef uint64_t mantissa = 0

@@ -1,4 +1,4 @@
-"""Matrices stored as float32 or as bfloat16, the upper half of a float32: a NumPy type of the optional ml_dtypes."""
+"""Matrices stored as float32 or as bfloat16, the upper half of a float32; ml_dtypes, optional, has the NumPy type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from w2v.errors import SettingsError
 from w2v.formats import _formats
 from w2v.settings import Storage
 
-VALUES_AT_ONCE = 1 << 16  # widened at a time: they stay in a core's cache
+VALUES_AT_ONCE = 1 << 16  # widened at a time: they fit in a core's cache
 
 
 def bfloat16() -> np.dtype[Any]:
@@ -40,12 +40,12 @@ def is_kept(array: NDArray[Any]) -> bool:
 
 
 def bits(array: NDArray[Any]) -> NDArray[Any]:
-    """A bfloat16 array viewed as uint16, since bfloat16 has no buffer interface; any other array as it is."""
+    """A bfloat16 array viewed as uint16, since bfloat16 has no buffer interface; other arrays unchanged."""
     return array.view(np.uint16) if is_bfloat16(array) else array
 
 
 def widened(array: NDArray[Any]) -> NDArray[Any]:
-    """A bfloat16 array as float32, with the same values; any other array as it is."""
+    """A bfloat16 array as float32, with the same values; other arrays unchanged."""
     return array.astype(np.float32) if is_bfloat16(array) else array
 
 
@@ -61,7 +61,7 @@ def first_not_finite(matrix: NDArray[Any]) -> int:
 def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """The rows of a matrix (V, D) as contiguous float32, as (index of the first row, block of rows).
 
-    A matrix whose rows are contiguous float32 is one block, uncopied; any other is copied some rows at a time.
+    A matrix whose rows are contiguous float32 is one block, without a copy; others are copied a few rows at a time.
     """
     if matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
         yield 0, matrix

@@ -1,4 +1,4 @@
-"""What a file is, recognised by its first bytes: the layout of a word2vec file, or the file of another tool."""
+"""Recognises files by their first bytes: the layout of a word2vec file, or a file of another tool."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from w2v.errors import W2VError
 from w2v.files import BYTE_ORDER_MARK, FASTTEXT, HDF5, NUMPY, PICKLE, UTF_16, ZIP, PathLike
 from w2v.text.idstore import is_id_file
 
-HEAD_BYTES = 1 << 20  # of a file that are inspected
-HEAD_LINES = 16  # whose numbers are counted to find the number of columns
+HEAD_BYTES = 1 << 20  # inspected at the start of a file
+HEAD_LINES = 16  # in which numbers are counted, to find the number of columns
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
 _BLANKS = re.compile(rb"[ \t\r]+")
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     start: int  # bytes before the first row
 
     def min_bytes(self, rows: int) -> int:
-        """The fewest bytes that `rows` rows of different words can take, with numbers of one digit."""
+        """The minimum of bytes that `rows` rows of different words take, with numbers of one digit."""
         length = 0 if self.kind == "binary" else 1  # of the shortest word
         row = 4 * self.columns + 1 if self.kind == "binary" else 2 * self.columns + 1
         size = rows * row - (self.kind == "text")  # the last line may lack its newline
@@ -68,7 +68,7 @@ def recognise(path: PathLike, head: bytes) -> Layout:
 
 
 def _count_numbers(line: bytes) -> int:
-    """How many fields at the end of a line are numbers. The first field is a word, even if it looks like a number."""
+    """The number of numeric fields at the end of a line. The first field is a word, even if it looks like a number."""
     count = 0
     for field in reversed(_BLANKS.split(line.strip(b" \t\r"))[1:]):
         try:
@@ -99,10 +99,10 @@ _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the
 
 
 def refuse_foreign(path: PathLike, head: bytes) -> None:
-    """Raise W2VError, saying how to convert it, if the file that begins with `head` is known to be no vector file."""
+    """Raise W2VError, with a way to convert it, if the file that begins with `head` is a known file of another tool."""
     quoted = repr(os.fspath(path))
     if is_id_file(path):
-        raise W2VError(f"{path}: the ids of a text, which `w2v train --cache` keeps: give a model file")
+        raise W2VError(f"{path}: the ids of a text, a file of `w2v train --cache`: give a model file")
     gensim = _GENSIM.match(head)
     if gensim and gensim[1].endswith((b"KeyedVectors", b"Word2Vec", b"FastText", b"Doc2Vec")):
         name = gensim[1].decode()

@@ -1,8 +1,8 @@
 """The native format: named arrays and strings in one `.safetensors` file, without pickle.
 
-Layout (that of the public safetensors format): the length of the header, 8 bytes, little-endian; the header, in JSON;
-the bytes of the arrays, end to end. The safetensors package is not used, so that matrices with padded rows are written
-without a copy, and arrays are opened without one.
+Layout (that of the public safetensors format): the length of the header (8 bytes, little-endian), the header in JSON,
+and the bytes of the arrays, end to end. The safetensors package is not used, so that matrices with padded rows are
+written without a copy, and arrays are opened without one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from w2v.progress import Meter, Report
 from w2v.text.words import Words
 
 VERSION = 1
-MAX_HEADER_BYTES = 1 << 20  # parsed JSON takes some twenty times as much memory
+MAX_HEADER_BYTES = 1 << 20  # parsed JSON takes about twenty times as much memory
 BYTES_AT_ONCE = 1 << 20  # written at a time
 
 _DTYPES = {
@@ -37,7 +37,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a vector file, atomically. Raises W2VError if it cannot be written or could not be read back."""
+    """Write a vector file, atomically. Raises W2VError if it cannot be written, or `read` would refuse it."""
     check_content(path, content)
     tensors = {**content.tensors, "vectors": content.vectors}
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
@@ -47,7 +47,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 
 def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
-    """Read a vector file; with `mmap`, its content is checked only when it is used.
+    """Read a vector file; with `mmap`, words and vectors are not checked.
 
     Raises W2VError for a file that is damaged or has no vectors.
     """
@@ -65,7 +65,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
         or offsets[0] != 0 or offsets[-1] != len(blob)
         or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
     ):  # fmt: skip
-        raise W2VError(f"{path}: damaged: its arrays do not fit together")
+        raise W2VError(f"{path}: damaged: its arrays are inconsistent")
     words = Words(blob, offsets)
     if not mmap:
         if not words.has_valid_offsets():
@@ -108,7 +108,7 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
 
     Raises W2VError if they are more than MAX_HEADER_BYTES.
     """
-    # Sorted by falling element size, all arrays are aligned without gaps, which the format forbids.
+    # In descending order of element size, all arrays are aligned without gaps, which the format forbids.
     names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     header: dict[str, Any] = {"__metadata__": {"format": "w2v", "version": str(VERSION), **metadata}}
     position = 0
@@ -130,7 +130,7 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
 def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
     """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read from disk when used.
 
-    Raises W2VError for a file that is missing, cut, inconsistent, in another format or of a newer version;
+    Raises W2VError for a file that is missing, truncated, inconsistent, in another format or of a newer version;
     SettingsError for bfloat16 if ml_dtypes is missing.
     """
     try:
@@ -192,7 +192,7 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
 
 
 def _layout(header: dict[str, Any]) -> tuple[_Layout, int]:
-    """The layout of the arrays that a header describes, and where the last array ends.
+    """The layout of the arrays that a header describes, and the end of the last array.
 
     Raises ValueError, KeyError, TypeError or AttributeError for a wrong header, SettingsError for bfloat16 if ml_dtypes
     is missing.

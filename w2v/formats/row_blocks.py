@@ -17,7 +17,7 @@ from w2v.errors import W2VError
 from w2v.files import PathLike, unchanged
 from w2v.text import decompress
 
-BLOCK_BYTES = 2 << 20  # of a block of rows: worth the change of threads, and small enough for the cache
+BLOCK_BYTES = 2 << 20  # of a block of rows: large enough to outweigh switching threads, and small enough for the cache
 
 Bytes = NDArray[np.uint8]
 Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
@@ -25,7 +25,7 @@ Split = Callable[[Bytes, int, int, bool], tuple[int, int]]
 
 @contextmanager
 def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
-    """Open a file, unpacked if it is compressed. Yields it and the most bytes that can be read from it.
+    """Open a file, unpacked if it is compressed. Yields it and the maximum of bytes that can be read from it.
 
     Raises W2VError if it cannot be read.
     """
@@ -46,7 +46,7 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
 
 
 def is_compressed(file: BufferedReader) -> bool:
-    """Whether the content of an opened file is unpacked as it is read."""
+    """Whether an opened file is compressed, and unpacked as it is read."""
     return isinstance(file.raw, decompress.Unpacked)
 
 
@@ -56,7 +56,7 @@ def is_cut(file: BufferedReader) -> bool:
 
 
 class RowBlock(NamedTuple):
-    """`rows` whole rows from row `first` on. `data` is in a buffer of the thread that reads the block."""
+    """`rows` whole rows, beginning with row `first`. `data` is in a buffer of the thread that reads the block."""
 
     data: Bytes
     first: int
@@ -64,9 +64,10 @@ class RowBlock(NamedTuple):
 
 
 class RowBlocks:
-    """The first `limit` rows of a file, in blocks. `rest` is what was read before, and in the end what follows them.
+    """The first `limit` rows of a file, in blocks.
 
-    `split` finds how many whole rows some bytes begin with: see the functions of that name in _formats.pyx.
+    `rest` are bytes that were already read; in the end, those read after the last row. `split` returns the number of
+    whole rows at the start of some bytes, and their end: see binary_split in _formats.pyx.
     """
 
     def __init__(self, file: BufferedReader, rest: bytes, split: Split, columns: int, limit: int) -> None:
@@ -81,7 +82,7 @@ class RowBlocks:
         self._limit = 0
 
     def __iter__(self) -> Iterator[RowBlock]:
-        """The blocks that this thread gets. Each is valid until the next one is asked for."""
+        """The blocks for this thread. Each is valid until the next one."""
         buffer = np.empty(0, np.uint8)
         while True:
             with self._lock:

@@ -1,4 +1,4 @@
-"""The formats of vector files: chosen by extension when a file is written, recognised by content when it is read."""
+"""The formats of vector files: chosen by extension for writing, recognised by content for reading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORMATS = (
 
 
 def format_of(path: PathLike) -> FormatName:
-    """The name of the format in which a file of this name is written. Raises SettingsError for another extension."""
+    """The name of the format for writing a file of this name. Raises SettingsError for an unknown extension."""
     return _by_extension(path).name
 
 
@@ -48,10 +48,10 @@ def _by_extension(path: PathLike) -> Format:
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-    """Write a vector file, atomically, in the format that the extension of `path` names.
+    """Write a vector file, atomically, in the format of the extension of `path`.
 
-    Only the native format keeps counts, tensors and metadata. `progress` is called in phase "save". Raises W2VError if
-    the content does not fit the format, the system refuses, or the file exists and `replace` is false; SettingsError
+    Only the native format stores counts, tensors and metadata. `progress` is called in phase "save". Raises W2VError if
+    the content does not fit the format, the file cannot be written, or it exists and `replace` is false; SettingsError
     for an unknown extension.
     """
     _by_extension(path).write(path, content, replace, progress)
@@ -66,12 +66,12 @@ def read(
 ) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
-    With `mmap` (only for the native format) the arrays are read-only, and neither read nor checked before they are
-    used. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit` only the first rows,
-    that many, are read. `progress` is called in phase "load" while a word2vec file is read.
+    With `mmap` (only for the native format), the arrays are read-only, read from disk when they are used, and not
+    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit`, only that many
+    rows are read, the first. `progress` is called in phase "load" while a word2vec file is read.
 
-    Raises W2VError for a file that is missing, cut, inconsistent or of no known format, for NaN or infinite values and
-    for a word that appears twice.
+    Raises W2VError for a file that is missing, truncated, inconsistent or of unknown format, for NaN or infinite values
+    and for a word that appears twice.
     """
     with opened(path) as (file, max_size):
         head = _head(path, file)

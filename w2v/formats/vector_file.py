@@ -1,4 +1,4 @@
-"""The content of a vector file, whatever its format, and the checks that all formats share."""
+"""The content of a vector file in any format, and the checks that all formats share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class VectorFile:
     Attributes:
         words: V words.
         vectors: float32 or bfloat16 (V, D).
-        counts: int64 (V,), how often each word occurred, or None if the file does not say.
+        counts: int64 (V,), how often each word occurred, or None if the file has none.
         tensors: the other arrays of a native file, by name.
         metadata: the strings of a native file, by name.
     """
@@ -35,14 +35,14 @@ class VectorFile:
     metadata: dict[str, str] = field(default_factory=dict)
 
     def first(self, rows: int) -> VectorFile:
-        """Its first words, vectors and counts; the tensors, which belong to all words, are left out."""
+        """The first words, vectors and counts, without the tensors, which belong to all words."""
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
         return VectorFile(words, self.vectors[:rows], counts, {}, self.metadata)
 
 
 def check_content(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError for content that could not be read back once it is written."""
+    """Raise W2VError for content that could not be read again from a file."""
     words, vectors = content.words, content.vectors
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")

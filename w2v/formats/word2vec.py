@@ -47,7 +47,7 @@ def write(
 def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[tuple[int, memoryview]]:
     """The rows of a file, without its header, in blocks, each with the number of rows up to its end.
 
-    Raises W2VError at once for what the format cannot keep.
+    Raises W2VError immediately, not at the first block, for content that the format cannot store.
     """
     check_content(path, content)
     _check_words_fit(path, content.words)
@@ -58,7 +58,7 @@ def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, me
     words, vectors = content.words, content.vectors
     rows, columns = vectors.shape
     fill = _formats.binary_format if binary else _formats.text_format
-    row_size = 4 * columns + 2 if binary else 17 * columns + 1  # bytes at most, without the word
+    row_size = 4 * columns + 2 if binary else 17 * columns + 1  # maximum, in bytes, without the word
     step = max(1, BLOCK_BYTES // row_size)
     for start in range(0, rows, step):
         block = np.ascontiguousarray(vectors[start : start + step], np.float32)
@@ -83,7 +83,7 @@ def _check_words_fit(path: PathLike, words: Words) -> None:
         row = int(np.searchsorted(words.offsets, bad[0], side="right")) - 1 if len(bad) else int(empty[0])
         raise W2VError(
             f"{path}: not written: the word {words[row][:60]!r} is empty or holds white space, "
-            "which this format cannot keep: use .safetensors"
+            "which this format cannot store: use .safetensors"
         )
 
 
@@ -106,8 +106,8 @@ def read(
 ) -> VectorFile:
     """Read the word2vec file at `path`, opened as `file`, of which `head` has been read; see formats.table.read.
 
-    The header is believed only if the file, of at most `max_size` bytes, can hold as many rows. Otherwise, and without
-    a header, the rows are counted first, so that no memory is reserved for rows that are not there.
+    The header is trusted only if the file, of at most `max_size` bytes, can hold as many rows. Otherwise, and without a
+    header, the rows are counted first, so that no memory is reserved for rows that do not exist.
     """
     layout = recognise(path, head)
     rows = layout.rows
@@ -209,7 +209,7 @@ def _read_rows(
 
 
 def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
-    """What is wrong with a row of a block of `data`; `words` and `lengths` are those parsed up to this row."""
+    """The problem of a row in a block of `data`; `words` and `lengths` are those parsed up to this row."""
     if lengths[row] < 0:
         lines = (line for line in data.tobytes().split(b"\n") if line.strip(b" \t\r"))
         line = next(islice(lines, row, None)).decode(errors="replace")

@@ -8,8 +8,8 @@ def fill_alias(double[::1] weights, uint32_t[:, ::1] alias_table, int64_t[::1] s
 
     Args:
         weights: float64 (V,), with mean 1; overwritten.
-        alias_table: uint32 (V, 2), filled with a threshold and an alias per entry. Entry i gives i for a uniform
-            32-bit number up to the threshold, and the alias otherwise.
+        alias_table: uint32 (V, 2), filled with a threshold and an alias per entry. Entry i draws i if a uniform 32-bit
+            number is at most the threshold, otherwise the alias.
         stacks: int64 (V,), scratch: the entries with weight below 1 from the left, the others from the right.
     """
     cdef int64_t size = weights.shape[0], small = 0, large = size, i, donor
@@ -37,10 +37,10 @@ def fill_alias(double[::1] weights, uint32_t[:, ::1] alias_table, int64_t[::1] s
 
 
 def fill_huffman(const int64_t[::1] counts, int64_t[::1] sums, int32_t[::1] parents, int8_t[::1] bits) -> None:
-    """Huffman's tree with two queues: the words from the rarest on, and the inner nodes in order of creation.
+    """Huffman's tree with two queues: the words, the rarest first, and the inner nodes in order of creation.
 
-    Words are nodes 0 to V - 1, in order of falling counts. Inner node k is node V + k, with the count sums[k]; the last
-    one is the root. Fills sums (V - 1,), and the parent and code bit of every node but the root.
+    Words are nodes 0 to V - 1, in descending order of counts. Inner node k is node V + k, with the count sums[k]; the
+    last one is the root. Fills sums (V - 1,), and the parent and code bit of every node except the root.
     """
     cdef int64_t size = counts.shape[0], word = size - 1, inner = 0, new, child
     cdef int8_t bit

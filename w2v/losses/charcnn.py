@@ -14,19 +14,19 @@ from w2v.losses.rows import choose, draw_words, exponentials, score, set_importa
 from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
 from w2v.text.words import Words
 
-CHARACTERS = 254  # most frequent ones; all others share one vector
+CHARACTERS = 254  # the most frequent have vectors of their own; all others share one
 OTHER, EDGE = 0, 1
 SPAN = 3  # width of a filter, in characters
-BYTES_AT_ONCE = 1 << 20  # of words whose characters are numbered together
-SPANS_AT_ONCE = 1 << 14  # to which the filters are applied together
+BYTES_AT_ONCE = 1 << 20  # of words whose characters are numbered at a time
+SPANS_AT_ONCE = 1 << 14  # to which the filters are applied at a time
 
 
 class CharacterCNN(Loss):
     """A sampled softmax with y_w = P [tanh(max_p F c_p(w)), correction_w] as the output vector of word w.
 
-    c_p are the vectors of SPAN characters of the word from the p-th on; a word has an edge on either side. Parameters:
-    characters (C, length), filters F (filters, SPAN · length), projection P (D, filters + correction), corrections
-    (V, correction). After training the output vectors of all words are computed once.
+    c_p are the vectors of SPAN characters of the word, beginning with the p-th; an edge character is added on either
+    side. Parameters: characters (C, length), filters F (filters, SPAN · length), projection P (D, filters +
+    correction), corrections (V, correction). After training, the output vectors of all words are computed once.
     """
 
     name = "charcnn"
@@ -34,7 +34,7 @@ class CharacterCNN(Loss):
     alpha = Alpha(0.025, 0.05)
     settings_class = SamplingSettings
     settings: SamplingSettings
-    no_word_outputs = "output vectors are computed from characters, and are no rows"
+    no_word_outputs = "output vectors are computed from characters, and are not stored as rows"
     length = 16  # of a character's vector
     filters = 128
     correction = 16  # size of a word's own vector
@@ -64,8 +64,8 @@ class CharacterCNN(Loss):
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         offsets = log_expected_draws(weights, settings.negative)
         self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts, "spelt": spelt}
-        most = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
-        self.data |= {"identity": np.arange(most), "zeros": np.zeros(most, np.float32)}
+        max_size = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
+        self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
 
     @property
     def max_rows(self) -> int:
@@ -143,7 +143,7 @@ class CharacterCNN(Loss):
         for back in range(1, SPAN):
             inside[starts[1:] - back - starts[0]] = False
         positions = starts[0] + np.flatnonzero(inside)
-        word = np.repeat(np.arange(last - first), np.diff(starts))[inside]  # of each
+        word = np.repeat(np.arange(last - first), np.diff(starts))[inside]  # of each position
         best = np.full((last - first, len(filters)), -np.inf, filters.dtype)
         for begin in range(0, len(positions), SPANS_AT_ONCE):
             block = positions[begin : begin + SPANS_AT_ONCE, None] + np.arange(SPAN)
@@ -192,7 +192,7 @@ class CharacterCNN(Loss):
 
 
 def pieces(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of words that take at most `size` places together, or are one word; word i ends at offsets[i + 1]."""
+    """Ranges of words with a total length of at most `size`, or of one word; word i ends at offsets[i + 1]."""
     first = 0
     while first < len(offsets) - 1:
         last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + size, "right")) - 1)
@@ -201,7 +201,7 @@ def pieces(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
 
 
 def spelling(words: Words, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The code points of the words from `first` to `last`, end to end, and how many each word has."""
+    """The code points of the words from `first` to `last`, end to end, and the number of them in each word."""
     offsets = words.offsets[first : last + 1]
     blob = words.blob[offsets[0] : offsets[-1]]
     points = np.frombuffer(blob.tobytes().decode().encode("utf-32-le"), "<u4")
@@ -209,7 +209,7 @@ def spelling(words: Words, first: int, last: int) -> tuple[NDArray[np.uint32], N
 
 
 def read_spans(s: Worker, word: int) -> int:
-    """Copies the spans of a word into s.scratch.spans; returns how many there are."""
+    """Copies the spans of a word into s.scratch.spans; returns their number."""
     first, characters, length = s.data.starts[word], s.parameters.characters, s.parameters.characters.shape[1]
     count = s.data.starts[word + 1] - first - (SPAN - 1)
     for p in range(count):

@@ -30,7 +30,7 @@ class ClassSettings(BaseSettings):
 
 
 class ClassSoftmax(Loss):
-    """data: starts, int64 (C + 1,): class c is the words from starts[c] to starts[c + 1], and its row is number V + c;
+    """data: starts, int64 (C + 1,): class c has the words from starts[c] to starts[c + 1], and output row V + c;
     class_of, int32 (V,): the class of each word.
     """
 
@@ -125,7 +125,7 @@ class ClassSoftmax(Loss):
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
     ) -> Array:
-        """Computes the scores of the classes, and of the words in each word's class only."""
+        """Computes only the scores of the classes, and of the words in each word's class."""
         starts, outputs = self.data["starts"], parameters["outputs"]
         own = self.data["class_of"][words]
         logs: Array = log_softmax(rows @ outputs[len(self.vocabulary) :].T)[indices, own]
@@ -141,11 +141,10 @@ class ClassSoftmax(Loss):
 
 
 def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:
-    """The first word of each class, in the order of words: about `classes` of equal mass, by default √V.
+    """The first word of each class, and V: int64 (C + 1,). The about `classes` classes (default √V) have equal mass.
 
-    A word with more than the mass of a class is a class by itself, so there can be fewer.
-
-    Raises SettingsError for more classes than words.
+    A word with more than the mass of a class is a class by itself, so there can be fewer. Raises SettingsError for more
+    classes than words.
     """
     size = len(masses)
     if classes is not None and classes > size:

@@ -18,8 +18,9 @@ from w2v.vectors.keyed import UnknownWordError
 class TreeLength:
     """A tree over V words.
 
-    `expected_bits` is the mean code length over all occurrences, which is the mean number of rows of a prediction;
-    `speed_up` is V / expected_bits, since the full softmax takes V rows; `longest_bits` is the longest code.
+    `expected_bits` is the mean code length over all occurrences, that is, the mean number of rows of a prediction;
+    `speed_up` is V / expected_bits, since the full softmax uses V rows; `longest_bits` is the length of the longest
+    code.
     """
 
     name: str
@@ -30,7 +31,7 @@ class TreeLength:
 
 @dataclass(frozen=True)
 class WordCodes:
-    """A word, how often it occurs, −log2 of its share of all occurrences, and its code by the name of the tree."""
+    """A word, its count, −log2 of its share of all occurrences, and its codes by the name of the tree."""
 
     word: str
     count: int
@@ -40,10 +41,10 @@ class WordCodes:
 
 @dataclass(frozen=True)
 class CodeLengths:
-    """Trees over a vocabulary whose words occur `tokens` times.
+    """Trees over a vocabulary whose words occur `tokens` times in all.
 
-    No tree's expected length is below `entropy_bits`, and Huffman's is less than one bit above it. `huffman_speed_up`
-    is the expected length of the balanced tree divided by Huffman's.
+    The expected length of every tree is at least `entropy_bits`, and that of Huffman's less than one bit more.
+    `huffman_speed_up` is the expected length of the balanced tree divided by Huffman's.
     """
 
     vocabulary_size: int
@@ -57,7 +58,7 @@ class CodeLengths:
 def code_lengths(
     vocabulary: Vocabulary, tree: str = "huffman", tree_vectors: PathLike | None = None, words: Sequence[str] = ()
 ) -> CodeLengths:
-    """The balanced and the Huffman tree, and the `tree` of Settings if it is another; the codes of some `words`.
+    """Compare the balanced tree, Huffman's, and `tree` (see Settings) if it is another; with the codes of `words`.
 
     Raises W2VError for a vocabulary of one word and for a tree that cannot be used, UnknownWordError for unknown words.
     """

@@ -1,4 +1,4 @@
-"""Runs a user's loss in plain Python before it is compiled, so that errors name the line in which they are."""
+"""Runs a user's loss in plain Python before it is compiled, so that errors name their line."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class BlockSettings(SoftmaxSettings):
     blocks: str | None = option(
         None,
         "Lengths of the output vectors by word frequency, with numbers of words, such as 300:1000,150:4000,75: 300 "
-        "values for the first 1000 words, 150 for the next 4000, 75 for the rest. The lengths add up to "
+        "values for the first 1000 words, 150 for the next 4000, 75 for the rest. The lengths must add up to "
         "--vector-size; without numbers all blocks have the same number of words.",
         LOSS,
         default_text="half of the vector, a quarter and the rest",
@@ -33,11 +33,11 @@ class BlockSettings(SoftmaxSettings):
 
 
 class DifferentiatedSoftmax(Loss):
-    """The full softmax, with output vectors of another length for each block of words; blocks are by frequency.
+    """The full softmax, with output vectors of different lengths for blocks of words; blocks are by frequency.
 
     As in the paper, each block has its own part of the input row: the first block the first values, the next one those
-    that follow. So the lengths add up to vector_size. In memory rows are padded to whole cache lines; in the model and
-    its file block k is "block_k", (words, length), without padding.
+    that follow. So the lengths add up to vector_size. In memory, rows are padded to whole cache lines; in the model and
+    its file, block k is "block_k", (words, length), without padding.
     """
 
     name = "dsoftmax"
@@ -126,7 +126,7 @@ class DifferentiatedSoftmax(Loss):
 
 
 def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
-    """Scores, one block (n, words) after another, ← alpha (target − softmax); returns −Σ log p."""
+    """s.scores, consecutive blocks (n, words), ← alpha (target − softmax); returns −Σ log p."""
     loss, starts = 0.0, s.data.starts
     for i in range(n):
         top, total, target_score = s.scores[n * starts[0]], 0.0, 0.0
@@ -158,9 +158,9 @@ def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
 
 
 def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
-    """Lengths and given numbers of words of "300:1000,150:4000,75". Raises SettingsError.
+    """The lengths, and the numbers of words if given, in text like "300:1000,150:4000,75". Raises SettingsError.
 
-    By default three blocks, each with half of the rest of the vector.
+    By default there are three blocks: half of the vector, a quarter and the rest.
     """
     half, quarter = size - size // 2, size // 2 - size // 4
     found = re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", blocks or f"{half},{quarter},{size // 4}")
@@ -180,7 +180,7 @@ def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
 
 
 def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
-    """Lengths and numbers of words of all blocks; without numbers, of equal size. Raises SettingsError."""
+    """The lengths and numbers of words of all blocks; without numbers, blocks are equal. Raises SettingsError."""
     lengths, given = block_lengths(blocks, size)
     count = len(lengths)
     ends = [words * k // count for k in range(1, count)] if not given else np.cumsum(given).tolist()

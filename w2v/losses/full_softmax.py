@@ -1,4 +1,4 @@
-"""The softmax over all words, exactly."""
+"""The exact softmax over all words."""
 
 from __future__ import annotations
 

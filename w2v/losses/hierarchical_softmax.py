@@ -1,6 +1,6 @@
 """Hierarchical softmax: a logistic regression at each inner node of a binary tree (Morin & Bengio 2005).
 
-A word is predicted by those on the path to it from the root.
+The nodes on the path from the root to a word predict the word.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from w2v.vectors.keyed import load
 class TreeSettings(BaseSettings):
     tree: str = option(
         "huffman",
-        "The tree: huffman, balanced, clustered, or a file with a word and its code on each line.",
+        "The tree: huffman, balanced, clustered, or a file with a word and its code per line.",
         LOSS,
         fixed=True,
     )
@@ -60,7 +60,7 @@ class HierarchicalSoftmax(Loss):
     def check(cls, settings: Any) -> None:
         if (settings.tree == "clustered") != (settings.tree_vectors is not None):
             raise SettingsError(
-                "tree clustered needs tree_vectors, the model to cluster, and only it does: give both or neither"
+                "tree clustered and tree_vectors, the model to cluster, need each other: give both or neither"
             )
 
     def prepare(self) -> None:
@@ -116,7 +116,7 @@ class HierarchicalSoftmax(Loss):
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
     ) -> Array:
-        """Computes the scores of the nodes on each word's path only."""
+        """Computes only the scores of the nodes on each word's path."""
         tree, logs = self.tree, np.empty(len(words), rows.dtype)
         for word, positions in grouped(words):
             path = slice(tree.starts[word], tree.starts[word + 1])
@@ -144,6 +144,6 @@ def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) 
 
 
 def log_logistic(scores: Array) -> Array:
-    """log σ of each score, exact even where σ underflows."""
+    """log σ of each score, exact even if σ underflows."""
     logs: Array = np.minimum(scores, 0) - np.log1p(np.exp(-np.abs(scores)))
     return logs

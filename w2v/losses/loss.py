@@ -1,6 +1,6 @@
 """The protocol of losses: which output rows predict a word, and how their scores become a gradient.
 
-The rest of the package knows a loss, built in or a user's own (docs/own-loss.md), only by this protocol.
+The rest of the package uses a loss, built in or a user's own (docs/own-loss.md), only by this protocol.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Loss:
     The other methods run in Python, before and after training. V is the size of the vocabulary, D that of a vector.
 
     Attributes:
-        name: its name for --loss. help: half a sentence for --help.
+        name: its name for --loss. help: its description for --help.
         kernels: the kernels that can train it, the default first.
         branch: the branch of the Cython kernel (and of w2v.reference) that chooses its rows, if there is one.
         alpha: the default learning rate of each model, with the faithful gradient (bench/defaults.py).
         settings_class: the dataclass with its options.
         storages: the settings of `storage` that it supports.
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
-        no_word_outputs: why row w of "outputs" is not a vector of word w; empty where it is.
-        log_frequencies: whether these rows contain the words' log frequency, since scores are log p(w) and a constant.
+        no_word_outputs: why row w of "outputs" is not a vector of word w; empty if it is.
+        log_frequencies: whether these rows contain the words' log frequency, since scores are log p(w) + a constant.
         epochs_by_size: whether a smaller text gets more epochs by default.
         vocabulary, settings: those of the run.
         max_rows: maximum number of output rows of a prediction. expected_rows: their approximate mean.
@@ -101,7 +101,7 @@ class Loss:
 
     @classmethod
     def check_vectors(cls, settings: BaseSettings) -> None:
-        """Raise SettingsError where the word vectors that are asked for need output rows of words."""
+        """Raise SettingsError if the word vectors in the settings need output rows of words, and there are none."""
         if cls.no_word_outputs and settings.vectors not in (None, "input"):
             raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {cls.no_word_outputs}; choose input")
 
@@ -114,8 +114,8 @@ class Loss:
     def restore(self, tensors: Mapping[str, Array]) -> None:
         """Like `prepare`, from the `tensors` of a file, parameters included. Raises W2VError if they are damaged.
 
-        What takes memory that settings decide must first `check_stored`: the settings of a damaged file may ask for any
-        amount.
+        A loss that allocates memory by its settings must call `check_stored` first: the settings of a damaged file may
+        require any amount.
         """
         self.prepare()
 
@@ -124,7 +124,7 @@ class Loss:
         shapes = file_names(self.shapes)
         for name in tensors:
             if name not in shapes and (name == "outputs" or name.startswith(PREFIX)):
-                raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} has not")
+                raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} does not have")
         for name, shape in shapes.items():
             array = tensors.get(name, np.empty(0))
             if not bfloat16.is_kept(array) or array.shape != shape:
@@ -150,7 +150,7 @@ class Loss:
         return len(self.vocabulary)
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How often a prediction updates each row of "outputs" (R,), given the probability of each word (V,)."""
+        """The expected updates of each row of "outputs" by a prediction, (R,), given the words' probabilities (V,)."""
         return np.ones(self.rows)
 
     @property
@@ -176,12 +176,12 @@ class Loss:
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
-        """What `w2v info` shows of the tensors of a file, instead of the settings of the same names."""
+        """Values that `w2v info` shows in place of the settings of the same names, from the tensors of a file."""
         return {}
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of what `stored` returns."""
+        """The shapes of the matrices that `stored` returns."""
         if type(self).parameters is Loss.parameters:
             return {"outputs": (self.rows, self.settings.vector_size)}
         return {name: array.shape for name, array in self.stored(self.new_parameters()).items()}
@@ -190,12 +190,12 @@ class Loss:
         """Working memory of a thread, for steps of at most this many input rows."""
         return {}
 
-    # -- what the model predicts ----------------------------------------------------------------
+    # -- predictions of the model ---------------------------------------------------------------
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         """log p(word | row), natural, of each word: (N, V) for rows (N, D), in their dtype.
 
-        `parameters` is what `stored` returned. By default the softmax of the words' scores.
+        `parameters` are those that `stored` returned. By default the softmax of the words' scores.
         """
         return log_softmax(rows @ parameters["outputs"].T.astype(rows.dtype))
 
@@ -263,7 +263,7 @@ class Loss:
         return made
 
     def new_parameters(self) -> dict[str, Array]:
-        """What `parameters` returns. Raises W2VError if it is not what it must be."""
+        """The result of `parameters`. Raises W2VError if it is invalid."""
         found: dict[str, Array] = call_user(self, "parameters", np.random.default_rng(self.settings.seed))
         self._check_arrays("parameters", found)
         dtype = self._dtype
@@ -274,7 +274,7 @@ class Loss:
         return found
 
     def new_scratch(self, inputs: int) -> dict[str, Array]:
-        """What `scratch` returns. Raises W2VError if it is not what it must be."""
+        """The result of `scratch`. Raises W2VError if it is invalid."""
         found: dict[str, Array] = call_user(self, "scratch", inputs)
         self._check_arrays("scratch", found)
         return found
@@ -294,7 +294,7 @@ class Loss:
 
 
 def call_user(loss: Loss, what: str, *arguments: Any) -> Any:
-    """What a method returns. Raises W2VError, with file and line, for any exception in a user's own loss."""
+    """Call a method of a loss. Raises W2VError, with file and line, for any exception in a user's own loss."""
     function = getattr(loss, what)
     if loss.name != Loss.name:
         return function(*arguments)
@@ -309,7 +309,7 @@ def call_user(loss: Loss, what: str, *arguments: Any) -> Any:
 
 
 def user_error(loss: Loss, what: str, error: Exception, file: str | None = None) -> W2VError:
-    """An exception of a user's own code, with its place: the innermost in `file`, or of all."""
+    """An exception in a user's own code as W2VError, with its innermost line in `file`, or else in any file."""
     frames = traceback.extract_tb(error.__traceback__)
     frame = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
     place = f"{Path(frame.filename).name}, line {frame.lineno}"

@@ -24,7 +24,7 @@ class MixtureSettings(SamplingSettings, SoftmaxSettings):
     mixtures: int = option(4, "Number of softmaxes that are mixed.", LOSS, minimum=1, maximum=1 << 10, fixed=True)
     sampled_mixtures: bool = option(
         False,
-        "Compute each softmax over sampled words, or over all.",
+        "Compute each softmax over sampled words, or over all words.",
         LOSS,
         flags=("--sampled-mixtures/--full-mixtures",),
     )
@@ -59,7 +59,7 @@ class MixtureOfSoftmaxes(Loss):
             self.choose = FullSoftmax.choose  # type: ignore[method-assign]
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        self.check_stored(tensors)  # `data` is as large as the settings say
+        self.check_stored(tensors)  # first, since the settings determine the size of `data`
         self.prepare()
 
     @property

@@ -1,4 +1,4 @@
-"""Negative sampling: logistic regressions that tell the word from K different noise words (Mikolov 2013b, 2.2)."""
+"""Negative sampling: logistic regressions that separate the word from K different noise words (Mikolov 2013b, 2.2)."""
 
 from __future__ import annotations
 

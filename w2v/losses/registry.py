@@ -40,9 +40,9 @@ LOSSES: dict[str, type[Loss]] = {
         CharacterCNN,
     )
 }
-OWN = Loss.name  # the value of `loss` if an objective is given
+OWN = Loss.name  # the `loss` of settings with an objective
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
-MAX_COMBINED = 1024  # values of vectors that are combined by default
+MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 
 _known: dict[str, Loss] = {}
@@ -72,7 +72,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     )
     kernel: str = option(
         "",
-        "Train with the compiled kernel, or with Numba's, which gives the same results and can train your own losses.",
+        "Train with the Cython kernel, or with Numba's, which gives the same results and can train your own losses.",
         TRAINING,
         default_text="cython if it has the loss",
         choices=lambda: KERNELS,
@@ -131,7 +131,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
     @property
     def word_vectors(self) -> WordVectors:
-        """The vectors that words get: combined ones by default, unless their eigenvectors would take minutes."""
+        """The kind of word vectors: combined by default, unless computing their eigenvectors would take minutes."""
         long = self.vector_size > MAX_COMBINED
         return self.vectors or ("input" if self.loss_class.no_word_outputs or long else "combined")
 
@@ -151,7 +151,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return {name: value for name, value in values.items() if not self.without_effect(name) and value is not None}
 
     def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The other setting, and the values of it, that this one needs to have an effect; None if it has one."""
+        """The other setting, and its values, without which this one has no effect; None if it has an effect."""
         needs = needed_for(name)
         return needs if needs and getattr(self, needs[0]) not in needs[1] else None
 
@@ -161,9 +161,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
 
 def settings_from(text: str, where: object, **missing: Any) -> Settings:
-    """The settings that a file keeps as JSON; `missing` are values for those that older versions did not have.
+    """The settings in the JSON text of a file; `missing` are values of settings that older versions did not have.
 
-    Raises W2VError, beginning with `where`, where they are damaged.
+    Raises W2VError, beginning with `where`, if they are damaged.
     """
     found = missing | decode(dict[str, Any], text, where)
     try:
@@ -173,7 +173,7 @@ def settings_from(text: str, where: object, **missing: Any) -> Settings:
 
 
 def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The other setting, and the values of it, that a setting needs to have an effect; None if it always has one."""
+    """The other setting, and its values, with which a setting has an effect; None if it always has one."""
     if name not in {each.name for each in fields(BaseSettings)} and name not in Settings.__annotations__:
         return "loss", tuple(
             loss for loss, kind in LOSSES.items() if name in {each.name for each in fields(kind.settings_class)}
@@ -184,7 +184,7 @@ def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
 def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, Array] | None = None) -> Loss:
     """The loss of these settings, restored from the `tensors` of a file, if given.
 
-    It never imports a user's code: raises LossMissing for an objective that is not registered; otherwise see
+    It never imports a user's code. Raises LossMissing for an objective that is not registered, and the errors of
     Loss.prepared.
     """
     if settings.loss in LOSSES:
@@ -199,7 +199,7 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
 
 
 def use(loss: Loss) -> str:
-    """Register a user's loss, for models that name it; returns its name, module:Name."""
+    """Register a user's loss, so that models can refer to it; returns its name, module:Name."""
     if not isinstance(loss, Loss):
         raise SettingsError(f"objective {loss!r}: it must be a Loss, or module:Name of one")
     name = f"{type(loss).__module__}:{type(loss).__qualname__}"
@@ -208,7 +208,10 @@ def use(loss: Loss) -> str:
 
 
 def find(name: str) -> Loss:
-    """Import the loss "module:Name", also from the working directory. Raises SettingsError if it cannot be found."""
+    """Import and register the loss "module:Name", also from the working directory.
+
+    Raises SettingsError if it cannot be found.
+    """
     if name in _known:
         return _known[name]
     module, _, kind = name.partition(":")

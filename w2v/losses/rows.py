@@ -17,7 +17,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 HALF, HALF_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 REDRAWS = 64
-WHOLE = 64  # scores: whole vectors; the product of 64 factors of at most 2 fits into a float
+WHOLE = 64  # scores handled together: whole vectors, and the product of 64 factors up to 2 does not overflow
 
 
 # -- random numbers -------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def prefetch(outputs: Array, row: int) -> None:
 def exponentials(values: Array) -> None:
     """values ← e^values, for values ≤ 0."""
     if values.itemsize == 4:
-        # 2^k · e^r with |r| ≤ ln 2 / 2, as simd/step_body.h: a loop that the compiler turns into vectors.
+        # 2^k · e^r with |r| ≤ ln 2 / 2, as in simd/step_body.h: a loop that the compiler can vectorise.
         for k in range(len(values)):
             value = max(np.float32(values[k]), np.float32(-64))
             whole = np.float32(math.floor(value * np.float32(1.44269504) + np.float32(0.5)))
@@ -175,7 +175,7 @@ def softmax_of(scores: Array, target: Array, room: Array, begin: int, end: int) 
 
 
 def start_words(s: Worker, centre: int) -> None:
-    """The centre word is the first row, not drawn so far."""
+    """Makes the centre word the first row."""
     s.rows[0] = centre
     s.target[0] = 1
     s.weight[0] = 1
@@ -226,7 +226,7 @@ def set_importance(s: Worker, m: int, blocks: int) -> None:
 
 
 def effective(scores: Array, weight: Array, room: Array) -> float:
-    """The lowest effective number of samples, (Σr)² / Σr², of the rows of scores; the first column is not a sample."""
+    """The smallest effective number of samples, (Σr)² / Σr², of rows of scores; the first column is not a sample."""
     least = np.inf
     ratios = room[: scores.shape[1]]
     for i in range(len(scores)):

@@ -1,7 +1,7 @@
 """Sampled softmax: a softmax over the word itself and K drawn ones (Bengio & Senécal 2003; Jean et al. 2015, 3.1).
 
-The logarithm of a word's expected count is subtracted from its score: the softmax is then the probability that this
-word, of all these, is the one from the text.
+The logarithm of a word's expected count is subtracted from its score; the softmax is then the probability that, of all
+these words, this one is from the text.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class SampledSettings(SamplingSettings):
 
 
 class SampledSoftmax(SamplingLoss):
-    """`adaptive` draws more words, up to 16 K, after a window in which the effective number of samples of some context
-    word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). Deciding by the same sample
-    would dilute heavy words just when they are drawn, and measured worse; so the previous window decides.
+    """With `adaptive`, more words are drawn, up to 16 K, after a window in which the effective number of samples of a
+    context word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). The previous window
+    decides: deciding by the same sample would dilute heavy words just when they are drawn, and measured worse.
     """
 
     name = branch = "sampled"

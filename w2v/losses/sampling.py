@@ -1,4 +1,4 @@
-"""What is common to losses that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
+"""The base of losses that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SamplingSettings(BaseSettings):
 class SamplingLoss(Loss):
     """A loss over the word itself and K words drawn from the noise distribution by an alias table.
 
-    data: alias_table, uint32 (V, 2), thresholds and aliases: entry i gives i if a uniform 32-bit number is at most the
+    data: alias_table, uint32 (V, 2), thresholds and aliases: entry i draws i if a uniform 32-bit number is at most the
     threshold, otherwise the alias; offsets, float32 (V,), which are subtracted from scores.
 
     Attributes:
@@ -56,7 +56,7 @@ class SamplingLoss(Loss):
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """What is subtracted from the scores, (V,); the noise distribution is weights / V."""
+        """The offsets that are subtracted from scores, (V,); the noise distribution is weights / V."""
         raise NotImplementedError
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,7 +73,7 @@ class SamplingLoss(Loss):
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
-    """The noise distribution times V, so of mean 1: float64 (V,)."""
+    """The noise distribution times V, with mean 1: float64 (V,)."""
     weights = counts.astype(np.float64) ** exponent
     weights /= weights.mean()
     return weights
@@ -82,7 +82,7 @@ def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:
 def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     """The alias table of weights of mean 1 (Vose 1991): uint32 (V, 2), see SamplingLoss."""
     table: NDArray[Any] = np.empty((len(weights), 2), np.uint32)
-    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # a copy, because it is overwritten
+    _trees.fill_alias(weights.copy(), table, np.empty(len(weights), np.int64))  # the copy is overwritten
     return table
 
 

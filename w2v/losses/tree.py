@@ -16,7 +16,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
-MAX_CODE_BITS, MAX_MEAN_CODE_LENGTH = 1 << 22, 64  # all codes, and beyond that those of each word; Huffman's: some 30
+# All codes together have at most MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH · V bits; Huffman's have about 30 each.
+MAX_CODE_BITS, MAX_MEAN_CODE_LENGTH = 1 << 22, 64
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Tree:
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
         if starts[-1] > MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH * size:
             raise W2VError(
-                f"a tree whose codes have {starts[-1] / size:.0f} bits on average: they take too much memory"
+                f"the codes of the tree have {starts[-1] / size:.0f} bits on average: they take too much memory"
             )
         layer = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _trees.fill_paths(parents, bits, layer.starts, layer.nodes, layer.codes)
@@ -91,7 +92,7 @@ class Tree:
 
     @classmethod
     def huffman(cls, counts: NDArray[np.int64]) -> Tree:
-        """Huffman's tree (Mikolov et al. 2013a, section 3.3). `counts` is int64 (V,), falling, V >= 2."""
+        """Huffman's tree (Mikolov et al. 2013a, section 3.3). `counts` is int64 (V,), in descending order, V >= 2."""
         size = len(counts)
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
         _trees.fill_huffman(counts, np.empty(size - 1, np.int64), parents, bits)
@@ -99,7 +100,7 @@ class Tree:
 
     @classmethod
     def balanced(cls, size: int) -> Tree:
-        """The tree whose levels are all full except the last. The first of the `size` words have the shorter codes."""
+        """The tree whose levels are full except the last. The first of the `size` words have the shorter codes."""
         heap = np.arange(1, 2 * size - 1)  # positions in level order, without the root, 0; inner nodes come first
         node = np.where(heap < size - 1, 2 * size - 2 - heap, heap - (size - 1))
         parents, bits = np.empty(2 * size - 2, np.int32), np.empty(2 * size - 2, np.int8)
@@ -144,7 +145,7 @@ class Tree:
 def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
     """The code of each word of the vocabulary, from (place, word, code) of each; see w2v.formats.codes.
 
-    Raises W2VError where a word is missing, named twice or unknown.
+    Raises W2VError if a word is missing, repeated or unknown.
     """
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
     found = [""] * len(vocabulary)
@@ -165,9 +166,9 @@ def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary
 def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[str]:
     """Codes by recursive two-way clustering of vectors (Mnih & Hinton 2008, section 4).
 
-    Each set of words is ordered along the line between its two means and split where half of its occurrences are on
+    Each set of words is sorted along the line between its two means and split so that half of its occurrences are on
     either side. So similar words share prefixes, and frequent words have short codes. Words that are not in the model
-    count as zero vectors.
+    have zero vectors.
     """
     vectors = np.zeros((len(vocabulary), known.vector_size), np.float32)
     found = [(row, known.key_to_index[word]) for row, word in enumerate(vocabulary.words) if word in known]
@@ -192,7 +193,7 @@ def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[st
 
 
 def direction(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The line between the two means (2-means clustering) of n vectors, float32 (n, D): (D,)."""
+    """The direction between the two means (2-means clustering) of n vectors, float32 (n, D): (D,)."""
     away = vectors[np.argmax(((vectors - vectors.mean(axis=0)) ** 2).sum(axis=1))]
     line: NDArray[np.float32] = away - vectors.mean(axis=0)
     middle = vectors.mean(axis=0)

@@ -31,8 +31,8 @@ typedef struct {
     float linear[STEP_PANEL], product[STEP_PANEL]; /* aligned to a cache line */
     double total;
     int64_t factors; /* number of factors in each product */
-    float effective; /* softmax with weights: the least (Σr)² / Σr² of an input row, r = e^score of all columns but the
-                      * first */
+    float effective; /* softmax with weights: the smallest (Σr)² / Σr² of an input row; r = e^score of all columns but
+                      * the first */
 } StepLoss;
 
 /* A bfloat16, which is the upper half of a float, as that float. */

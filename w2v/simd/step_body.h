@@ -4,7 +4,7 @@
  *     STEP_LANES         floats in a vector register
  *     STEP_REGISTERS     number of vector registers, 16 or 32
  *
- * move() at the end is the step; its phases pool, score, link, update and spread stand above it in this order.
+ * move() at the end is the step; its phases pool, score, link, update and spread are defined above it in this order.
  *
  * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
  * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
@@ -299,7 +299,7 @@ static STEP_INLINE void STEP_NAME(link)(const Step *s, const StepLayout *layout)
 
 /* Updates J outputs, and the inputs by these, in U vectors of each row from float d on. `x` holds the inputs' values
  * from before the step. E Y is added to the rows `from`, or to `x` if that is NULL, and the sums are stored in the rows
- * `to`. If rows are sequential, Y is what the inputs before have made of it. */
+ * `to`. If rows are sequential, each input sees Y as updated by the inputs before it. */
 static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const int J, const int U, int64_t n, int64_t d,
                                                   float *const *x, float *const *from, float *const *to,
                                                   float *const *y, const float *error) {
@@ -425,7 +425,7 @@ static STEP_INLINE void STEP_NAME(spread)(const Step *s, const StepLayout *layou
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */
 
-/* Divides the step into blocks and scratch into the places for its results. */
+/* Divides the step into blocks, and scratch into arrays for its results. */
 static STEP_INLINE StepLayout STEP_NAME(lay_out)(const Step *s) {
     float *scratch = s->scratch;
     StepLayout layout = {
@@ -472,7 +472,7 @@ static STEP_INLINE void STEP_NAME(widen)(int64_t width, const float *from, float
     }
 }
 
-/* The way back, with stochastic rounding as in step_rounded: late in training nearly all changes are smaller than half
+/* The reverse of widen, with stochastic rounding as in step_rounded: late in training nearly all changes are smaller than half
  * the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
 static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, float *to, uint32_t random) {
     step_words noise = (STEP_WORDS(STREAMS) ^ random) * 0x85ebca6bu;

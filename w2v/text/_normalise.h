@@ -1,9 +1,9 @@
-/* Characters in UTF-8. Padding follows every text, so that a character which is cut short is seen without a check of
-   its end. */
+/* Characters in UTF-8. Padding follows every text, so a character that is cut short at the end is found without a check
+   of the length. */
 #pragma once
 #include "_text.h"
 
-/* Eight bytes with the ASCII capitals among them in lower case. */
+/* Eight bytes, with ASCII capitals in lower case. */
 static inline uint64_t lower_ascii(uint64_t bytes)
 {
     uint64_t low = bytes & EACH_BYTE(0x7f);
@@ -11,7 +11,7 @@ static inline uint64_t lower_ascii(uint64_t bytes)
     return bytes | capital >> 2;
 }
 
-/* How many of eight bytes come before the first that is not ASCII. */
+/* The number of ASCII bytes before the first other one of eight bytes. */
 static inline int ascii_before(uint64_t bytes)
 {
     uint64_t others = bytes & EACH_BYTE(0x80);

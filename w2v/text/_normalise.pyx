@@ -1,6 +1,6 @@
-"""Text in lower case, and text cut into the words of Unicode.
+"""Lower case, and division of text into words by the rules of Unicode.
 
-Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for what is not UTF-8.
+Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for malformed UTF-8.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -54,18 +54,18 @@ cdef uint32_t LOWERED_BY_PYTHON = 0xFFFFFFFFu
 SPECIAL = LOWERED_BY_PYTHON
 
 cdef struct Segment:
-    int left  # the class of the last character but EXTEND and JOINER, which rule WB4 passes over
+    int left  # the class of the last character other than EXTEND and JOINER, which rule WB4 skips
     int last  # the class of the last character
-    bint bridge  # `left` stands between two letters or two digits, and the second comes next
+    bint bridge  # `left` is between two letters or two digits, and the second comes next
     bint single  # the number of REGIONAL characters up to here is odd
 
 
 def lower(bytes text not None, const uint32_t[::1] table not None):
     """The text in lower case, as by str.lower.
 
-    table[c] is the lower case of the character c, or SPECIAL: the words that contain such a character are passed to
-    str.lower, which may change their length or look at neighbouring characters. Characters beyond the table, which has
-    0x800 or more, stay.
+    table[c] is the lower case of the character c, or SPECIAL: words that contain such a character are passed to
+    str.lower, which may change their length or depend on neighbouring characters. The table has 0x800 characters or
+    more; those beyond it are unchanged.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -88,7 +88,7 @@ cdef int64_t lower_into(
     cdef uint32_t point, pair
     cdef int count
     cdef uint8_t[4] lower
-    # Of most characters of two bytes: the two bytes of the lower case, or 0 for those that need a closer look.
+    # For most characters of two bytes: the two bytes of the lower case. 0: to be decoded below.
     cdef uint16_t[PAIRS] pairs
     memset(pairs, 0, sizeof(pairs))
     for point in range(0x80, 0x800):
@@ -143,9 +143,9 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
 def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuation):
     """The words of a text, separated by spaces and newlines, by the default word boundaries of Unicode (UAX #29).
 
-    The boundaries are found in each piece without ASCII white space. Of the segments between them, those with a letter
-    or digit are kept, and with `punctuation` all others that are not white space. classes[c] is the class of the
-    character c: its BREAK_CLASSES and flags; characters beyond are OTHER.
+    The text is first divided at ASCII white space. Of the segments between boundaries, those with a letter or digit are
+    kept, and with `punctuation` all others that are not white space. classes[c] is the class of the character c: one of
+    BREAK_CLASSES and flags; characters beyond the array are OTHER.
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
@@ -195,7 +195,7 @@ cdef int64_t cut_into(
 cdef inline int64_t put(
     uint8_t *target, const uint8_t *source, int64_t length, int found, int every, int needed,
 ) noexcept nogil:
-    """Write a segment and a space, if it is one to keep."""
+    """Write a segment and a space, if the segment is to be kept."""
     if length == 0 or every & BLANK or (found & needed) != needed:
         return 0
     memcpy(target, source, length)
@@ -250,7 +250,7 @@ cdef bint continues_segment(
 
 
 cdef int class_ahead(const uint8_t *rest, const uint8_t *classes, int64_t known) noexcept nogil:
-    """The class of the next character but EXTEND and JOINER."""
+    """The class of the next character other than EXTEND and JOINER."""
     cdef uint32_t point
     cdef int count, kind = EXTEND
     while kind == EXTEND or kind == JOINER:

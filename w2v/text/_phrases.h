@@ -4,7 +4,7 @@
 
 #define PRIME ((1ull << 61) - 1)
 
-/* hash * power + tail, for numbers below PRIME: the hash of a text, and of another one that follows it. */
+/* hash * power + tail, for numbers below PRIME: extends the hash of a text by that of the text that follows. */
 static inline uint64_t append_hash(uint64_t hash, uint64_t power, uint64_t tail)
 {
     unsigned __int128 product = (unsigned __int128)hash * power + tail;

@@ -4,9 +4,8 @@ A pair is a word, the next word that is not a connector word, and the connector 
 spans a sentence end or a pruned word.
 
 Two pairs are the same phrase if their joined text is the same ("a_b c" and "a b_c"), so all pairs of a joined text
-must be counted together. Each pair belongs to the part of the text's pairs that the hash of its joined text names. A
-Counter counts one part, so that its table stays small and other threads can count other parts; a part that does not
-fit its table is divided in two.
+must be counted together. The pairs are divided into parts by the hash of their joined text. A Counter counts one part,
+so its table stays small and other threads can count other parts; a part that does not fit its table is divided in two.
 """
 
 cimport cython
@@ -92,7 +91,7 @@ cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
 
 @cython.final
 cdef class Gaps:
-    """The sequences of connector words between two words, numbered. 0 is none; any other is one with a word more."""
+    """The sequences of connector words between two words, numbered. 0 is empty; any other extends one by a word."""
     cdef Table table  # from (the number of all but the last word, the last word)
     cdef uint64_t[::1] keys  # by number
     cdef uint32_t size
@@ -144,10 +143,11 @@ cdef class Gaps:
 
 @cython.final
 cdef class Counter:
-    """Counts the pairs of a text, given piece by piece, the hashes of whose joined texts end with the bits `part`.
+    """Counts one part of the pairs of a text, which is given piece by piece.
 
-    If there are more than fit a table of `room` pairs, it goes on with half of them; `left` lists the halves left for
-    other Counters as (bits, part).
+    A pair belongs to the part if the lowest `bits` of the hash of its joined text are `part`. If there are more than
+    fit a table of `room` pairs, only half of them are counted; `left` lists the halves left for other Counters, as
+    (bits, part).
     """
     cdef readonly int bits
     cdef readonly uint64_t part
@@ -244,7 +244,7 @@ cdef class Counter:
         return 0
 
     cdef uint64_t hash_of(self, Slot slot) noexcept nogil:
-        """The hash of the joined text of a pair, from its last word to its first."""
+        """The hash of the joined text of a pair, computed from its last word to its first."""
         cdef Spelling word = self.spellings[slot.key & 0xFFFFFFFFu]
         cdef uint64_t gap = slot.value >> VALUE_BITS, power = word.power, tail = word.tail
         while gap:
@@ -307,7 +307,7 @@ cdef class Joiner:
                 self.table.fill(slot, key, gap, id)
 
     def cut(self, const uint32_t[::1] ids not None, int64_t start):
-        """The first position from `start` (above 0) on at which the text can be cut without cutting a phrase."""
+        """The first position from `start` (above 0) on at which the text can be divided without dividing a phrase."""
         cdef int64_t i
         for i in range(start, ids.shape[0]):
             if self.kinds[ids[i - 1]] & IS_SEPARATOR:
@@ -389,15 +389,15 @@ cdef class Numbering:
         return np.asarray(self.order)[:self.size]
 
     def counts(self):
-        """How often each new id occurs: int64 (size,)."""
+        """The count of each new id: int64 (size,)."""
         return np.asarray(self.counted)[:self.size]
 
 
 def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, bytes delimiter not None,
               uint64_t base):
-    """What `Counter` needs of V words to hash joined texts: uint64 (V, 3). `base` is a random number from 256 to 2^61.
+    """The Spelling of each of V words, for `Counter` to hash joined texts: uint64 (V, 3).
 
-    Word i is blob[offsets[i]:offsets[i + 1]].
+    Word i is blob[offsets[i]:offsets[i + 1]]. `base` is a random number from 256 to 2^61.
     """
     cdef uint64_t[:, ::1] found = np.empty((offsets.shape[0] - 1, 3), np.uint64)
     cdef uint64_t delimiter_hash = 0, delimiter_power = 1, hash, power
@@ -420,9 +420,9 @@ def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not N
 
 def spell(const uint32_t[::1] ids not None, uint32_t sentence_end, const uint8_t[::1] blob not None,
           const int64_t[::1] offsets not None):
-    """A text with these ids: uint8 (bytes,). Words are followed by a space, or in the place of it by a sentence end.
+    """The text of these ids: uint8 (bytes,). Words are followed by a space, and the last of a sentence by a newline.
 
-    Id i is the word blob[offsets[i]:offsets[i + 1]]; where this is empty, nothing is written.
+    Id i is the word blob[offsets[i]:offsets[i + 1]]; if it is empty, nothing is written.
     """
     cdef int64_t i, length, size = 0
     for i in range(ids.shape[0]):

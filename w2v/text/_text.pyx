@@ -3,7 +3,7 @@
 Any number of threads `scan` blocks of text against the shared table of types, which they only read. A token in this
 table becomes its id. Any other token goes to a table that belongs to the block and becomes PENDING | its number there.
 One thread then `merge`s the blocks in order: it looks the pending words up again, adds those that are new and replaces
-the provisional ids. So ids are in first-seen order, whatever the number of threads and the block size.
+the provisional ids. So ids are in first-seen order, for any number of threads and any block size.
 """
 
 cimport cython
@@ -59,7 +59,7 @@ cdef struct Slot:
 cdef struct Token:
     uint64_t key
     uint64_t hash
-    Word word  # length 0 stands for a sentence end
+    Word word  # length 0: a sentence end
 
 
 @cython.final
@@ -209,8 +209,8 @@ cdef class Scan:
 cdef class Types:
     """The types of a corpus: their bytes, ids and counts.
 
-    `errors` says how to treat words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore" do as in
-    `bytes.decode`, and a word of which "ignore" leaves nothing is dropped.
+    `errors` says how to treat words that are not UTF-8: "strict" raises Malformed, "replace" and "ignore" are as in
+    `bytes.decode`; a word of which "ignore" leaves nothing is dropped.
     """
     cdef str errors
     cdef Table known
@@ -355,11 +355,11 @@ cdef class Types:
         return np.asarray(renumbered)
 
     def counts(self):
-        """How often each id occurs in the text merged so far: int64 (ids,)."""
+        """The count of each id in the text merged so far: int64 (ids,)."""
         return np.asarray(self.counted)[:self.known.size]
 
     def lengths(self):
-        """The length in bytes of the type of each id: int64 (ids,); 0 for ids that stand for no type."""
+        """The length in bytes of the type of each id: int64 (ids,); 0 for the ids below FIRST_TYPE."""
         cdef int64_t[::1] lengths = np.empty(self.known.size, np.int64)
         cdef int64_t id
         for id in range(self.known.size):
@@ -416,8 +416,8 @@ def hash_words(
 ):
     """Hash V words. Nobody can choose words that collide, since the hash depends on secret random numbers.
 
-    Word i is blob[offsets[i]:offsets[i + 1]]. To hash in several parts, choose for `parts` a power of two: only hashes
-    equal to `part` modulo `parts` are written to the front of `hashes`, uint64 (V,). Returns their number.
+    Word i is blob[offsets[i]:offsets[i + 1]]. Only hashes equal to `part` modulo `parts`, a power of two, are written,
+    to the front of `hashes`, uint64 (V,). Returns their number.
     """
     cdef Py_ssize_t i, count = 0, size = blob.shape[0]
     cdef int64_t begin, length

@@ -1,4 +1,4 @@
-"""What the user should know about a text before training: that it is small, or not prepared."""
+"""Advice on a text before training: that it is small, or not preprocessed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 
 LITTLE = 1_000_000  # words
-EPOCHS = 20  # that help with little text (bench/README.md)
-TYPES = 20_000  # looked at, the first in the text, which hold most of the frequent ones
-ATTACHED, CAPITALS = 0.05, 0.05  # shares of the words of a text that is not prepared
-LONG = 20  # characters: means of spaced languages are far below
+EPOCHS = 20  # fewer are too few for little text (bench/README.md)
+TYPES = 20_000  # the first types of the text, which are examined; most of the frequent ones are among them
+ATTACHED, CAPITALS = 0.05, 0.05  # above these shares of the words, a text is not preprocessed
+LONG = 20  # mean characters per word; languages written with spaces are far below
 SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpus
 
 
 def advice(store: TypeCounts, settings: BaseSettings) -> list[str]:
-    """A line for each thing that would improve the vectors; usually none."""
+    """A line for each change that would improve the vectors; usually none."""
     return [line for line in (_on_size(store, settings), on_spaces(store) or _on_words(store)) if line]
 
 
@@ -41,7 +41,7 @@ def _is_sample(store: TypeCounts) -> bool:
 
 
 def on_spaces(store: TypeCounts) -> str:
-    """What to do with a text that has hardly any spaces; nothing for others."""
+    """Advice for a text that has hardly any spaces; "" for others."""
     length = _mean(store, len)
     if length <= LONG:
         return ""
@@ -59,7 +59,7 @@ def _mean(store: TypeCounts, measure: Callable[[str], float]) -> float:
 
 
 def _on_words(store: TypeCounts) -> str:
-    """On what the words look like."""
+    """Advice for a text whose words have attached punctuation or capitals; "" for others."""
     attached, capitals = _mean(store, _attached), _mean(store, _capital)
     if attached > ATTACHED or capitals > CAPITALS:
         return (
@@ -70,7 +70,7 @@ def _on_words(store: TypeCounts) -> str:
 
 
 def _attached(word: str) -> bool:
-    """Whether a word begins or ends with punctuation, but is not punctuation alone; _, # and @ mark words."""
+    """Whether a word begins or ends with punctuation other than _, # and @, but is not only punctuation."""
     ends = [each not in "_#@" and unicodedata.category(each)[0] == "P" for each in (word[0], word[-1])]
     return any(ends) and any(map(str.isalnum, word))
 

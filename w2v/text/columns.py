@@ -54,7 +54,7 @@ def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
 
     Columns of CSV are separated by commas, or by tabs if the first row has tabs. Texts that are null or missing are
-    left out. Raises W2VError, naming the line, for what is not a table or not text, and for a column that no row has.
+    left out. Raises W2VError, naming the line, if a line is not a row or its column not text, and for a missing column.
     """
     lines = enumerate(_lines(name, chunks), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
@@ -98,13 +98,13 @@ def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Itera
         names = next(rows, [])
         if column not in names:
             raise _missing(name, column, names)
-        place = names.index(column)
+        index = names.index(column)
         for row in rows:
             if row and len(row) != len(names):
                 line = number - 1 + rows.line_num
                 raise W2VError(f"{name}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
-                yield _encode(row[place])
+                yield _encode(row[index])
     except csv.Error as error:
         raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 
@@ -135,5 +135,5 @@ def _decode(data: bytes) -> str:
 def _encode(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # escapes of JSON that are half a character
+    except UnicodeEncodeError:  # an escape in JSON for half of a surrogate pair
         return text.encode("utf-8", "surrogatepass")

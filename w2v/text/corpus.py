@@ -27,16 +27,16 @@ Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
 SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in its fingerprint, and their size
-LONG_LINE = 1 << 16  # bytes: a text without a line end for as long is divided at a space
-CACHE_SUFFIX = ".w2v-ids"  # of id files, which are no text even if they lie among it
+LONG_LINE = 1 << 16  # bytes: a text is divided at a space if no line ends within this many
+CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
 
 
 class Fingerprint(NamedTuple):
-    """What tells whether a file has changed, without reading all of it."""
+    """Shows whether a file has changed, without reading all of it."""
 
     path: str  # absolute
     size: int  # bytes
-    modified: int  # ns; users can set it, but not the next
+    modified: int  # ns; unlike `changed`, users can set it
     changed: int  # ns: when content, name or mode last changed
     inode: int
     samples: str  # hash of SAMPLES pieces of the file
@@ -59,13 +59,13 @@ class Corpus:
     """A user's text: a path, a list of paths, or an iterable of lists of tokens.
 
     A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
-    links to folders), a glob pattern, or "-" for standard input. In a pattern, ** stands for any number of folders,
-    again without hidden ones and links. A folder or pattern names each file once, even if links give it several names.
-    Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content. An iterable is
-    read once, one list at a time. Raises W2VError for what cannot be read.
+    links to folders), a glob pattern, or "-" for standard input. In a pattern, ** matches any number of folders,
+    again without hidden ones and links. Each file of a folder or pattern is read once, even if links give it several
+    names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content. An
+    iterable is read once, one list at a time. Raises W2VError for a source that cannot be read.
 
-    `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes of each file that
-    belong to this part of a text, (start, stop); None for the whole text.
+    `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes (start, stop) of
+    each file that belong to this part of a text; None for the whole text.
     """
 
     ranges: list[tuple[int, int]] | None = None
@@ -96,9 +96,9 @@ class Corpus:
     def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
         """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
 
-        The parts follow each other in the order of the text. Plain files are cut at the end of a line, or of a word
-        where lines are very long; a compressed file, or any if `whole`, belongs to the part in which it begins. Raises
-        W2VError for a text that cannot be divided.
+        The parts are in the order of the text. Plain files are divided at the end of a line, or of a word if lines are
+        very long. A compressed file, or any file if `whole`, belongs to the part in which it begins. Raises W2VError
+        for a text that cannot be divided.
         """
         if self.total_bytes is None:
             raise W2VError(
@@ -121,7 +121,7 @@ class Corpus:
         return own
 
     def _ranges(self, number: int, parts: int, whole: bool) -> dict[int, tuple[int, int]]:
-        """The bytes of each file, by its index, that belong to a part; without files of which nothing does."""
+        """The bytes of each file that belong to a part, by the file's index; without files outside the part."""
         total, before = self.total_bytes or 0, 0
         found = {}
         for index, (file, info) in enumerate(zip(self._files, self._infos, strict=True)):
@@ -141,7 +141,7 @@ class Corpus:
         return _display(self._files[0]) + more
 
     def fingerprint(self) -> list[Fingerprint] | None:
-        """That of each file, as it was when this object was made; None if the text can be read only once.
+        """The fingerprint of each file when this object was made; None if the text can be read only once.
 
         Raises W2VError for files that can no longer be read.
         """
@@ -153,7 +153,7 @@ class Corpus:
         """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens.
 
         With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column. With
-        `strip_markup`, the text of each file, or of each such text, is that of `without_markup`.
+        `strip_markup`, markup is removed from the text of each file or row; see `without_markup`.
         """
         if column is not None and not self._files and self.ranges is None:
             raise SettingsError(f"column {column!r}: lists of tokens have no columns")
@@ -198,9 +198,9 @@ class Corpus:
         column: str | None,
         strip_markup: bool,
     ) -> Iterator[tuple[str, int, bytes]]:
-        """The unpacked text of a file, or of a part, as (name for messages, position in the text, some bytes of it).
+        """The unpacked text of a file, or of a part, as (name for messages, position in the text, bytes).
 
-        Raises W2VError for one that is no longer as `info` says.
+        Raises W2VError if the file changed since its status was `info`.
         """
         name = _display(file)
         try:
@@ -255,7 +255,7 @@ class Corpus:
         yield b"".join(parts)
 
     def _parquet(self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str) -> Iterator[bytes]:
-        """The texts in a column of a Parquet file, of which some bytes have been read."""
+        """The texts in a column of a Parquet file, whose first bytes have been read."""
         if info is None:
             raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
         before = self._bytes_read - stream.tell()
@@ -267,7 +267,7 @@ class Corpus:
             yield text
 
     def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
-        """The bytes of a file from where it is, up to position `stop`, if given."""
+        """The bytes of a file from the present position on, up to position `stop` if given."""
         left = None if stop is None else stop - stream.tell()
         while chunk := stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
             self._bytes_read += len(chunk)
@@ -284,11 +284,11 @@ def _is_compressed(file: str) -> bool:
 
 
 def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
-    """Where to divide a file near position `wanted`: at its start or end if `wanted` is outside, at its end if the file
-    is compressed or must stay `whole`.
+    """The position near `wanted` at which to divide a file.
 
-    It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it, otherwise of the first
-    word that does.
+    It is the end of the first line that ends at `wanted` or less than LONG_LINE bytes after it; if there is none, of
+    the first word. It is the file's start or end if `wanted` is outside, and its end if the file is compressed or must
+    stay `whole`.
     """
     if wanted <= 0 or wanted >= size:
         return 0 if wanted <= 0 else size
@@ -315,7 +315,7 @@ def _expand(path: PathLike) -> list[str]:
 
 
 def _identity(file: str) -> tuple[int, int] | str:
-    """Device and inode of a file, or its name where it is not there."""
+    """Device and inode of a file, or its name if it does not exist."""
     try:
         info = Path(file).stat()
     except (OSError, ValueError):
@@ -331,7 +331,7 @@ def _matches(path: PathLike) -> list[str]:
     if not name:
         raise W2VError("the path of a corpus is empty")
     if "\0" in name:
-        raise W2VError(f"corpus file {name[:60]!r}: no file name has a zero character")
+        raise W2VError(f"corpus file {name[:60]!r}: file names cannot contain a zero character")
     if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:
@@ -346,10 +346,10 @@ def _matches(path: PathLike) -> list[str]:
 
 
 def _glob(pattern: str) -> set[str]:
-    """The paths that match a pattern. Unlike glob's, a ** follows no links: these may lead in a circle."""
+    """The paths that match a pattern. Unlike in glob, ** does not follow links, which may form a cycle."""
     found = {""}
     for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
-        if part == "**":  # at the end: all that the folders hold
+        if part == "**":  # at the end: the content of the folders
             found = {start or os.curdir for start in found}
         elif part.rstrip("/") == "**":
             roots = (root for start in found for root, _ in _folders(start or os.curdir))
@@ -410,7 +410,7 @@ def _display(file: str) -> str:
 
 
 def _line(number: int, sentence: Iterable[str]) -> bytes:
-    """A list of tokens as a line of text. Raises W2VError for what is not a list of tokens."""
+    """A list of tokens as a line of text. Raises W2VError for anything else."""
     if isinstance(sentence, str | bytes) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
@@ -428,5 +428,5 @@ def _line(number: int, sentence: Iterable[str]) -> bytes:
 
 
 def _encode(text: str) -> bytes:
-    """UTF-8, but a lone surrogate becomes malformed bytes, which are treated like those of a file."""
+    """UTF-8, in which a lone surrogate becomes malformed bytes; these are treated like those of a file."""
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The unpacked content of gzip, bzip2, xz and zstandard files, a piece at a time, with a limit against bombs."""
+"""Decompression of gzip, bzip2, xz and zstandard files, a piece at a time, with a limit against bombs."""
 
 import bz2
 import itertools
@@ -9,17 +9,13 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import NamedTuple, Protocol
 
-from w2v.errors import W2VError
+from w2v.errors import CutFile, W2VError
 
 PIECE_BYTES = 1 << 19  # unpacked at a time
-ZSTANDARD_INPUT_BYTES = 1024  # given to its decompressor at a time
-# A file may unpack to 64 MB, and beyond that to 500 times its size. Text and vectors pack two- to tenfold. Zeros
-# written by w2v (gzip level 1) pack 230-fold, those of a gzip bomb 1000-fold.
+ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
+# A file may unpack to 64 MB or to 500 times its size. Ratios: text and vectors 2 to 10, zeros written by w2v (gzip
+# level 1) 230, zeros in a gzip bomb 1000.
 MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
-
-
-class CutShort(W2VError):
-    """Compressed data ends too early."""
 
 
 class _Decompressor(Protocol):
@@ -77,15 +73,15 @@ def is_compressed(head: bytes) -> bool:
 
 
 def max_unpacked(size: int) -> int:
-    """How many bytes a compressed file of `size` bytes may unpack to."""
+    """The maximum of bytes that a compressed file of `size` bytes may unpack to."""
     return max(MAX_UNPACKED, MAX_RATIO * size)
 
 
 def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The content of a file, given in chunks, that may be compressed as one or more streams, one after the other.
+    """The content of a file, given in chunks; it may be compressed, as one or more consecutive streams.
 
-    `name` is the file's, for messages. Raises CutShort for a file that ends too early, W2VError for damaged data and
-    for data that unpack to more than `max_unpacked`.
+    `name` is the file's name for messages. Raises CutFile for a file that ends too early, W2VError for damaged data
+    and for data that unpack to more than `max_unpacked`.
     """
     first = next(chunks, b"")
     chunks = itertools.chain([first], chunks)
@@ -111,7 +107,7 @@ def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
             data = decompressor.unused_data if decompressor.eof else b""
             decompressor = None if decompressor.eof else decompressor
     if decompressor:
-        raise CutShort(f"{name}: the {compression.name} data is cut short")
+        raise CutFile(f"{name}: the {compression.name} data is cut short")
 
 
 def _pieces(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
@@ -122,13 +118,13 @@ def _pieces(name: str, compression: str, decompressor: _Decompressor, data: byte
         except Exception as error:  # each decompressor raises its own type
             raise W2VError(f"{name}: damaged {compression} data: {error}") from error
         yield from (piece[start : start + PIECE_BYTES] for start in range(0, len(piece), PIECE_BYTES))
-        data = getattr(decompressor, "unconsumed_tail", b"")  # input that max_length left over
+        data = getattr(decompressor, "unconsumed_tail", b"")  # input left because of max_length
         if decompressor.eof or (len(piece) < PIECE_BYTES and not data):
             return
 
 
 class Unpacked(RawIOBase):
-    """The content of a compressed file as a raw stream. A file that is cut short ends early, and `cut` says so."""
+    """The content of a compressed file as a raw stream. If the file is cut short, it ends early and `cut` is true."""
 
     def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
         self.cut = False
@@ -142,7 +138,7 @@ class Unpacked(RawIOBase):
         if not self._rest:
             try:
                 self._rest = memoryview(next(self._pieces, b""))
-            except CutShort:
+            except CutFile:
                 self.cut = True
                 return 0
         size = min(len(view), len(self._rest))

@@ -41,7 +41,7 @@ IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
 
 @dataclass(frozen=True)
 class Description:
-    """The description in an id file: how the text was read, as JSON, and the numbers of ids, types and pruned types."""
+    """The description in an id file: how the text was read (JSON), and the numbers of ids, types and pruned types."""
 
     settings: str
     ids: Count
@@ -81,18 +81,18 @@ class TypeCounts:
 
     def followed_by(self, other: TypeCounts) -> TypeCounts:
         """The types of this corpus and of another that follows it, in first-seen order."""
-        place = match(self.strings, self.offsets, other.strings, other.offsets)
-        place[:FIRST_TYPE] = range(FIRST_TYPE)
-        new = np.flatnonzero(place < 0)
+        index = match(self.strings, self.offsets, other.strings, other.offsets)
+        index[:FIRST_TYPE] = range(FIRST_TYPE)
+        new = np.flatnonzero(index < 0)
         counts = np.concatenate([self.counts, other.counts[new]])
-        counts[place[place >= 0]] += other.counts[place >= 0]
+        counts[index[index >= 0]] += other.counts[index >= 0]
         added = other.words(new)
         strings = np.concatenate([self.strings[: -len(PADDING)], added.blob, np.frombuffer(PADDING, np.uint8)])
         offsets = np.concatenate([self.offsets, self.offsets[-1] + added.offsets[1:]])
         return TypeCounts(counts, strings, offsets, self.pruned + other.pruned)
 
     def types_checksum(self) -> str:
-        """SHA-256 of the types and of how often each occurs, the same however the text is divided."""
+        """SHA-256 of the types and their counts; it does not depend on how the text is divided among ranks."""
         found = hashlib.sha256(self.strings.data)
         found.update(self.offsets.data)
         found.update(self.counts[FIRST_TYPE:].data)
@@ -146,9 +146,9 @@ class IdStore(TypeCounts):
             raise ValueError("the ids of an id file are damaged")
 
     def known_before(self, remap: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-        """How many words of the vocabulary come before each piece of `size` ids, and in all: int64 (pieces + 1,).
+        """The number of words of the vocabulary before each piece of `size` ids, and in all: int64 (pieces + 1,).
 
-        `remap`, int32 (types + 2,), is the result of the method of that name.
+        `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
         pieces = range(0, len(self.ids), size)
         known = np.zeros(len(pieces) + 1, np.int64)
@@ -160,7 +160,7 @@ class IdStore(TypeCounts):
         return np.cumsum(known)
 
     def checksum(self) -> str:
-        """SHA-256 of the text, that is, of its ids and of their words."""
+        """SHA-256 of the text: of its ids and their words."""
         found = hashlib.sha256(self.strings.data)
         found.update(self.offsets.data)
         for start in range(0, len(self.ids), IDS_AT_ONCE):
@@ -170,7 +170,7 @@ class IdStore(TypeCounts):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file has been cut: then ids may have been read that are not those of the text."""
+        """Whether the file has been truncated: then some ids that were read may not be those of the text."""
         return self._memory.cut
 
     def release(self) -> None:
@@ -184,7 +184,7 @@ class IdStore(TypeCounts):
             self._memory.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Let go of the file: only the numbers stay usable, and a temporary file frees its space on disk."""
+        """Release the file: only the numbers stay usable, and the disk space of a temporary file is freed."""
         for name in ("ids", "counts", "types", "offsets", "strings", "_memory"):
             vars(self).pop(name, None)
 
@@ -216,7 +216,7 @@ class ReadingOptions(TextOptions):
     errors: Errors = option("strict", "What to do with bytes that are not UTF-8.", TEXT)
     max_types: int = option(
         50_000_000,
-        "Drop the rarest words while there are more different words than this.",
+        "While reading, drop the rarest words if there are more different words than this.",
         TEXT,
         minimum=1,
         maximum=MAX_TYPES_LIMIT,
@@ -224,7 +224,7 @@ class ReadingOptions(TextOptions):
 
 
 def is_id_file(path: PathLike) -> bool:
-    """Whether a file ends like one that an IdStore reads."""
+    """Whether a file ends with the signature of id files."""
     try:
         with Path(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -241,9 +241,10 @@ def read_corpus(
 
     The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file in the folder
     `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once is not
-    cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types the rarest
-    are dropped, as in word2vec.c. The text is that of `column` in tables; `strip_markup`, `digits`, `lower` and
-    `tokenize` are applied to it, in this order. `progress` is called with a Progress of phase "read" now and then.
+    cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types, the rarest
+    are dropped, as in word2vec.c. With `column`, the text is in that column of tables. `strip_markup`, `digits`,
+    `lower` and `tokenize` are applied to the text in this order. `progress` is called regularly with a Progress of
+    phase "read".
 
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
@@ -265,11 +266,11 @@ def read_corpus(
             _write(file, folder, corpus, reading, description, workers, progress)
             return IdStore(file)
 
-    # One cache file for the same files read in the same way; its description tells whether they have changed.
+    # One cache file for the same files read in the same way; its description shows whether they have changed.
     identity = json.dumps([how, *(each.path for each in files), *part])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
-    with contextlib.suppress(OSError, ValueError):  # a damaged file is written anew
-        # In a folder that others may write to, a link or pipe of this name may lie in wait.
+    with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
+        # In a shared folder, another user may have put a link or a pipe there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             store = IdStore(file, reused=True)
@@ -282,7 +283,7 @@ def read_corpus(
 
 
 def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
-    """An array of zeros in an unnamed file in a folder, memory-mapped. Raises W2VError where the disk has no space."""
+    """An array of zeros in an unnamed file in a folder, memory-mapped. Raises W2VError if the disk has no space."""
     length = max(1, size * np.dtype(dtype).itemsize)
     with _writing_to(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
@@ -291,7 +292,7 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
         except AttributeError:  # macOS
             pass
         except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems reserve no space
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems cannot reserve space
                 raise
         return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
 
@@ -311,7 +312,7 @@ def _write(
     workers: int,
     progress: Report | None,
 ) -> None:
-    """Write a new file for an IdStore: see there for its content."""
+    """Write a new file for an IdStore, which describes its content."""
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup)
@@ -351,7 +352,7 @@ def _write_types(
     settings: str,
     pruned: int,
 ) -> None:
-    """Write what follows the ids in a file for an IdStore."""
+    """Write the part of an IdStore's file that follows the ids."""
     size = int(counts.sum())
     encoded = encode(Description(settings, size, len(counts), pruned), "ids").encode()
     _put(file, bytes(_aligned(4 * size) - 4 * size))
@@ -370,8 +371,8 @@ def rewritten(
 ) -> IdStore:
     """A store of other ids for the same text, in an unnamed temporary file in a folder.
 
-    `types` returns their counts, int64 (types + 2,), and words, once all `pieces` have been taken. Raises W2VError
-    for a folder that cannot be written to.
+    `pieces` are the ids. `types` is called after the last piece and returns their counts, int64 (types + 2,), and
+    words. Raises W2VError for a folder that cannot be written to.
     """
     with _temporary(folder) as file:
         for ids in pieces:
@@ -403,7 +404,7 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 @contextlib.contextmanager
 def _naming(block: TextBlock) -> Iterator[None]:
-    """Turn Malformed into W2VError, which names the file and the position in it."""
+    """Turn Malformed into a W2VError that names the file and the position in it."""
     try:
         yield
     except Malformed as error:
@@ -418,7 +419,7 @@ def _naming(block: TextBlock) -> Iterator[None]:
 def _scanned(
     scan: Callable[[TextBlock], Scan], blocks: Iterable[TextBlock], workers: int
 ) -> Iterator[tuple[TextBlock, Scan]]:
-    """Scan the blocks in this thread and `workers` − 1 others, some blocks ahead, and yield them in order."""
+    """Scan the blocks in this thread and `workers` − 1 others, a few blocks ahead, and yield them in order."""
     if workers == 1:
         for block in blocks:
             yield block, scan(block)
@@ -426,7 +427,7 @@ def _scanned(
     waiting: deque[tuple[TextBlock, Future[Scan]]] = deque()
 
     def first() -> tuple[TextBlock, Scan]:
-        """The first block; while another thread scans it, this one scans blocks that no thread has begun."""
+        """The first block; while another thread scans it, this thread scans blocks that no thread has begun."""
         for index, (block, scanned) in enumerate(waiting):
             if waiting[0][1].done():
                 break
@@ -446,7 +447,7 @@ def _scanned(
 
 
 def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
-    """The smallest number, `minimum` or more, that at most `max_types` of the counts exceed."""
+    """The smallest number from `minimum` on that at most `max_types` of the counts exceed."""
     rank = counts.size - max_types - 1
     return max(minimum, int(np.partition(counts, rank)[rank]))
 
@@ -462,7 +463,7 @@ def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:
 
 
 def _put(file: BinaryIO | io.FileIO, data: bytes | memoryview) -> None:
-    """Write all of the data: an unbuffered file may take less than it is given."""
+    """Write all of the data: one write to an unbuffered file may write only a part."""
     rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
     while rest:
         rest = rest[file.write(rest) :]

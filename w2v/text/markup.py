@@ -22,7 +22,7 @@ _MARKUP = re.compile(
     rb"|&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[Xx][0-9A-Fa-f]{1,6});" % {b"max": MAX_TAG}
 )
 _UNFINISHED = re.compile(rb"(?:<[^<>]{0,%d}|&#?[A-Za-z0-9]{0,32}|\]{1,2})\Z" % (MAX_TAG + 100))
-# What is not text up to its end, and how many bytes of that may be at the end of a chunk.
+# The ends of elements without text, and how many bytes of one may be cut off at the end of a chunk.
 _COMMENT_END = re.compile(rb"-->")
 _ENDS = {name: re.compile(rb"</%s(?=[\s/>])" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _END_BYTES = len(b"</script")
@@ -31,21 +31,21 @@ _END_BYTES = len(b"</script")
 def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The text of a document, given in chunks of any size, without its markup.
 
-    Removed are comments, the content of script and style, declarations, the frames of CDATA sections, and tags. A tag
-    is < with a letter, /, ! or ? after it, up to the next >. Tags of LINES become a newline, those of INLINE nothing,
-    all others a space. Entities become characters, those of white space a space.
+    Comments, the content of script and style, declarations, the delimiters of CDATA sections, and tags are removed. A
+    tag is < followed by a letter, /, ! or ?, up to the next >. Tags of LINES become a newline, those of INLINE nothing,
+    all others a space. Entities become characters, or a space if they are white space.
     """
     rest = b""
-    end: re.Pattern[bytes] | None = None  # of a comment, or of what is not text
+    end: re.Pattern[bytes] | None = None  # of a comment, script or style
     for chunk in chunks:
         text, rest, end = _removed(rest + chunk, end)
         yield text
-    if end is None:  # what is not closed is markup up to the end
+    if end is None:  # otherwise the rest belongs to an unclosed element
         yield rest
 
 
 def _removed(data: bytes, end: re.Pattern[bytes] | None) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
-    """The text of `data`; the bytes to put before those that follow it; and the end to look for in them, if any."""
+    """The text of `data`; the unfinished bytes at its end; the pattern of the end of an unclosed element, if any."""
     parts: list[bytes] = []
     position = 0
     while True:
@@ -76,6 +76,6 @@ def _removed(data: bytes, end: re.Pattern[bytes] | None) -> tuple[bytes, bytes, 
 
 
 def _character(entity: bytes) -> bytes:
-    """The character that an entity stands for, or the entity itself if it is none of HTML."""
+    """The character of an HTML entity, or the text itself if it is not one."""
     character = html.unescape(entity.decode("ascii"))
     return b" " if character.isspace() else character.encode()

@@ -1,4 +1,4 @@
-"""What becomes of a text before its words are counted: digits, lower case, and the words of Unicode."""
+"""Normalisation and tokenization of a text: digits, lower case, and the word boundaries of Unicode."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Tokenize = Literal["spaces", "words", "words+punctuation"]
 Digits = Literal["keep", "spell", "zero"]
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-CASED = range(0x20000)  # there is no case beyond the first two planes
-ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # beyond are private characters and those not in use
-METADATA = "text"  # the name of TextOptions, as JSON, among the metadata of a model file
+CASED = range(0x20000)  # letters with case are in the first two planes
+ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
+METADATA = "text"  # the name of TextOptions, as JSON, in the metadata of a model file
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How the words of a text are made of its characters. Raises SettingsError for impossible values."""
+    """How a text is normalised and split into words. Raises SettingsError for impossible values."""
 
     lower: bool = option(
-        False, "Put letters in lower case, as Python's str.lower does.", TEXT, flags=("--lower/--keep-case",)
+        False, "Convert letters to lower case, like Python's str.lower.", TEXT, flags=("--lower/--keep-case",)
     )
     tokenize: Tokenize = option(
         "spaces",
-        "Words are what spaces separate; or those of Unicode (UAX #29), without punctuation (words) or with "
-        "punctuation and symbols as words of their own.",
+        "Split the text into words at spaces; or by the rules of Unicode (UAX #29), without punctuation (words) or "
+        "with punctuation and symbols as words of their own.",
         TEXT,
     )
     digits: Digits = option(
@@ -54,16 +54,16 @@ class TextOptions:
 
     @classmethod
     def of(cls, options: Any) -> Self:
-        """Those among the options of an object."""
+        """The text options of an object that has them as attributes."""
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
     def metadata(self) -> dict[str, str]:
-        """What a model file keeps of them, for `from_metadata`; nothing where nothing was chosen."""
+        """The metadata of a model file, for `from_metadata`; none for the defaults."""
         return {} if self == type(self)() else {METADATA: json.dumps(asdict(self))}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str], where: object) -> Self:
-        """Those that a model file keeps. Raises W2VError, beginning with `where`, if they are damaged."""
+        """The options in the metadata of a model file. Raises W2VError, beginning with `where`, if they are damaged."""
         return decode(cls, metadata.get(METADATA, "{}"), where)
 
 
@@ -82,9 +82,9 @@ class Normaliser:
         self._changes = options.digits != "keep" or options.lower or options.tokenize != "spaces"
 
     def __call__(self, text: bytes) -> bytes:
-        """A text that ends with PADDING, made of whole words, with the options applied; any thread may call this.
+        """Apply the options to a text of whole words that ends with PADDING. Any thread may call this.
 
-        Raises Malformed for bytes that are not UTF-8, if `errors` is "strict" and there is anything to apply.
+        Raises Malformed for bytes that are not UTF-8, if `errors` is "strict" and any option is to be applied.
         """
         if not self._changes:
             return text
@@ -121,10 +121,10 @@ def _spelled(digit: re.Match[str]) -> str:
 
 @cache
 def lower_case() -> NDArray[np.uint32]:
-    """The lower case of each character that has one; SPECIAL where it is not one character, or depends on others."""
+    """The lower case of each character; SPECIAL if it is not one character or depends on the context."""
     lower = (chr(point).lower() for point in CASED)
     table = np.array([ord(each) if len(each) == 1 else _normalise.SPECIAL for each in lower], np.uint32)
-    table[ord("Σ")] = _normalise.SPECIAL  # ς at the end of a word, elsewhere σ
+    table[ord("Σ")] = _normalise.SPECIAL  # ς at the end of a word, σ elsewhere
     return table
 
 

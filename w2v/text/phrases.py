@@ -50,10 +50,10 @@ ENGLISH_CONNECTOR_WORDS = frozenset(
 )
 FORMAT = "w2v phrases, format 1"
 MAX_PASSES = 10
-PAIRS_AT_ONCE = 6 << 20  # in the table of a thread, which then takes 134 MB
+PAIRS_AT_ONCE = 6 << 20  # in the table of a thread, of 134 MB
 PIECE_IDS = 1 << 20  # ids counted or joined at a time
 RELEASE_PIECES = 16  # pieces after which the memory of the id file is freed
-POLL = 0.1  # seconds between looks at the threads
+POLL = 0.1  # seconds between checks of the threads
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -69,8 +69,8 @@ class Found:
     score: float
 
 
-# Of arrays or numbers: how often the first and the last word and the phrase occur; of numbers: different words and
-# pairs, min_count, and words in the text.
+# Arguments, arrays or numbers: the counts of the first word, the last word and the phrase; numbers: types (different
+# words and pairs), min_count, and words in the text.
 SCORERS: dict[Scoring, Callable[[Any, Any, Any, float, float, float], Any]] = {
     "default": lambda first, last, both, types, min_count, tokens: (both - min_count) / (first * last) * types,
     "word2phrase": lambda first, last, both, types, min_count, tokens: (both - min_count) / first / last * tokens,
@@ -85,8 +85,8 @@ THRESHOLDS: dict[Scoring, float] = {"default": 10.0, "word2phrase": 100.0, "npmi
 class PhraseOptions:
     """How phrases are found. Raises SettingsError for impossible values.
 
-    `connectors` are words that may stand inside a phrase but not at its ends, such as those in
-    ENGLISH_CONNECTOR_WORDS; they are not counted. `threshold` is by default that of the scoring in THRESHOLDS.
+    `connectors` are words that may be inside a phrase but not at its ends, such as those in ENGLISH_CONNECTOR_WORDS;
+    they are not counted. The default `threshold` is that of the scoring in THRESHOLDS.
     """
 
     scoring: Scoring = option(
@@ -103,14 +103,14 @@ class PhraseOptions:
         minimum=-1,
         default_text="10; word2phrase: 100; npmi: 0.5",
     )
-    min_count: int = option(5, "Join no pairs that occur less often.", TEXT, minimum=1)
+    min_count: int = option(5, "Ignore pairs that occur less often.", TEXT, minimum=1)
     passes: int = option(
-        1, "Times to find and join pairs: 2 make phrases of up to 4 words.", TEXT, minimum=1, maximum=MAX_PASSES
+        1, "Number of passes that join pairs: 2 make phrases of up to 4 words.", TEXT, minimum=1, maximum=MAX_PASSES
     )
-    delimiter: str = option("_", "Text put between the words of a phrase.", TEXT)
+    delimiter: str = option("_", "Text between the words of a phrase.", TEXT)
     max_pairs: int = option(
         50_000_000,
-        "Drop the rarest pairs while more than this many occur --min-count times.",
+        "Drop the rarest pairs if more than this many occur --min-count times.",
         TEXT,
         minimum=1,
     )
@@ -158,8 +158,8 @@ class Phrases:
 
     Attributes:
         options: how they were found.
-        passes: the phrases of each pass, best first: their tokens, separated by spaces, and count and score. Tokens of
-            later passes may be phrases of earlier ones: "new_york city".
+        passes: the phrases of each pass, best first: their tokens, separated by spaces, with count and score. Tokens
+            of later passes may be phrases of earlier ones: "new_york city".
     """
 
     options: PhraseOptions
@@ -186,11 +186,11 @@ class Phrases:
         progress: Report | None = None,
         **given: Any,
     ) -> Self:
-        """Find the phrases of a text, which is anything that `train` takes.
+        """Find the phrases of a text, which is anything that `train` accepts.
 
-        `given` are fields of PhraseOptions, instead of `options`. `progress` is called now and then with a
-        Progress, of phases "read", "count" and "join". Raises W2VError for a text that cannot be used, SettingsError
-        for impossible options.
+        `given` are fields of PhraseOptions, instead of `options`. `progress` is called regularly with a Progress of
+        phase "read", "count" or "join". Raises W2VError for a text that cannot be used, SettingsError for impossible
+        options.
         """
         refuse_unknown(given, [each.name for each in fields(PhraseOptions)], {"connector_words": "connectors"})
         if options and given:
@@ -207,9 +207,9 @@ class Phrases:
         self, store: IdStore, *, folder: PathLike | None = None, workers: int = 1, progress: Report | None = None
     ) -> IdStore:
         """The text of a store with the phrases joined, as a new store in a temporary file in a folder."""
-        joined, place = store, Path(folder or tempfile.gettempdir())
+        joined, folder = store, Path(folder or tempfile.gettempdir())
         for found in self.passes:
-            before, joined = joined, _join(joined, self.options, found, place, workers, progress)
+            before, joined = joined, _join(joined, self.options, found, folder, workers, progress)
             if before is not store:
                 before.close()
         return joined
@@ -224,10 +224,10 @@ class Phrases:
         workers: int = 1,
         progress: Report | None = None,
     ) -> int:
-        """Write a text with the phrases joined: a sentence a line, one space between tokens. Returns their number.
+        """Write a text with the phrases joined, one sentence per line. Returns the number of tokens.
 
         Words that the reader has dropped to keep within `max_types` are left out. Raises W2VError for a text that
-        cannot be used, and where the file cannot be written, or exists and `replace` is false.
+        cannot be used, and if the file cannot be written, or exists and `replace` is false.
         """
         with _opened(corpus, reading, workers, progress) as store, atomic_write(path, replace) as file:
             earlier = Phrases(self.options, self.passes[:-1])
@@ -248,7 +248,7 @@ class Phrases:
         return tokens
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write a text file: a line of options in JSON, then a phrase, count, score and pass a line, separated by tabs.
+        """Write a text file: a line of options in JSON, then lines of phrase, count, score and pass, with tabs between.
 
         Raises W2VError if it cannot be written, or exists and `replace` is false.
         """
@@ -261,7 +261,7 @@ class Phrases:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read a file of `save`. Raises W2VError, naming the line, for any other."""
+        """Read a file of `save`. Raises W2VError, naming the line, for any other file."""
         options: PhraseOptions | None = None
         passes: list[dict[str, Found]] = []
         for number, line in lines(path):
@@ -303,7 +303,7 @@ class _Row(msgspec.Struct, array_like=True):
 
 
 def _header(line: bytes) -> PhraseOptions:
-    """The options in a first line. Raises ValueError for any other."""
+    """The options in the first line of a file of phrases. Raises ValueError for any other line."""
     if not line.startswith(b"{"):
         raise ValueError("not a file of w2v phrases --save-phrases")
     try:
@@ -322,7 +322,7 @@ def _row(line: bytes, options: PhraseOptions) -> tuple[str, Found, int]:
         raise ValueError(f"{line[:60].strip()!r} is not a phrase, a count, a score and a pass") from None
     words = row.phrase.split(" ")
     if len(words) < 2 or [word.encode() for word in words] != row.phrase.encode().split():
-        raise ValueError(f"{row.phrase[:60]!r} is not two or more words with a space between")
+        raise ValueError(f"{row.phrase[:60]!r} is not two or more words separated by spaces")
     inside = [word in options.connectors for word in words]
     if inside != [False, *[True] * (len(words) - 2), False]:
         raise ValueError(f"{row.phrase[:60]!r}: the words inside must be connectors, and those at the ends must not")
@@ -334,7 +334,7 @@ def _row(line: bytes, options: PhraseOptions) -> tuple[str, Found, int]:
 
 
 def connectors(name: str) -> frozenset[str]:
-    """English connector words for "english"; for other names the words of that file, separated by white space."""
+    """English connector words for "english"; for other names the words of that file, split at white space."""
     if name == "english":
         return ENGLISH_CONNECTOR_WORDS
     try:
@@ -351,7 +351,7 @@ class _Pairs:
         rows: first and last id, index into `between`, and count of each pair: four arrays (N,).
         between: the ids of connector words, as tuples.
         types: number of different words and pairs in the text, rare ones included.
-        word_counts: how often words occur, by id, for those with the spelling of a joined pair: both count together.
+        word_counts: counts by id of words with the spelling of a joined pair; they include the pair's.
     """
 
     rows: tuple[Array, ...]
@@ -385,9 +385,9 @@ def _find(store: IdStore, options: PhraseOptions, workers: int, progress: Report
 
 
 def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Report | None) -> _Pairs:
-    """Count the pairs of a text, all of them exactly; the rarest are left out where more than max_pairs are frequent.
+    """Count the pairs of a text exactly; if more than max_pairs are frequent, the rarest of them are dropped.
 
-    The parts of the pairs (see _phrases.pyx) are counted one after the other in each of `workers` threads.
+    The pairs are counted in parts (see _phrases.pyx), distributed among `workers` threads.
     """
     kinds, _ = _kinds(store, options)
     spelt = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
@@ -462,7 +462,7 @@ def _drop_rarest(pairs: _Pairs, size: int) -> int:
 def _frequent(
     counter: Counter, store: IdStore, options: PhraseOptions, kinds: NDArray[np.uint8], spelt: NDArray[np.uint64]
 ) -> _Pairs:
-    """The frequent pairs of a part. Pairs and words with the same spelling, once joined, are one type."""
+    """The frequent pairs of a part. Pairs and words whose joined text is the same are one type."""
     hashes, first, last, gaps, counts = counter.pairs()
     mask = np.uint64((1 << counter.bits) - 1)
     mine = (kinds == 0) & (spelt[:, 0] & mask == np.uint64(counter.part)) & (store.counts > 0)
@@ -488,7 +488,7 @@ def _frequent(
 
 
 def _kinds(store: IdStore, options: PhraseOptions, words: Iterable[str] = ()) -> tuple[Array, dict[str, int]]:
-    """The kind of each id, uint8 (types,), and the ids of those of the `words` that the text holds."""
+    """The kind of each id, uint8 (types,), and the ids of connectors and `words` that are in the text."""
     wanted = list(dict.fromkeys([*options.connectors, *words]))
     index = store.remap(wanted)
     known = np.flatnonzero(index >= 0)
@@ -502,7 +502,7 @@ def _kinds(store: IdStore, options: PhraseOptions, words: Iterable[str] = ()) ->
 def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tuple[Joiner, Words]:
     """The Joiner of these phrases, and the words of all ids that the joined text may have.
 
-    A phrase with the spelling of a word of the text gets the word's id.
+    A phrase whose joined text is a word of the text gets that word's id.
     """
     spelt = {phrase: (phrase.split(" "), phrase.replace(" ", options.delimiter)) for phrase in found}
     kinds, ids = _kinds(store, options, (word for words, joined in spelt.values() for word in (*words, joined)))
@@ -532,7 +532,7 @@ def _join(
     workers: int,
     progress: Report | None,
 ) -> IdStore:
-    """A text with the phrases of one pass joined, its ids in first-seen order as if the joined text had been read."""
+    """A text with the phrases of one pass joined. Its ids are in first-seen order, as if the joined text were read."""
     joiner, types = _joiner(store, options, found)
     numbering = Numbering(len(types), FIRST_TYPE)
 
@@ -548,7 +548,7 @@ def _join(
 
 
 def _pieces(store: IdStore, joiner: Joiner, meter: Meter) -> Iterator[NDArray[np.uint32]]:
-    """The ids of a text in pieces, whose ends divide no phrase."""
+    """The ids of a text in pieces; phrases lie within pieces."""
     start, number = 0, 0
     while start < len(store.ids):
         end = joiner.cut(store.ids, start + PIECE_IDS)
@@ -560,7 +560,7 @@ def _pieces(store: IdStore, joiner: Joiner, meter: Meter) -> Iterator[NDArray[np
 
 
 def _in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
-    """The results of `work` for each item, in order, computed in `workers` threads and not far ahead."""
+    """The results of `work` for each item, in order, computed in `workers` threads a few items ahead."""
     with Pool(workers) as pool:
         waiting: deque[Future[R]] = deque()
         try:

@@ -1,4 +1,4 @@
-"""The vocabulary: the words, their counts, and how often subsampling keeps them."""
+"""The vocabulary: the words, their counts, and the probabilities with which subsampling keeps them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str], counts: ArrayLike) -> None:
-        """Raises W2VError unless the words are different tokens and the counts, one a word, are positive and sorted.
+        """Raises W2VError unless the words are different tokens, and their counts positive and sorted.
 
-        Words of more than MAX_WORD_BYTES are refused here, before a training whose result no file could hold.
+        Words of more than MAX_WORD_BYTES are refused, since no file could store a model with them.
         """
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
@@ -57,9 +57,9 @@ class Vocabulary:
         if self.counts.sum(dtype=np.float64) > MAX_COUNT:
             raise W2VError(f"the counts add up to more than {MAX_COUNT}")
         if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
-            raise W2VError("the words of a vocabulary must be not empty and without white space")
+            raise W2VError("the words of a vocabulary must not be empty and must not contain white space")
         if self.words.repeated():
-            raise W2VError("the vocabulary holds a word twice")
+            raise W2VError("the vocabulary contains a word twice")
         self.tokens = int(self.counts.sum())
 
     def __len__(self) -> int:
@@ -70,9 +70,9 @@ class Vocabulary:
 
     @classmethod
     def from_store(cls, store: TypeCounts, min_count: int = 5, max_vocab: int | None = None) -> Self:
-        """The words that occur at least `min_count` times, but at most the `max_vocab` most frequent of them.
+        """The words that occur at least `min_count` times, or only the `max_vocab` most frequent of them.
 
-        Words of equal count stay in first-seen order. Raises W2VError if no words are left, SettingsError for a
+        Words with equal counts are in first-seen order. Raises W2VError if no words are left, SettingsError for a
         negative min_count or a max_vocab below 1.
         """
         counts = store.counts[FIRST_TYPE:]
@@ -110,8 +110,8 @@ class Vocabulary:
     def save(self, path: PathLike, sentence_ends: int, *, replace: bool = True) -> None:
         """Write lines of "word count" as word2vec.c does, after a first line with the number of `sentence_ends`.
 
-        Raises W2VError if the file cannot be written, or exists and `replace` is false. An existing file is then left
-        as it was.
+        Raises W2VError if the file cannot be written, or exists and `replace` is false; an existing file is then
+        unchanged.
         """
         with atomic_write(path, replace) as file:
             file.write(f"{SENTENCE_END_WORD} {sentence_ends}\n".encode())
@@ -157,7 +157,7 @@ class Vocabulary:
 
 
 def is_vocabulary(path: PathLike) -> bool:
-    """Whether a file begins like one of `save`: different words, each with its count, sorted by count."""
+    """Whether a file begins like a vocabulary file: different words, each with its count, sorted by count."""
     try:
         with Path(path).open("rb") as file:
             lines = file.read(HEAD_BYTES).split(b"\n")
@@ -176,7 +176,7 @@ def is_vocabulary(path: PathLike) -> bool:
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:
-    """The word and count of a line of a vocabulary file. Raises ValueError, saying what is wrong, for any other."""
+    """The word and count in a line of a vocabulary file. Raises ValueError, with the reason, for any other line."""
     fields = line.split(None, 2)
     if len(fields) != 2 or not fields[1].isdigit():
         raise ValueError(f"{line[:60].strip()!r} is not a word and its count")
@@ -191,7 +191,7 @@ def _parse(line: bytes) -> tuple[bytes, int]:
 
 
 def _select(counts: NDArray[np.int64], min_count: int, max_vocab: int | None) -> NDArray[np.int64]:
-    """The indices of the counts of at least `min_count`, largest first, at most `max_vocab` of them."""
+    """The indices of the counts that are at least `min_count`, largest first, and at most `max_vocab` of them."""
     if min_count < 0:
         raise SettingsError(f"min_count is {min_count}: it must not be negative")
     if max_vocab is not None and max_vocab < 1:

@@ -1,4 +1,4 @@
-"""Many words as one array of bytes, decoded only when needed."""
+"""Words stored as one array of bytes, and decoded only when needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from w2v.errors import W2VError, counted
 from w2v.text._text import hash_words
 
 WORDS_AT_ONCE = 1 << 16  # decoded, copied or hashed at a time
-HASHES_AT_ONCE = 1 << 20  # sorted at a time: sorting all of them together takes more memory and time
+HASHES_AT_ONCE = 1 << 20  # sorted at a time: sorting all at once takes more memory and time
 BYTES_AT_ONCE = 1 << 20  # decoded or searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
@@ -64,7 +64,7 @@ class Words(Sequence[str]):
         return Words(blob, offsets)
 
     def has_valid_offsets(self) -> bool:
-        """Whether the offsets rise from 0 to the end of the blob. Others must not be used to read words."""
+        """Whether the offsets rise from 0 to the end of the blob; otherwise words must not be read."""
         blob, offsets = self.blob, self.offsets
         if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1:
             return False
@@ -130,7 +130,7 @@ class Words(Sequence[str]):
         return None
 
     def decoded(self, errors: str) -> Words:
-        """The words with malformed bytes replaced or ignored; `errors` is that of bytes.decode."""
+        """The words with malformed bytes replaced or ignored; `errors` as in bytes.decode."""
         parts = [
             Words.of(word.decode("utf-8", errors) for word in self._encoded(start, start + WORDS_AT_ONCE))
             for start in range(0, len(self), WORDS_AT_ONCE)
@@ -178,7 +178,7 @@ class Words(Sequence[str]):
         return value in self._first_rows
 
     def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
-        """The first row of a word. The first call for any word decodes all. Raises ValueError for an unknown word."""
+        """The first row of a word. The first call decodes all words. Raises ValueError for an unknown word."""
         if value not in self._first_rows:
             raise ValueError(f"{value!r} is not among the words")
         return self._first_rows[value] if (start, stop) == (0, sys.maxsize) else super().index(value, start, stop)

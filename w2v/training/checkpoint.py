@@ -40,25 +40,25 @@ from w2v.version import __version__
 Arrays = dict[str, NDArray[Any]]
 
 DEFAULT_INTERVAL = "10m"
-KEPT = 2
+KEPT = 2  # checkpoints in a folder
 NAME = "checkpoint-{:06}.safetensors"
-BYTES_AT_ONCE = 1 << 20  # of the checksum
+BYTES_AT_ONCE = 1 << 20  # for the checksum
 UNITS = {"s": 1, "m": 60, "h": 3600}
-INPUTS = "vectors"  # what the native format calls the input rows
+INPUTS = "vectors"  # the input rows in the native format
 
 log = logging.getLogger("w2v")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run trains on, and what its caller is to do with the model.
+    """The text of a run, and notes of its caller.
 
     Attributes:
         sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
-        files: (path, bytes) of each; None if they can be read only once.
+        files: (path, bytes) of each file; None if the text can be read only once.
         cache, errors, max_types, column, text: see read_corpus.
         phrases: the file of phrases that were joined; True for those found in the text.
-        notes: the caller's own, of what JSON holds.
+        notes: JSON values of the caller.
         checksum: of the ids, once the text is read.
     """
 
@@ -76,7 +76,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDescription:
-    """What a checkpoint says in JSON beside the settings. Raises SettingsError for an impossible interval."""
+    """What a checkpoint stores as JSON besides the settings. Raises SettingsError for an impossible interval."""
 
     position: Count
     end: Count
@@ -96,10 +96,11 @@ class RunDescription:
 
 @dataclass(frozen=True)
 class State:
-    """A run at rest. `position` of `end` chunks are done, or rounds in a run of several ranks (see Schedule).
+    """A run whose threads have stopped after `position` of `end` chunks (with several ranks: rounds, see Schedule).
 
-    The parameters are what training moves, by name. The columns of `history` are words trained, seconds of training,
-    summed loss and number of predictions, each since the beginning of the run; the last two are those of rank 0 alone.
+    `parameters` are the matrices that training updates, by name. The columns of `history` are words trained, seconds of
+    training, summed loss and number of predictions, each since the beginning of the run; the last two are of rank 0
+    alone.
     """
 
     settings: Settings
@@ -125,7 +126,7 @@ class State:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint file holds; its arrays are memory-mapped.
+    """The content of a checkpoint file; its arrays are memory-mapped.
 
     `trusted` says whether a run of this user, writing to this folder, made it: only then are the paths in its origin
     used.
@@ -140,7 +141,7 @@ class Checkpoint:
 
 
 def finite(parameters: Iterable[NDArray[Any]]) -> bool:
-    """Whether all values of these matrices are numbers."""
+    """Whether all values of these matrices are finite."""
     return all(bfloat16.first_not_finite(array) < 0 for array in parameters)
 
 
@@ -150,10 +151,11 @@ def finite(parameters: Iterable[NDArray[Any]]) -> bool:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two.
 
-    `every` is a number with s, m, h or epoch(s). The folder is locked until the end of a `with`, or of the process.
-    Raises SettingsError for another interval; W2VError where the folder cannot be written, another run writes to it, or
-    it holds checkpoints of another run and `replace` is false. A folder that is removed during the run is made again;
-    if another run has taken its place, nothing more is written.
+    `every` is a number with s, m, h or epoch(s). `after` is the checkpoint that the run resumes from. The folder is
+    locked until the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError
+    if the folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is
+    false. A folder that is removed during the run is made again; if another run has taken its place, nothing more is
+    written.
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class Checkpoints:
         self.every = every
         self.origin = Origin()
         self.diverged = False
-        self._lost = False  # the folder, to another run
+        self._lost = False  # another run has taken the folder
         self._seconds, self._epochs = interval(every)
         self._mine = [after] if after else []
         self._copies: Arrays = {}
@@ -185,10 +187,10 @@ class Checkpoints:
         for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # by a process that was killed
             with suppress(OSError):
                 unfinished.unlink()
-        there = files(self.folder)
-        self._old = [path for path in there if path not in self._mine]  # to go once there is a newer one
-        self._next = number(there[-1]) + 1 if there else 1
-        if there and not after and not replace:
+        existing = files(self.folder)
+        self._old = [path for path in existing if path not in self._mine]  # removed once a newer one is written
+        self._next = number(existing[-1]) + 1 if existing else 1
+        if existing and not after and not replace:
             self._unlock()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
@@ -232,7 +234,7 @@ class Checkpoints:
         return self._mine[-1] if self._mine else None
 
     def due(self, epoch: int) -> bool:
-        """Whether the next checkpoint is due in this epoch and the one before it is written."""
+        """Whether the next checkpoint is due, in this epoch, and the previous one is written."""
         if self._lost or (self._writer and not self._writer.ended):
             return False
         if self._epochs:
@@ -248,7 +250,7 @@ class Checkpoints:
         self._start(state, self._copies)
 
     def write(self, state: State) -> None:
-        """Write the state of a run whose threads stay stopped, even if a signal interrupts the writing."""
+        """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""
         try:
             self._write_and_wait(state)
         except BaseException:
@@ -281,18 +283,18 @@ class Checkpoints:
             return
         try:
             self._try_to_write(state, parameters)
-        except Exception as error:  # whatever it is, training continues
+        except Exception as error:  # training continues after any error
             if self._lost:
                 self._mine = []
                 log.warning("%s", error)
                 return
-            kept = f"; {self._mine[-1]} stays" if self._mine else ""
+            kept = f"; {self._mine[-1]} is kept" if self._mine else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
-            log.warning("%s: no checkpoint this time%s", reason, kept)
+            log.warning("checkpoint not written: %s%s", reason, kept)
 
     def _try_to_write(self, state: State, parameters: Arrays) -> None:
         if not (np.isfinite(state.losses).all() and finite(parameters.values())):
-            self.diverged = True  # the last good one stays
+            self.diverged = True  # the last good one is kept
             return
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
@@ -313,9 +315,8 @@ class Checkpoints:
             version=__version__,
         )
         path = self.folder / NAME.format(self._next)
-        arrays["run"] = np.frombuffer(
-            encode(run, path).encode(), np.uint8
-        )  # may be longer than a header is allowed to be
+        # As an array, because the length of a header is limited:
+        arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
         metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
         metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
@@ -325,19 +326,19 @@ class Checkpoints:
         self._mine = [*self._mine, path][-KEPT:]
         for old in self._old:
             with suppress(OSError):
-                os.unlink(old.name, dir_fd=self._descriptor)  # in the locked folder, whatever its path names by now
+                os.unlink(old.name, dir_fd=self._descriptor)  # in the locked folder, even if its path now names another
         self._old = []
 
 
 def locked(folder: Path) -> int:
-    """A descriptor of the folder, locked until it is closed. Raises BlockingIOError where another is."""
+    """A descriptor of the folder, which is locked until it is closed. Raises BlockingIOError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         raise
-    except OSError as error:  # some network file systems lock no folders
+    except OSError as error:  # some network file systems cannot lock folders
         log.info("%s is not locked: %s", folder, error)
     return descriptor
 
@@ -377,7 +378,7 @@ def latest(folder: PathLike) -> Checkpoint:
     for path in reversed(found):
         try:
             return read(path)
-        except (LossMissing, SettingsError):  # as it would be with each of them
+        except (LossMissing, SettingsError):  # older checkpoints would raise it too
             raise
         except W2VError as error:
             if path == found[0]:
@@ -387,7 +388,7 @@ def latest(folder: PathLike) -> Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises W2VError where it is not one, or damaged."""
+    """Read a checkpoint. Raises W2VError if it is not one or is damaged."""
     arrays, metadata = native.read_native(path, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
@@ -402,7 +403,7 @@ def read(path: Path) -> Checkpoint:
 
 
 def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
-    """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError where it does not fit together."""
+    """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
     run = decode(RunDescription, arrays["run"].tobytes(), "its description")
     settings = settings_from(metadata, "its settings")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
@@ -412,7 +413,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
-        raise ValueError(f"matrices {found} that do not fit, or are not finite")
+        raise ValueError(f"matrices of an unexpected shape or type, or not finite: {found}")
     sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
     epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
     if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:

@@ -1,27 +1,27 @@
-"""One training run of several ranks: each trains on its part of the text, and they exchange the rows they have moved.
+"""One training run of several ranks: each trains on its part of the text, and they exchange the rows they changed.
 
-Every rank keeps all matrices, and a copy `last` of them as all ranks last agreed. In a round a rank trains some of its
-chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
+Every rank keeps all matrices, and a copy `last` of them after the last exchange, the same on all ranks. In a round a
+rank trains some of its chunks. Then, for each row, the changes Δ of the ranks since `last` are combined:
 
     last ← last + ΣΔ · (1 - exp(-mx)) / (m (1 - exp(-x))),    m = max(1, ‖ΣΔ‖² / Σ‖Δ‖²)
 
 and every rank adds to its row what the others contributed. m, from 1 to the number of ranks, says how many changes
 point in the same direction. Changes in different directions are added. Equal changes are added, too, as long as a
-rank's updates alone move the row only a small part of the way to where it converges; where they move it all the way,
-the sum would overshoot, and equal changes are averaged. x, which tells these cases apart, is the learning rate times
+rank's updates alone move the row only a small part of the way to where it converges; if they move it all the way, the
+sum would overshoot, and equal changes are averaged. x, which tells these cases apart, is the learning rate times
 the expected number of updates of the row by a rank since its last exchange, times CURVATURE: alone, a rank would go the
-part 1 - exp(-x) of the way, and m ranks one after the other the part 1 - exp(-mx). To measure agreement by sums of
+part 1 - exp(-x) of the way, and m ranks one after the other the part 1 - exp(-mx). Measuring agreement by sums of
 squares is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph
-Analytics", in a form that needs only sums over the ranks.
+Analytics"; this form needs only sums over the ranks.
 
-Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first
-HOT are exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round
-takes another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
+Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first HOT are
+exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round takes
+another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
 vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
 
-The rows of every round are exchanged at once: those that converge within a few rounds would overshoot if they were
-trained without what the other ranks contributed. The exchange of the others, which are most of the message, goes on
-while the next round is trained: the result is added at the end of that round to what the rows have become meanwhile.
+The first HOT rows are exchanged before the next round begins: those that converge within a few rounds would overshoot
+if they were trained without the contributions of the other ranks. The others, which are most of the message, are
+exchanged while the next round is trained: at its end, the result is added to the rows as they are then.
 Rounds are counted in words, not seconds, so that with one thread each the ranks give the same bits on every run.
 """
 
@@ -53,8 +53,8 @@ from w2v.training.world import LOOK, World
 
 HOT = 256  # rows of a matrix that are exchanged in every round
 ROUNDS = 1000  # of an epoch
-MIN_WORDS, MAX_WORDS = 1 << 11, 1 << 15  # of a thread in a round, whatever the length of the text
-MAX_CHUNK = 1 << 10  # ids: some chunks for each thread in a round, since all threads wait for the last
+MIN_WORDS, MAX_WORDS = 1 << 11, 1 << 15  # of a thread in a round, for texts of any length
+MAX_CHUNK = 1 << 10  # ids: small, so that a round has several chunks per thread, since all threads wait for the last
 CURVATURE = 0.04  # of the loss of a prediction, along a row; see the head of the module
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 PART = 512  # rows that are read, changed and written together
@@ -79,7 +79,7 @@ def merged_types(world: World, store: IdStore) -> TypeCounts:
 
 
 def rows_of_round(number: int, rows: int) -> list[range]:
-    """The rows, of so many ordered by frequency, that are exchanged after this round: see the head of the module."""
+    """The rows, of `rows` ordered by frequency, that are exchanged after round `number`: see the head of the module."""
     found = [range(min(HOT, rows))]
     start, every, share = HOT, 2, HOT // 2
     while start < rows:
@@ -91,11 +91,13 @@ def rows_of_round(number: int, rows: int) -> list[range]:
 
 @dataclass
 class Matrix:
-    """Rows that all ranks train, (R, D), and `last` as they last agreed.
+    """A matrix that all ranks train, (R, D).
 
     Attributes:
-        frequencies: updates of each row for each word that is trained, about; float64 (R,). order: the rows by these.
-        exchanged: float64 (R,), see Exchange.trained, when each row was last exchanged.
+        rows: the matrix. last: its rows after their last exchange, the same on all ranks.
+        frequencies: expected updates of each row per word trained, float64 (R,).
+        order: the rows, the most frequent first.
+        exchanged: the value of Exchange.trained when each row was last exchanged, float64 (R,).
     """
 
     rows: NDArray[Any]
@@ -122,7 +124,11 @@ class Part(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A part in a message, from `start` on, its rows before, (N, D), and x of the head of the module, (N, 1)."""
+    """A part of a matrix whose exchange is under way.
+
+    `start` is its offset in the message, `before` its rows when it was packed, (N, D), and `progress` x of the head of
+    the module, (N, 1).
+    """
 
     part: Part
     start: int
@@ -137,7 +143,7 @@ def contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
 
 
 class Wishes(NamedTuple):
-    """What a rank wants, and after an exchange, what any rank does."""
+    """What a rank asks for; after an exchange, what any rank asks for."""
 
     stop: bool = False
     failed: bool = False
@@ -160,7 +166,7 @@ class Exchange:
         self._width = matrices[0][0].shape[1]
         self._seed, self._count = seed, 0  # exchanges
         self._pool = ThreadPoolExecutor(threads)
-        self._own = self._total = np.empty(0, np.float32)
+        self._own = self._total = np.empty(0, np.float32)  # the message of this rank, and the sum of all
         self._pending: list[Pending] = []
         self._size = 0  # of the message under way; 0 if there is none
         self._request: Any = None  # None once the message has arrived
@@ -178,9 +184,9 @@ class Exchange:
             matrix.exchanged[:] = self.trained
 
     def begin(self, number: int | None, wishes: Wishes) -> None:
-        """Exchange the rows of every round, and begin that of the others of round `number`; `finish` ends it.
+        """Exchange the first HOT rows, and begin the exchange of the other rows of round `number`; `finish` ends it.
 
-        With `number` None no rows are exchanged.
+        If `number` is None, only wishes are exchanged.
         """
         others: list[Part] = []
         if number is not None:
@@ -195,7 +201,7 @@ class Exchange:
         return [part for matrix, each in zip(self._matrices, ranges, strict=True) for part in matrix.parts(each)]
 
     def all_rows(self) -> None:
-        """Exchange all rows, at once."""
+        """Exchange all rows, and wait for the result."""
         for matrix in self._matrices:
             count = len(matrix.rows)
             for start in range(0, count, ROWS_AT_ONCE):
@@ -203,7 +209,7 @@ class Exchange:
                 self.finish()
 
     def look(self) -> bool:
-        """Let MPI make progress; returns whether it has more to do."""
+        """Let MPI make progress; returns whether a message is still under way."""
         if self._request is not None and self._request.Test():
             self._request = None
         return self._request is not None
@@ -219,7 +225,7 @@ class Exchange:
         self.bytes += 4 * self._size
 
     def finish(self) -> Wishes:
-        """End an exchange: the rows of this rank get what the others contributed. Returns the wishes of all ranks."""
+        """End an exchange: add the others' contributions to the rows of this rank. Returns the wishes of all ranks."""
         if self._request is not None:
             self._world.wait(self._request)
         self._count += 1
@@ -229,7 +235,7 @@ class Exchange:
         return wishes
 
     def _packed(self, part: Part, start: int) -> Pending:
-        """Write the changes of a part, and their squared lengths, into the message."""
+        """Write the changes of a part's rows, and their squared lengths, into the message."""
         before = part.matrix.rows[part.rows].astype(np.float32)  # a copy
         own = self._of_part(self._own, part, start)
         np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
@@ -240,13 +246,13 @@ class Exchange:
         return Pending(part, start, before, progress[:, np.newaxis])
 
     def _unpack(self, pending: Pending, index: int) -> None:
-        """Add to a part what the others contributed."""
+        """Add the other ranks' contributions to a part."""
         (matrix, rows), start, before, progress = pending
         random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
         total = self._of_part(self._total, pending.part, start)
         agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:], progress)
         matrix.last[rows] = stored(agreed, matrix.last.dtype, random)
-        since = matrix.rows[rows].astype(np.float32) - before  # 0 where no training went on
+        since = matrix.rows[rows].astype(np.float32) - before  # 0 if the rank did not train meanwhile
         matrix.rows[rows] = stored(matrix.last[rows] + since, matrix.rows.dtype, random)
 
     def _of_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
@@ -268,7 +274,7 @@ def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generat
 def combined(
     total: NDArray[np.float32], squares: NDArray[np.float32], progress: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """The change of each row, from the sums of the ranks' changes (N, D) and of their squared lengths (N, 1).
+    """The combined change of each row, from sums over the ranks of their changes (N, D) and squared lengths (N, 1).
 
     `progress` is x of the head of the module, (N, 1).
     """
@@ -294,7 +300,7 @@ class DistributedRun(Run):
             raise SettingsError(f"kernel {settings.kernel}: several ranks train with kernel cython and its losses only")
         self.world = world
         self._done = 0  # rounds
-        self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process began
+        self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process resumed the run
         super().__init__(settings, start, store, *arguments, **options)
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
@@ -302,7 +308,7 @@ class DistributedRun(Run):
         self.exchange_seconds = 0.0  # during which this rank did not train
 
     def _frequencies(self) -> dict[str, NDArray[np.float64]]:
-        """About how often training a word updates each row of the matrices, by name: (R,)."""
+        """The expected updates of each row of the matrices per word trained, by name: (R,)."""
         settings, vocabulary = self.settings, self.vocabulary
         kept = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
         context = settings.window + 1 if settings.shrink_windows else 2 * settings.window  # words, on average
@@ -312,7 +318,7 @@ class DistributedRun(Run):
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         with self.world.together():
-            super()._allocate(start, copies + 1, ignore_memory)  # `last`
+            super()._allocate(start, copies + 1, ignore_memory)  # one copy is Matrix.last
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -330,20 +336,20 @@ class DistributedRun(Run):
 
     def _schedule(self) -> Schedule:
         self._tokens = self.world.total(self.plan.tokens)
-        most = self.world.maximum(self.plan.tokens)
-        words = min(max(most // ROUNDS, MIN_WORDS), MAX_WORDS) * self.world.maximum(self.plan.workers)
-        rounds = -(-most // words)
+        largest = self.world.maximum(self.plan.tokens)
+        words = min(max(largest // ROUNDS, MIN_WORDS), MAX_WORDS) * self.world.maximum(self.plan.workers)
+        rounds = -(-largest // words)
         return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings, and with any number of ranks.
 
-        With another number, each rank goes on at the same share of its new part: of the epoch that was under way, some
-        text is then trained twice and some not at all.
+        With another number, each rank continues at the same share of its new part: some text of the current epoch is
+        then trained twice, and some not at all.
         """
         self._done = resumed_at(state, self.schedule.end, self.world.size)
         self.seconds, self.history = state.seconds, state.history
-        if self.world.leads:  # the sums so far, of all ranks
+        if self.world.leads:  # the sums are of all ranks
             self._sums = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
@@ -384,7 +390,7 @@ class DistributedRun(Run):
             if error is None:
                 try:
                     self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
-                except Exception as found:  # the other ranks hear of it after this round
+                except Exception as found:  # the other ranks learn of it after this round
                     error = found
             self._done += 1
             self.exchange.trained = self._trained
@@ -394,7 +400,7 @@ class DistributedRun(Run):
                 if wishes.failed:
                     break
                 last = wishes.stop or self._done == self.schedule.end
-                if rest := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
+                if all_rows := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
                     self.exchange.all_rows()
             if last or wishes.checkpoint:
                 self._save(error, checkpoints, last)
@@ -403,7 +409,7 @@ class DistributedRun(Run):
             due = bool(checkpoints and not wishes.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
             own = Wishes(stop=told_to_stop(), failed=error is not None, checkpoint=due)
             with self._exchanging():
-                self.exchange.begin(None if rest else self._done, own)
+                self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)
         state = self.state
         with self.world.together():
@@ -412,7 +418,7 @@ class DistributedRun(Run):
 
     @property
     def _trained(self) -> float:
-        """Words that a rank has trained so far, each times its learning rate."""
+        """Words that a rank has trained so far, each times its learning rate; see Exchange."""
         schedule, done = self.schedule, self._done / self.schedule.end
         words = schedule.epochs * self.tokens / self.world.size * done
         mean_alpha = schedule.alpha + (schedule.min_alpha - schedule.alpha) * done / 2
@@ -420,7 +426,7 @@ class DistributedRun(Run):
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
-        """Time spent here belongs to the training, and is also counted on its own."""
+        """Count the time spent here as training time and as exchange time."""
         started = time.perf_counter()
         try:
             yield
@@ -435,7 +441,7 @@ class DistributedRun(Run):
                 raise error
 
     def _save(self, error: Exception | None, checkpoints: Checkpoints | None, last: bool) -> None:
-        """Write a checkpoint, on rank 0, if the run has a folder for them; but raise an error that any rank has."""
+        """Write a checkpoint, on rank 0, if the run has a folder for them. Raises an error of any rank instead."""
         self._raise_together(error)
         state = self.state
         if checkpoints and last:
@@ -450,4 +456,4 @@ class DistributedRun(Run):
         thread.join(max(0, end - time.monotonic()))
 
     def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
-        """All ranks stop together, at the end of a round."""
+        """Does nothing: all ranks stop together, at the end of a round."""

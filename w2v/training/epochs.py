@@ -7,14 +7,14 @@ import math
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 
-FIXED = 5  # of the slower losses, and of long texts
+FIXED = 5  # for the slower losses and for long texts
 LONG = 100_000_000  # words
 MIN, MAX = 10, 50
 WORDS_FOR_MIN = {"skipgram": 1.3e6, "cbow": 2.9e6}  # bench/README.md, "Out of the box"
 
 
 def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:
-    """The epochs over a text with this many words of the vocabulary, where the settings say "auto".
+    """The epochs over a text with this many words of the vocabulary; computed if the setting is "auto".
 
     10 √(w / tokens), between 10 and 50, with w 1.3 million for skip-gram and 2.9 million for CBOW; 5 above 100 million
     words and for losses slower than ns, nce and sampled.

@@ -29,23 +29,23 @@ from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
-LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN where nothing was predicted
+LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN for epochs without predictions
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
-INPUTS = "inputs"  # in a file whose "vectors" are others
+INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
 
 
 @dataclass(repr=False)
 class Model:
-    """What training returns.
+    """A trained model.
 
     Attributes:
-        settings, vocabulary: what the model was made with.
+        settings, vocabulary: those of the training.
         inputs: (V, D), the input rows. outputs: (R, D), the output layer's rows. Both float32, or bfloat16 after
             training with storage "bf16". Training updates these and continues from them.
         loss: the loss it was trained with.
-        text: how words were made of the text; the words of queries and of other texts are made in the same way.
+        text: how the text was normalised and split into words; queries and other texts are treated in the same way.
         parameters: all other matrices that the loss has learnt, float32, by name.
-        metrics: what was measured: tokens, tokens_trained, words_per_second (tokens trained a second),
+        metrics: measurements: tokens, tokens_trained, words_per_second (tokens trained per second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
             sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
             if their words were joined.
@@ -71,7 +71,7 @@ class Model:
         )
 
     def _repr_html_(self) -> str:
-        """Settings, what was measured, the accuracy on bundled questions, and the curve of the loss."""
+        """Settings, metrics, the accuracy on bundled questions, and the loss curve."""
         facts: dict[str, object] = {"settings": html_table(list(self.settings.relevant().items()))}
         facts |= {name: self.metrics[name] for name in SHOWN_METRICS if name in self.metrics}
         if self._analogies.answered:
@@ -88,15 +88,16 @@ class Model:
 
     @property
     def loss_curve(self) -> list[tuple[float, float]]:
-        """Points (words trained, mean loss per prediction since the point before), from `history`, which is finer,
-        or one an epoch, for a loaded model and a run too short to be watched.
+        """Points (words trained, mean loss per prediction since the previous point).
+
+        They are those of `history`; one per epoch for a loaded model and a run too short to have a finer history.
         """
         words, _, losses, predictions = self.history.T
         new = np.diff(predictions, prepend=0)
         means = np.diff(losses, prepend=0)[new > 0] / new[new > 0]
-        watched = list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
+        recorded = list(zip(words[new > 0].tolist(), means.tolist(), strict=True))
         tokens, by_epoch = self.metrics.get("tokens", 1), enumerate(self.metrics.get("loss", []), 1)
-        return max(watched, [(epoch * tokens, loss) for epoch, loss in by_epoch if loss is not None], key=len)
+        return max(recorded, [(epoch * tokens, loss) for epoch, loss in by_epoch if loss is not None], key=len)
 
     @cached_property
     def vectors(self) -> NDArray[Any]:
@@ -173,7 +174,7 @@ class Model:
         matrices = split({"inputs": inputs} | learnt)
         model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, **matrices)
         if inputs is not stored.vectors:
-            model.vectors = stored.vectors  # to the same bits, whatever the machine
+            model.vectors = stored.vectors  # computed again, they may differ in the last bits
         return model
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
@@ -185,7 +186,7 @@ class Model:
         table.write(path, self.content(path), replace)
 
     def content(self, path: PathLike) -> VectorFile:
-        """What a file of the model holds, with the input rows if the word vectors are others.
+        """The content of the model's file, with the input rows if these are not the word vectors.
 
         Raises W2VError, beginning with `path`, for metrics that JSON cannot hold.
         """
@@ -200,7 +201,7 @@ class Model:
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
 
     def with_vectors(self, kind: WordVectors) -> Self:
-        """The same model with other word vectors; see settings.vectors. Raises SettingsError where it has no such."""
+        """The same model with other word vectors; see settings.vectors. Raises SettingsError if its loss has none."""
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
         return replace(self, settings=settings)
 
@@ -214,7 +215,7 @@ def split(learnt: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def _without_nan(losses: NDArray[Any], path: PathLike) -> list[float | None]:
-    """Mean losses as in the metrics. Raises W2VError for an array that cannot hold them."""
+    """Mean losses as in the metrics. Raises W2VError for an array of another shape or type."""
     if losses.ndim != 1 or losses.dtype != np.float64:
         raise W2VError(f"{path}: damaged: its losses have shape {losses.shape} and type {losses.dtype}")
     return [None if math.isnan(loss) else loss for loss in losses.tolist()]

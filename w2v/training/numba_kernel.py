@@ -1,6 +1,6 @@
 """The training loop of every loss in Numba: the same chunks, draws and windows as in _kernels.pyx, and a step.
 
-Functions are plain Python with placeholders: `compiled` makes a copy that calls the functions of a loss instead,
+Functions are plain Python with placeholders. `compiled` makes a copy that calls the functions of a loss instead,
 compiles it with all that it calls, and caches the machine code on disk under a hash of all that code.
 """
 
@@ -41,7 +41,7 @@ from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
-# Sums may be reordered and fused; infinities and NaN stay what they are.
+# Sums may be reordered and fused; infinities and NaN are preserved.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -54,57 +54,59 @@ Functions = tuple[tuple[Callable[..., Any], Callable[..., Any]], ...]
 
 
 def target() -> str:
-    """What functions are compiled for: another compiler, processor or set of its features may round differently."""
+    """The target of compilation: other compilers, processors or processor features may round differently."""
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
 
 
 def compiled(
-    function: Callable[..., Any], others: Mapping[Callable[..., Any], Callable[..., Any]], on_disk: bool = True
+    function: Callable[..., Any], replacements: Mapping[Callable[..., Any], Callable[..., Any]], on_disk: bool = True
 ) -> Any:
-    """`function`, compiled; it and all that it calls call the values of `others` instead of the keys. `on_disk`: with a
-    cache on disk."""
-    return _compiled(function, tuple(others.items()), on_disk)
+    """Compile a function and all that it calls, with the keys of `replacements` replaced by their values.
+
+    `on_disk`: whether the machine code is cached on disk.
+    """
+    return _compiled(function, tuple(replacements.items()), on_disk)
 
 
 @cache
-def _compiled(function: FunctionType, others: Functions, on_disk: bool) -> Any:
-    copied, _ = _copied(function, others)
+def _compiled(function: FunctionType, replacements: Functions, on_disk: bool) -> Any:
+    copied, _ = _copied(function, replacements)
     return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copied)
 
 
 @cache
-def _inlined(function: FunctionType, others: Functions) -> tuple[Any, bytes]:
-    copied, digest = _copied(function, others)
+def _inlined(function: FunctionType, replacements: Functions) -> tuple[Any, bytes]:
+    copied, digest = _copied(function, replacements)
     return numba.njit(**OPTIONS, **INLINED)(copied), digest
 
 
 def _plain(value: Any) -> Any:
-    """A function as it was before it was compiled: it is compiled again with what calls it."""
+    """The Python function of a compiled one, to be compiled again with its callers."""
     return getattr(value, "py_func", value)
 
 
 def _called(function: FunctionType) -> dict[str, Any]:
-    """What the code of a function refers to by name."""
+    """The globals and closure variables that the code of a function refers to, by name."""
     code = function.__code__
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     names = function.__globals__ | {name: cell.cell_contents for name, cell in cells}
     return {name: _plain(names[name]) for name in sorted({*code.co_names, *code.co_freevars} & names.keys())}
 
 
-def _needed(function: FunctionType, others: Functions) -> Functions:
-    """Those of `others` that a function or what it calls refers to. Where there are none, all losses share its code."""
+def _needed(function: FunctionType, replacements: Functions) -> Functions:
+    """The replacements that a function, or one that it calls, refers to. Without any, all losses share its code."""
     found: set[Any] = set()
     rest = [function]
     while rest:
         new = {value for value in _called(rest.pop()).values() if isinstance(value, FunctionType)} - found
         found |= new
-        rest += [_plain(dict(others).get(value, value)) for value in new]
-    return tuple(pair for pair in others if pair[0] in found)
+        rest += [_plain(dict(replacements).get(value, value)) for value in new]
+    return tuple(pair for pair in replacements if pair[0] in found)
 
 
-def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, bytes]:
-    """A copy that calls compiled functions, and a hash, part of its name, of all that its machine code depends on."""
+def _copied(function: FunctionType, replacements: Functions) -> tuple[FunctionType, bytes]:
+    """A copy that calls compiled functions, and a hash, part of its name, of all that the machine code depends on."""
     code, called = function.__code__, _called(function)
     names = function.__globals__ | called
     # The module too: machine code on disk refers to it.
@@ -112,8 +114,8 @@ def _copied(function: FunctionType, others: Functions) -> tuple[FunctionType, by
     digest = hashlib.sha256(repr(about).encode())
     for name, value in called.items():
         if isinstance(value, FunctionType):
-            value = _plain(dict(others).get(value, value))
-            names[name], part = _inlined(value, _needed(value, others))
+            value = _plain(dict(replacements).get(value, value))
+            names[name], part = _inlined(value, _needed(value, replacements))
         elif isinstance(value, np.ndarray):
             part = repr((value.dtype, value.shape)).encode() + value.tobytes()
         else:
@@ -290,11 +292,11 @@ class Kernel:
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
-    def _compiled(self, others: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
-        """train_chunk, compiled; anew where Numba's cache on disk is damaged, full or read-only."""
+    def _compiled(self, replacements: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
+        """train_chunk, compiled; without Numba's cache on disk if that is damaged, full or read-only."""
 
         def loop(on_disk: bool) -> Any:
-            function = compiled(train_chunk, others, on_disk)
+            function = compiled(train_chunk, replacements, on_disk)
             function(self._corpus, self._workers[0], 0, self._chunks)  # an empty chunk: compiles
             return function
 
@@ -303,7 +305,7 @@ class Kernel:
         except numba.core.errors.NumbaError:
             raise
         except Exception as error:
-            function = loop(on_disk=False)  # fails in the same way where the cache is not the reason
+            function = loop(on_disk=False)  # raises the same error if the cache is not its cause
             reason = f"{type(error).__name__}: {one_line(error)}"
             hint = "NUMBA_CACHE_DIR names another folder"
             log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
@@ -390,19 +392,19 @@ def new_worker(
 
 
 def worker_bytes(plan: Plan) -> int:
-    """The memory that each thread of a Kernel takes; measured on one whose pages are not written."""
+    """The bytes of memory that each thread of a Kernel takes, from the arrays of one whose pages are not written."""
     worker = new_worker(plan.loss, {}, 2 * plan.window, plan.width, np.float32, plan.chunk)
     return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
 
 
 def reason(error: Exception) -> str:
-    """The last line of Numba's message, and the first source line that it names."""
+    """The first informative line of Numba's message, and the first source line that it names."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [
         line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))
     ]
-    place = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
-    what = messages[0] if messages else str(error)
+    location = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
+    message = messages[0] if messages else str(error)
     if not type(error).__module__.startswith("numba"):
-        what = f"{type(error).__name__}: {what}"
-    return f"{what} ({place})" if place else what
+        message = f"{type(error).__name__}: {message}"
+    return f"{message} ({location})" if location else message

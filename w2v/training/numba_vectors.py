@@ -1,7 +1,7 @@
-"""The arithmetic of a step in Numba with vector registers, as simd/step_body.h is for the Cython kernel.
+"""The arithmetic of a step in Numba with vector registers; simd/step_body.h is that of the Cython kernel.
 
 A vector is LANES numbers; if registers are shorter, the compiler uses several. Rows are padded with zeros to whole
-vectors, so loops have no remainder, and the compiler need not check for overlaps: this makes Numba's own loops slow.
+vectors, so loops have no remainder, and the compiler need not check for overlaps: these make Numba's own loops slow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.VectorType(number, LANES))
 
 
-def _place(context: Any, builder: Any, array: Any, kind: Any, at: Any) -> Any:
+def _pointer(context: Any, builder: Any, array: Any, kind: Any, at: Any) -> Any:
     pointer = context.make_array(kind)(context, builder, array).data
     vector = context.get_value_type(Vector(kind.dtype))
     return builder.bitcast(builder.gep(pointer, [at]), vector.as_pointer())
@@ -41,7 +41,7 @@ def load(typing: Any, array: Any, at: Any) -> Any:
     """The vector at element `at` of a contiguous array."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.load(_place(context, builder, values[0], array, values[1]), align=array.dtype.bitwidth // 8)
+        return builder.load(_pointer(context, builder, values[0], array, values[1]), align=array.dtype.bitwidth // 8)
 
     return Vector(array.dtype)(array, types.int64), code
 
@@ -49,8 +49,8 @@ def load(typing: Any, array: Any, at: Any) -> Any:
 @intrinsic
 def store(typing: Any, array: Any, at: Any, vector: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = _place(context, builder, values[0], array, values[1])
-        builder.store(values[2], place, align=array.dtype.bitwidth // 8)
+        pointer = _pointer(context, builder, values[0], array, values[1])
+        builder.store(values[2], pointer, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, vector), code
@@ -85,35 +85,35 @@ def total(typing: Any, vector: Any) -> Any:
     """The sum of a vector's numbers."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        whole, sums = ir.IntType(32), values[0]
+        int32, sums = ir.IntType(32), values[0]
         for half in (8, 4, 2, 1):
             low, high = (
-                ir.Constant(ir.VectorType(whole, half), list(range(first, first + half))) for first in (0, half)
+                ir.Constant(ir.VectorType(int32, half), list(range(first, first + half))) for first in (0, half)
             )
             sums = builder.fadd(builder.shuffle_vector(sums, sums, low), builder.shuffle_vector(sums, sums, high))
-        return builder.extract_element(sums, ir.Constant(whole, 0))
+        return builder.extract_element(sums, ir.Constant(int32, 0))
 
     return vector.dtype(vector), code
 
 
 @intrinsic
 def _fetch_line(typing: Any, array: Any, at: Any) -> Any:
-    """Has the cache line with element `at` brought near."""
+    """Prefetches the cache line of element `at`."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         pointer = context.make_array(array)(context, builder, values[0]).data
-        place = builder.bitcast(builder.gep(pointer, [values[1]]), ir.IntType(8).as_pointer())
-        whole = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place.type, whole, whole, whole])
+        line = builder.bitcast(builder.gep(pointer, [values[1]]), ir.IntType(8).as_pointer())
+        int32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [line.type, int32, int32, int32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [place, *(ir.Constant(whole, value) for value in (0, 3, 1))])
+        builder.call(function, [line, *(ir.Constant(int32, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), code
 
 
 def prefetch(rows: Array, row: int) -> None:
-    """Has a row of a matrix brought near."""
+    """Prefetches a row of a matrix."""
     width = rows.shape[1]
     for at in range(0, width, LANES):
         _fetch_line(rows, row * width + at)
@@ -123,12 +123,12 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
     """scores ← X Yᵀ − offset; blocks of 2 × 3 rows are read once."""
     n, m = scores.shape
     width = x.shape[1]
-    none = splat(x.dtype.type(0))
+    zero = splat(x.dtype.type(0))
     for j in range(0, m - 2, 3):
         y0, y1, y2 = rows[j] * width, rows[j + 1] * width, rows[j + 2] * width
         z0, z1, z2 = offset[j], offset[j + 1], offset[j + 2]
         for i in range(0, n - 1, 2):
-            a0 = a1 = a2 = b0 = b1 = b2 = none
+            a0 = a1 = a2 = b0 = b1 = b2 = zero
             for d in range(0, width, LANES):
                 a, b = load(x, i * width + d), load(x, (i + 1) * width + d)
                 y = load(outputs, y0 + d)
@@ -141,7 +141,7 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
             i += 1
             scores[i, j], scores[i, j + 1], scores[i, j + 2] = total(b0) - z0, total(b1) - z1, total(b2) - z2
         if n % 2:
-            a0 = a1 = a2 = none
+            a0 = a1 = a2 = zero
             for d in range(0, width, LANES):
                 a = load(x, (n - 1) * width + d)
                 a0 = multiply_add(a, load(outputs, y0 + d), a0)
@@ -151,7 +151,7 @@ def score(x: Array, outputs: Array, rows: Array, offset: Array, scores: Array) -
             scores[i, j], scores[i, j + 1], scores[i, j + 2] = total(a0) - z0, total(a1) - z1, total(a2) - z2
     for j in range(m - m % 3, m):
         for i in range(n):
-            a0 = none
+            a0 = zero
             for d in range(0, width, LANES):
                 a0 = multiply_add(load(x, i * width + d), load(outputs, rows[j] * width + d), a0)
             scores[i, j] = total(a0) - offset[j]
@@ -190,13 +190,13 @@ def update(x: Array, change: Array, outputs: Array, rows: Array, error: Array) -
 def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -> None:
     """x ← the words' rows of inputs, or their mean if `pooled`; change ← 0."""
     width = x.shape[1]
-    none = splat(x.dtype.type(0))
+    zero = splat(x.dtype.type(0))
     for at in range(0, x.size, LANES):
-        store(change, at, none)
+        store(change, at, zero)
     if pooled:
         share = splat(x.dtype.type(1) / x.dtype.type(len(words)))
         for d in range(0, width, LANES):
-            sums = none
+            sums = zero
             for i in range(len(words)):
                 sums = multiply_add(share, load(inputs, words[i] * width + d), sums)
             store(x, d, sums)
@@ -207,7 +207,7 @@ def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -
 
 
 def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, change: Array) -> None:
-    """The words' rows of inputs ← themselves + gradient_scale · change."""
+    """The words' rows of inputs ← these rows + gradient_scale · change."""
     width = change.shape[1]
     times = splat(gradient_scale)
     for i in range(len(words)):

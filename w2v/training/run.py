@@ -30,7 +30,7 @@ from w2v.vectors.combine import memory_of
 
 log = logging.getLogger("w2v")
 
-POLL = 0.1  # seconds between looks at the threads
+POLL = 0.1  # seconds between checks of the threads
 DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
@@ -84,7 +84,7 @@ def plan_run(
 
 
 def instruction_set_of(kernel: str) -> str:
-    """What a kernel's machine code is made for."""
+    """The instruction set of a kernel's machine code; see Plan."""
     if kernel == "numba":
         from w2v.training import numba_kernel
 
@@ -93,7 +93,7 @@ def instruction_set_of(kernel: str) -> str:
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
-    """The bytes of a run's matrices and `copies` of them, of its threads, and of the word vectors made at its end."""
+    """Bytes needed by a run: its matrices and `copies` of them, its threads, and the word vectors made at its end."""
     words, row = len(plan.keep), plan.width * bfloat16.dtype_of(plan.storage).itemsize
     matrices = row * (words + plan.loss.memory_rows) * (1 + copies)
     vectors = memory_of(settings.word_vectors, words, plan.vector_size)
@@ -132,7 +132,7 @@ class Run:
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
         self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
-        self._failed = False  # a thread, or the ids of the text: the matrices are not those of a place in the run
+        self._failed = False  # a thread or reading the ids failed: the matrices belong to no position of the run
         self.settings = settings
         plan = self._plan(start, instructions)
         self.plan = plan if share == 1 else plan.first(share)
@@ -154,11 +154,12 @@ class Run:
 
     @property
     def _words_trained(self) -> int:
-        """Words of the vocabulary that all ranks have trained, judged by this one."""
+        """Words of the vocabulary that all ranks have trained, estimated from this rank."""
         return int(self.kernel.tokens_trained) * self.tokens // max(1, self.plan.tokens)
 
     @property
     def _summed(self) -> NDArray[np.float64]:
+        """Summed loss and number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
@@ -234,7 +235,7 @@ class Run:
         return meter
 
     def _check_trained(self, state: State, checkpoints: Checkpoints | None) -> None:
-        """Raise W2VError for a run that has predicted nothing, or whose vectors diverged."""
+        """Raise W2VError for a run that has made no predictions, or whose vectors diverged."""
         if not state.predictions.any():
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
@@ -254,7 +255,7 @@ class Run:
             self.kernel.stop()
             raise
         finally:
-            for thread in threads:  # one that has not started yet will see that it is to stop
+            for thread in threads:  # after an error, one that has not started yet returns at once
                 thread.wait()
             self.seconds += time.perf_counter() - started
             self._failed = self.store.is_cut or any(thread.error for thread in threads)
@@ -283,7 +284,7 @@ class Run:
             self.history = np.vstack([self.history, (words, seconds, *self._summed - self._unrecorded)])
 
     def _continue_history(self) -> None:
-        """Let the sums in the history of a resumed run, which are those of one rank, go on from its last row."""
+        """Make the sums in the history of a resumed run, which are those of one rank, continue from its last row."""
         self._unrecorded = self._summed - (self.history[-1, 2:] if len(self.history) else 0)
 
     def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None, started: float) -> None:
@@ -320,11 +321,16 @@ class Run:
 
 
 def resumed_at(state: State, end: int, ranks: int) -> int:
-    """The position, of `end`, at which a run of so many ranks resumes. Raises W2VError if that is impossible."""
+    """The position, from 0 to `end`, at which a run with this number of ranks resumes.
+
+    Raises W2VError if that is impossible.
+    """
     if state.ranks != ranks:
         return round(state.position / state.end * end)
     if state.end != end:
-        raise W2VError("the checkpoint is of a version of w2v that divides texts differently: resume with that version")
+        raise W2VError(
+            "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
+        )
     return state.position
 
 
@@ -355,7 +361,7 @@ def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float3
 
 
 def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """uint32 thresholds: a uniform 32-bit number is at most the threshold with these probabilities."""
+    """uint32 thresholds t: a uniform 32-bit number is <= t with these probabilities."""
     scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
     limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
     return limited.astype(np.uint32)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Schedule:
-    """A run of some epochs, each of some rounds.
+    """The epochs of a run, and the rounds of an epoch.
 
-    A run on its own has one round. In a run of several ranks, all have the same rounds, in each of which a rank trains
-    the same share of its own chunks, and after each of which they exchange rows: all come to the end of an epoch, and
-    to the same learning rate, at the same time.
+    In one process an epoch is one round. In a run of several ranks, all have the same number of rounds. In each, a rank
+    trains the same share of its own chunks, and after it the ranks exchange rows. So all reach the end of an epoch, and
+    the same learning rate, at the same time.
 
     Attributes:
-        epochs: passes over the text. rounds: of an epoch.
-        chunks: of the text of this process, in an epoch. tokens: words of the vocabulary in it.
+        epochs: passes over the text. rounds: rounds in an epoch.
+        chunks: chunks in an epoch of this process's text. tokens: words of the vocabulary in this text.
         alpha, min_alpha: the learning rate at the beginning and at the end.
     """
 
@@ -32,7 +32,7 @@ class Schedule:
         return self.epochs * self.rounds
 
     def position(self, rounds: int) -> int:
-        """The chunks of this process, through all epochs, that are trained after so many rounds."""
+        """The chunks of this process, over all epochs, that are trained after this many rounds."""
         epoch, done = divmod(rounds, self.rounds)
         return epoch * self.chunks + self.chunks * done // self.rounds
 
@@ -44,6 +44,6 @@ class Schedule:
         return min(position // self.chunks, self.epochs - 1) if self.chunks else self.epochs - 1
 
     def alpha_after(self, tokens: int) -> float:
-        """The learning rate after so many words of the run."""
+        """The learning rate after this many words of the run."""
         total = self.epochs * self.tokens
         return self.alpha + (self.min_alpha - self.alpha) * (tokens / total if total else 1)

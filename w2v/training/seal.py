@@ -1,8 +1,8 @@
-"""Seals of checkpoints: whether a run of this user, writing to this folder, made one.
+"""Seals of checkpoints, which show that a run of this user wrote one to this folder.
 
-A checkpoint names files to read and to write. Those of a stranger's checkpoint must not be used: it could have a run
-write over any file of the user. So a keyed hash (HMAC-SHA-256, RFC 2104) over the folder and these names is kept in
-the checkpoint, whose key only this user can read: $XDG_STATE_HOME/w2v/key, by default ~/.local/state/w2v/key.
+A checkpoint names files to read and to write. Those of a stranger's checkpoint must not be used: they could make a run
+overwrite any file of the user. So a checkpoint contains a keyed hash (HMAC-SHA-256, RFC 2104) of the folder and these
+names. Only this user can read the key: $XDG_STATE_HOME/w2v/key, by default ~/.local/state/w2v/key.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = logging.getLogger("w2v")
 
 
 def key_path() -> Path:
-    """Raises RuntimeError where the user has no home folder."""
+    """The file of the key. Raises RuntimeError if the user has no home folder."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     return (state if state.is_absolute() else Path.home() / ".local" / "state") / "w2v" / "key"
 
 
 def make_key() -> None:
-    """Make this user's key, once. Warns where that is impossible: no checkpoint will then have a seal."""
+    """Make this user's key if there is none. Warns if that is impossible: checkpoints then have no seal."""
     try:
         path = key_path()
         if not os.path.lexists(path):
@@ -46,7 +46,7 @@ def make_key() -> None:
 
 
 def seal(folder: Path, origin: Mapping[str, Any]) -> str:
-    """The seal of an origin (what JSON holds) in a folder; "" without a key."""
+    """The seal of an origin (JSON values) in a folder; "" without a key."""
     try:
         key = _key()
     except (OSError, RuntimeError, ValueError):
@@ -56,13 +56,13 @@ def seal(folder: Path, origin: Mapping[str, Any]) -> str:
 
 
 def is_sealed(found: object, folder: Path, origin: Mapping[str, Any]) -> bool:
-    """Whether this is the seal of an origin in a folder."""
+    """Whether `found` is the seal of an origin in a folder."""
     expected = seal(folder, origin)
     return bool(expected) and isinstance(found, str) and hmac.compare_digest(found.encode(), expected.encode())
 
 
 def _key() -> bytes:
-    """Raises OSError, RuntimeError or ValueError where there is no key that only this user can know."""
+    """The key. Raises OSError, RuntimeError or ValueError if there is none that only this user can read."""
     path = key_path()
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

@@ -1,4 +1,4 @@
-"""What a run starts with: a vocabulary and new vectors, or those of a model whose training is continued."""
+"""The start of a run: a vocabulary and new vectors, or those of a model whose training is continued."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if optio
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts with.
+    """The vocabulary, the loss and the initial matrices of a run.
 
     Attributes:
         loss: by default that of the settings.
         parameters: matrices by name, without padding; by default new ones.
-        rows: the rows of the run to which their rows go, int64 (V,); by default all, in order. Other rows are new.
+        rows: int64 (V,): the row of the run's matrices that each row of `parameters` is copied to; by default the same.
+            All other rows are new.
     """
 
     vocabulary: Vocabulary
@@ -47,16 +48,16 @@ def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:
         if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
             raise SettingsError(f"{name} {given[name]}: the continued model has {settings[name]}; leave it out")
     if "alpha" in given:
-        settings["min_alpha"] = None  # follows it
+        settings["min_alpha"] = None  # its default depends on alpha
     return Settings(**settings | dict(given))
 
 
 def start_from_model(model: Model, words: Vocab, settings: Settings, store: TypeCounts) -> Start:
     """Start with the vectors of a model.
 
-    "old" keeps its vocabulary, counts and tree. "union" adds the words of the text that occur min_count times, and
-    its counts, to them, up to max_vocab words in all. Raises SettingsError if the loss does not allow it, W2VError
-    for a model with NaN or infinite values.
+    "old" keeps its vocabulary, counts and tree. "union" adds the counts of the text, and its words that occur at least
+    min_count times, up to max_vocab words in all. Raises SettingsError if the loss does not allow that, W2VError for
+    a model with NaN or infinite values.
     """
     if words not in get_args(Vocab):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
@@ -75,11 +76,11 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: Type
 
 
 def united(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """The words of a vocabulary and of a text together, and the new rows of the vocabulary's words, int64 (V,)."""
-    counts, place = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
+    """The union of a vocabulary and the words of a text, and the rows in it of the vocabulary's words, int64 (V,)."""
+    counts, index = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()
-    summed[place[place >= 0]] += counts[place >= 0]
-    new = np.flatnonzero((place < 0) & (counts >= max(1, settings.min_count)))
+    summed[index[index >= 0]] += counts[index >= 0]
+    new = np.flatnonzero((index < 0) & (counts >= max(1, settings.min_count)))
     new = new[np.argsort(-counts[new], kind="stable")]
     if settings.max_vocab is not None:
         new = new[: max(0, settings.max_vocab - len(old))]

@@ -37,16 +37,16 @@ from w2v.training.start import Start, Vocab, continued_settings, start_from_mode
 from w2v.training.world import World, leads, together
 from w2v.version import __version__
 
-METRICS_BYTES = 4096  # more than a model's metrics take in the header of its file
-OF_TYPES = "types "  # begins a checksum of the types of a text, not of the text
+METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
+OF_TYPES = "types "  # prefix of a checksum of the text's types rather than of the text
 
 log = logging.getLogger("w2v")
-advice_log = logging.getLogger("w2v.advice")  # which the command line shows, unless --quiet
+advice_log = logging.getLogger("w2v.advice")  # shown by the command line unless --quiet
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(ReadingOptions):
-    """The arguments of `train` that are not settings; see there."""
+    """The arguments of `train` that are not settings; see `train`."""
 
     settings: Settings | None = None
     vocabulary: Vocabulary | None = None
@@ -76,7 +76,7 @@ P = ParamSpec("P")
 def _taking(
     options: Callable[P, TrainOptions],
 ) -> Callable[[Callable[..., Model]], Callable[Concatenate[Source, P], Model]]:
-    """Give a function the keyword arguments of a dataclass, for type checkers, completion and help."""
+    """Give a function the signature of a dataclass's keyword arguments, for type checkers, completion and help."""
 
     def decorate(function: Callable[..., Model]) -> Callable[Concatenate[Source, P], Model]:
         corpus = Parameter("corpus", Parameter.POSITIONAL_OR_KEYWORD, annotation="Source")
@@ -103,17 +103,17 @@ def train(corpus: Source, **given: Any) -> Model:
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
         cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
-            the last four are by default those of the model.
+            the last four default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
-        notes: values of JSON that are stored in the checkpoints.
+        notes: JSON values that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
         world: the ranks of an MPI job to train with, from w2v.training.world.join; see docs/cluster.md. Each returns
             the model, and rank 0 writes the checkpoints.
 
-    Raises W2VError for a corpus that cannot be used and for matrices that the memory does not hold, SettingsError
-    for impossible settings.
+    Raises W2VError for a corpus that cannot be used and for matrices that do not fit in memory, SettingsError for
+    impossible settings.
     """
     own = {each.name for each in fields(RunOptions)}
     refuse_unknown(given, [*Settings.names(), *own], RENAMED)
@@ -126,9 +126,9 @@ def train(corpus: Source, **given: Any) -> Model:
             model = _opened(run.continue_from)
             text = {name: value for name, value in asdict(model.text).items() if name not in given}
             run = replace(run, continue_from=model, **text)
-            settings, begin = _continued(run, model, options)
+            settings, make_start = _continued(run, model, options)
         else:
-            settings, begin = _new(run, options)
+            settings, make_start = _new(run, options)
         if settings.objective is not None:
             registry.find(str(settings.objective))
         bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
@@ -137,7 +137,7 @@ def train(corpus: Source, **given: Any) -> Model:
         if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
             checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
         origin = Origin(
-            **_places(source),
+            **_location(source),
             cache=None if run.cache is None else str(Path(run.cache).absolute()),
             errors=run.errors,
             max_types=run.max_types,
@@ -146,11 +146,11 @@ def train(corpus: Source, **given: Any) -> Model:
             phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
             notes=dict(run.notes or {}),
         )
-    return _train(source, origin, settings, begin, None, checkpoint, run.ignore_memory, run.progress, run.world)
+    return _train(source, origin, settings, make_start, None, checkpoint, run.ignore_memory, run.progress, run.world)
 
 
-def _places(text: Corpus) -> dict[str, Any]:
-    """Where a text is, as in an Origin."""
+def _location(text: Corpus) -> dict[str, Any]:
+    """The files of a text, as fields of an Origin."""
     fingerprint = text.fingerprint()
     return {
         "sources": [file if file == "-" else str(Path(file).absolute()) for file in text.files],
@@ -158,7 +158,7 @@ def _places(text: Corpus) -> dict[str, Any]:
     }
 
 
-# What gensim and word2vec.c call our settings.
+# The names of our settings in gensim and word2vec.c.
 RENAMED = {
     "size": "vector_size",
     "iter": "epochs",
@@ -177,10 +177,10 @@ RENAMED = {
 def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     settings = run.settings or Settings(**options)
 
-    def begin(store: TypeCounts) -> Start:
+    def make_start(store: TypeCounts) -> Start:
         return Start(run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab))
 
-    return settings, begin
+    return settings, make_start
 
 
 def _opened(model: Model | PathLike) -> Model:
@@ -191,7 +191,7 @@ def _continued(
     run: RunOptions, model: Model, options: dict[str, Any]
 ) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     if run.settings or run.vocabulary:
-        raise SettingsError("continue_from has its own settings and vocabulary: give single settings to change")
+        raise SettingsError("continue_from has its own settings and vocabulary: give only the settings to change")
     settings = continued_settings(model, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
@@ -209,13 +209,13 @@ def resume(
     been stopped.
 
     Args:
-        folder: what `train` was given as `checkpoint`; or what checkpoint.latest has read from it.
+        folder: the `checkpoint` folder of `train`, or the result of checkpoint.latest for it.
         corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the
             run, if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
-        notes: in place of those of the run.
+        notes: replace those of the run.
         ignore_memory, progress, world: see train. The number of ranks may differ from that of the run so far.
 
-    Raises W2VError where the folder holds no whole checkpoint, for another text, and for a checkpoint of someone else
+    Raises W2VError if the folder holds no whole checkpoint, for another text, and for a checkpoint of another user
     without `corpus`.
     """
     with together(world):
@@ -228,7 +228,10 @@ def resume(
 def _resumed(
     folder: PathLike | Checkpoint, corpus: Source | None, notes: Mapping[str, Any] | None, world: World | None
 ) -> tuple[Checkpoint, Corpus, Origin, Checkpoints | None]:
-    """The checkpoint to resume from, its text and where that is now, and what writes the next."""
+    """The checkpoint to resume from, its text, its origin with the text's present location, and the next checkpoints.
+
+    Only the rank that writes files has the last.
+    """
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin = found.origin
     if corpus is None and not origin.sources:
@@ -239,9 +242,9 @@ def _resumed(
             f"{one_line(', '.join(map(str, origin.sources)))} when the run began"
         )
     text = Corpus(origin.sources if corpus is None else corpus)
-    places = _places(text)
-    for (path, size, *_), (now, size_now) in zip(origin.files or [], places["files"] or [], strict=False):
-        if size != size_now:  # seen without reading it
+    location = _location(text)
+    for (path, size, *_), (now, size_now) in zip(origin.files or [], location["files"] or [], strict=False):
+        if size != size_now:  # known before the text is read, unlike its checksum
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     if not found.trusted:
         if isinstance(origin.phrases, str):
@@ -249,10 +252,12 @@ def _resumed(
                 f"{found.path} was not written by this user to this folder, so its file of phrases is not used"
             )
         origin = replace(origin, cache=None, notes={})
-    origin = replace(origin, **places, notes=origin.notes if notes is None else dict(notes))
+    origin = replace(origin, **location, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found.path) if leads(world) else None
     if found.version != __version__:
-        log.warning("the checkpoint is of w2v %s, this is %s: last bits may differ", found.version, __version__)
+        log.warning(
+            "the checkpoint was written by w2v %s, this is %s: last bits may differ", found.version, __version__
+        )
     return found, text, origin, checkpoints
 
 
@@ -260,14 +265,14 @@ def _train(
     text: Corpus,
     origin: Origin,
     settings: Settings,
-    begin: Callable[[TypeCounts], Start],
+    make_start: Callable[[TypeCounts], Start],
     state: State | None,
     checkpoints: Checkpoints | None,
     ignore_memory: bool,
     progress: Report | None,
     world: World | None,
 ) -> Model:
-    """Train from what `begin` returns, at the position of `state`, if given."""
+    """Train from the Start that `make_start` returns for the text's types; continue at `state`, if given."""
     started = time.perf_counter()
     with together(world):
         if world:
@@ -303,7 +308,7 @@ def _train(
                     raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
                 checkpoints.origin = replace(origin, checksum=checksum)
             instructions = _instruction_set_of(state, settings.kernel) if state else None
-            start = begin(types)
+            start = make_start(types)
         options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": ignore_memory}
         if world:
             vocabulary = start.vocabulary
@@ -328,14 +333,14 @@ def _train(
 
 
 def loaded_phrases(phrases: bool | PathLike) -> Phrases | bool:
-    """The phrases of a file; True, for those of the text, and False stay as they are."""
+    """The phrases of a file; True and False are returned unchanged."""
     return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
 
 
 def join_phrases(
     store: IdStore, phrases: Phrases | bool, folder: PathLike | None, workers: int, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
-    """The text with the words of phrases joined, and the phrases: True means those found in it, False none.
+    """The text with the words of phrases joined, and the phrases. True finds the phrases in the text, False joins none.
 
     The joined text is in a temporary file in the folder; `store` is closed.
     """
@@ -351,7 +356,7 @@ def join_phrases(
 def trained_model(
     run: Run, types: TypeCounts, seconds: float, text: TextOptions, phrases: Phrases | None = None
 ) -> Model:
-    """The model of a run that has ended; reading its types took these seconds, with these options and phrases."""
+    """The model of a finished run over a text that was read in `seconds` with these options and phrases."""
     trained = run.state
     phases = {"read": seconds, "train": run.seconds}
     metrics = {
@@ -376,7 +381,7 @@ def trained_model(
 
 
 def _refuse_undividable(origin: Origin) -> None:
-    """Raise SettingsError for what cannot be done to the parts of a text on their own."""
+    """Raise SettingsError for options that need the whole text, of which each rank reads a part."""
     if origin.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "
@@ -392,7 +397,7 @@ def _refuse_undividable(origin: Origin) -> None:
 def _alike(
     text: Corpus, origin: Origin, reading: ReadingOptions, settings: Settings, state: State | None
 ) -> dict[str, Any]:
-    """What must be the same on all ranks of a run."""
+    """Values that must be the same on all ranks of a run."""
     about = {"w2v": __version__, **settings.as_dict(), **asdict(reading)}
     del about["workers"], about["cache"]
     phrases = crc32(Path(origin.phrases).read_bytes()) if isinstance(origin.phrases, str) else None
@@ -402,9 +407,9 @@ def _alike(
 
 
 def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
-    """That of the text; in a run of several ranks, of its types. A resumed run has one that is `known`.
+    """The checksum of the text; of its types, if it is divided among ranks.
 
-    The ranks cannot check that of a text: they take it as it is.
+    A resumed run has a `known` checksum. If that is of the text, ranks cannot check it and return it.
     """
     if known.startswith(OF_TYPES) or (types is not store and not known):
         return OF_TYPES + types.types_checksum()
@@ -412,7 +417,7 @@ def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
 
 
 def _instruction_set_of(state: State, kernel: str) -> str:
-    """The instruction set that a run began with, since others round differently, or the present one with a warning."""
+    """The instruction set that a run began with, since others round differently; the present one if it is missing."""
     now = instruction_set_of(kernel)
     if state.instruction_set == now or (kernel == "cython" and step_for(state.instruction_set)):
         return state.instruction_set

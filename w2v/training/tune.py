@@ -2,9 +2,9 @@
 
 Settings are tried by successive halving (Jamieson & Talwalkar 2016) in brackets, as in Hyperband (Li et al. 2018): nine
 candidates are trained briefly, the best three of them three times as long, and the best of these three times as long
-again. The resource of a training is, up to 1, a share of its epochs, and above 1 the number of seeds that its score is
-the mean of, since on little text seeds differ more than settings. The candidates of a bracket are drawn around the best
-settings so far, at first the defaults, and the last of them takes their place if its score is higher.
+again. The resource of a training is a share of its epochs up to 1, and above 1 a number of seeds over which scores are
+averaged, since on little text seeds differ more than settings. The candidates of a bracket are drawn around the best
+settings so far, at first the defaults; the winner replaces these if its score is higher.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from w2v.vectors.held_out import HeldOut
 ETA = 3  # the best third of the candidates continues, with three times the resource
 CANDIDATES = ETA**2
 SEEDS = (1, ETA, ETA**2)
-MIN_BRACKETS = 3  # that must fit into the time before more seeds are used
+MIN_BRACKETS = 3  # brackets that must fit into the time before more seeds are used
 HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
 KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the best
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
-MIN_TRAININGS = 3  # with the defaults that must fit into the time
-PROBE = 0.02  # of a training, after which its time is estimated
+MIN_TRAININGS = 3  # trainings with the defaults that must fit into the time
+PROBE = 0.02  # share of the first training after which its time is estimated
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 READING = {each.name for each in fields(ReadingOptions)}
@@ -58,7 +58,7 @@ READING = {each.name for each in fields(ReadingOptions)}
 Choice = str | float | None
 Choices = dict[str, Choice]
 
-# What is tried for settings that are not given.
+# The values tried for settings that are not given.
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "model": ("skipgram", "cbow"),
     "loss": ("ns", "nce", "sampled", "hs"),
@@ -79,7 +79,7 @@ class Trial:
     """One training.
 
     Attributes:
-        choices: of what is tried, by name; other settings are the defaults.
+        choices: the values tried, by name of setting; all other settings have their defaults.
         share: of the epochs. seed: see Settings.
         score: None where training diverged. seconds: of training and scoring.
     """
@@ -93,7 +93,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TuningState:
-    """What a state file holds: the text's checksum, what else the scores depend on, and the trials."""
+    """The content of a state file: the text's checksum, all else that the scores depend on, and the trials."""
 
     text: str
     about: dict[str, str]
@@ -102,12 +102,12 @@ class TuningState:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What `tune` returns.
+    """The result of `tune`.
 
     Attributes:
         model: trained on the whole text with the best settings found.
-        changed: the settings in which these differ from the defaults.
-        score, default_score: of both, over the same seeds.
+        changed: those of the best settings that differ from the defaults.
+        score, default_score: scores of the best and of the default settings, over the same seeds.
         trials: number of trainings. seconds: of all of them.
     """
 
@@ -157,17 +157,17 @@ def tune(
 
     Args:
         corpus: see train; it is read once.
-        time: how long all of it takes, about: "30s", "10m" or "2h".
+        time: about how long everything takes: "30s", "10m" or "2h".
         questions, pairs: files that settings are judged by; see analogies and word_pairs. Without any, they are judged
             by the end of the text, on which trials are not trained; see HeldOut.
         max_size: try vector sizes up to this one; otherwise all have that of the settings.
         phrases: see train.
-        state: a file in which trials are kept. Those that it holds already, of a run that was stopped, are not
-            repeated, and their time counts.
+        state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
+            time counts.
         ignore_memory, progress: see train. finished: called after each trial.
         given: settings, which all trials have, and the arguments of read_corpus.
 
-    Raises W2VError and SettingsError as train does, and where the time is too short or the state is of another run.
+    Raises W2VError and SettingsError as train does, and if the time is too short or the state is of another run.
     """
     started = clock.monotonic()
     seconds = seconds_of(time)
@@ -231,7 +231,7 @@ def seconds_of(time: str) -> float:
 
 
 def _before(path: PathLike | None, expected: TuningState) -> TuningState:
-    """The state in a file, if it exists. Raises W2VError where it is damaged or of other trials than expected."""
+    """The state in a file, or `expected` if there is none. Raises W2VError if it is damaged or of another run."""
     if path is None or not Path(path).exists():
         return expected
     try:
@@ -256,12 +256,12 @@ class Tuner:
     """A search for the best settings.
 
     Attributes:
-        store, vocabulary: of the text. share: that of the text which trials are trained on, from its start.
-        fixed: settings of all trials. choices: what is tried for others.
+        store, vocabulary: of the text. share: of the text, from its start, that trials are trained on.
+        fixed: settings of all trials. choices: the values to try for other settings.
         judge: scores a model. end: when the time is up, by time.monotonic().
         keep: called after each trial. ignore_memory, progress: see train.
-        trials: those so far; none is repeated.
-        best: the choices with the highest score. score, default_score: of them and of the defaults.
+        trials: the trials so far; none is repeated.
+        best: the choices with the highest score. score, default_score: of these and of the defaults.
     """
 
     store: IdStore
@@ -280,29 +280,29 @@ class Tuner:
     default_score: float = -np.inf
 
     def search(self, seconds: float) -> None:
-        """Make brackets until the time is up; all of it is `seconds`."""
+        """Try brackets until the time is up; `seconds` is the time of the whole search."""
         default = self._trial({}, 1.0, self.settings_for({}).seed)
         self.score = self.default_score = _number(default.score)
         cost = MIN_BRACKETS * ETA * default.seconds  # of brackets with one seed
-        most = max(each for each in SEEDS if each == 1 or each * cost <= seconds)
+        max_seeds = max(each for each in SEEDS if each == 1 or each * cost <= seconds)
         with suppress(_TimeIsUp):
-            self.score = self.default_score = self._mean_score({}, most)
+            self.score = self.default_score = self._mean_score({}, max_seeds)
             for candidates in self._brackets():
-                for resource in (most / ETA**2, most / ETA, most):
+                for resource in (max_seeds / ETA**2, max_seeds / ETA, max_seeds):
                     scores = [self._mean_score(each, resource) for each in candidates]
                     order = np.argsort(scores)[::-1]
-                    candidates = [candidates[place] for place in order[: -(-len(order) // ETA)]]
+                    candidates = [candidates[index] for index in order[: -(-len(order) // ETA)]]
                 if max(scores) > self.score:
                     self.best, self.score = candidates[0], max(scores)
 
     def _brackets(self) -> Iterator[list[Choices]]:
-        """The candidates of each bracket, all different, as long as there are any."""
+        """The candidates of each bracket, all different, until no new ones are found."""
         random, seen = np.random.default_rng(self.settings_for({}).seed), {self._identity({})}
         while found := list(islice(self._drawn(random, seen), CANDIDATES)):
             yield found
 
     def _drawn(self, random: np.random.Generator, seen: set[str]) -> Iterator[Choices]:
-        """Candidates around the best; whatever is drawn joins those `seen`."""
+        """Candidates drawn around the best choices, without those in `seen`, to which all that are drawn are added."""
         for _ in range(DRAWS):
             drawn = dict(self.best)
             for name, values in self.choices.items():
@@ -311,13 +311,13 @@ class Tuner:
             if (key := json.dumps(drawn, sort_keys=True)) in seen:
                 continue
             seen.add(key)
-            with suppress(SettingsError):  # for a min_alpha that is given, and above this alpha
+            with suppress(SettingsError):  # a given min_alpha is above this alpha
                 if (identity := self._identity(drawn)) not in seen:
                     seen.add(identity)
                     yield drawn
 
     def settings_for(self, choices: Choices) -> Settings:
-        """Raises SettingsError where choices contradict what is fixed."""
+        """Raises SettingsError if choices contradict fixed settings."""
         values: dict[str, Any] = dict(choices)
         factors = {name: values.pop(name) for name in FACTORS if name in choices}
         settings = Settings(**{**self.fixed, **values})
@@ -337,7 +337,7 @@ class Tuner:
         return json.dumps(self.settings_for(choices).relevant(), default=str)
 
     def _mean_score(self, choices: Choices, resource: float) -> float:
-        """Over as many seeds as the resource, and at least one."""
+        """The mean score over `resource` seeds, at least one; below 1, `resource` is the share of the epochs."""
         first = self.settings_for(choices).seed
         seeds = range(first, first + max(1, round(resource)))
         return mean(_number(self._trial(choices, min(1.0, resource), seed).score) for seed in seeds)
@@ -351,8 +351,8 @@ class Tuner:
         settings = replace(self.settings_for(choices), seed=seed)
         epochs = share * int(settings.epochs)
         settings = replace(settings, epochs=max(1, round(epochs)))
-        text = self.share * min(1.0, epochs)
-        run = Run(settings, Start(self.vocabulary), self.store, share=text, ignore_memory=self.ignore_memory)
+        text_share = self.share * min(1.0, epochs)
+        run = Run(settings, Start(self.vocabulary), self.store, share=text_share, ignore_memory=self.ignore_memory)
         with suppress(Diverged):
             run.train(self._report)
             score = self.judge(trained_model(run, self.store, 0.0, TextOptions()))
@@ -362,7 +362,7 @@ class Tuner:
         return trial
 
     def _report(self, progress: Progress) -> None:
-        """Raises _TimeIsUp where the rest of the time is needed to train with the best settings at the end."""
+        """Raises _TimeIsUp if the rest of the time is needed to train with the best settings at the end."""
         best = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
         left = self.end - clock.monotonic() - max(best, default=0.0)
         if best and left < 0:

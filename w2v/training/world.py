@@ -1,7 +1,7 @@
-"""The ranks of an MPI job that train one model: what they share, what they must agree on, and how none waits for ever.
+"""The ranks of an MPI job that train one model: their messages, checks that they agree, and what ends the job.
 
 mpi4py is imported only under an MPI launcher. No call here blocks inside MPI: the program polls, and meanwhile a thread
-sends and expects signs of life, so that a rank that hangs, or a machine that is lost, ends the job.
+sends and expects signs of life, so that no rank waits for ever for one that hangs or whose machine is lost.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from w2v.launcher import launched
 BEAT = 1.0  # seconds between signs of life
 PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
 SIGN_OF_LIFE = 7  # the tag of these messages
-LOOK = 2e-4  # seconds between looks at a message under way: MPI moves a part of it only when it is called
-LAST_LOOK = 5e-3  # seconds between looks for the last sign of life
+LOOK = 2e-4  # seconds between checks of a message under way: MPI makes progress only when it is called
+LAST_LOOK = 5e-3  # seconds between checks for the last sign of life
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# A shell program that prints its argument if standard input ends before a line was sent.
+# A shell program that prints its argument if standard input ends without a line.
 UNLESS_GOODBYE = "trap '' INT TERM HUP; read -r goodbye || echo \"$0\" >&2"
 
 
@@ -89,7 +89,7 @@ class World:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        """An error that the other ranks do not know of ends them too: they would wait for this rank."""
+        """End all ranks after an error that the others do not know of: they would wait for this rank."""
         if isinstance(error, Exception) and error is not self._agreed:
             self.abort(f"{self.name(self.rank)}: {_described(error)}")
         if error is None or error is self._agreed:
@@ -178,13 +178,13 @@ class World:
         messages = self.gather("" if own is None else _described(own))
         failed = [rank for rank, message in enumerate(messages) if message]
         if failed:
-            everywhere = len(set(messages)) == 1  # then it needs no rank
+            everywhere = len(set(messages)) == 1  # then the message names no rank
             text = f"{self.name(failed[0])}: {messages[failed[0]]}"
             self._agreed = own if own is not None and everywhere else W2VError(text)
             raise self._agreed from own
 
     def agree(self, about: Mapping[str, Any]) -> None:
-        """Raise W2VError, on all ranks, unless all have the same values, which JSON can hold."""
+        """Raise W2VError, on all ranks, unless all have the same JSON values."""
         own = {name: json.dumps(value) for name, value in about.items()}
         found: list[dict[str, str]] = [json.loads(text) for text in self.gather(json.dumps(own))]
         for rank, other in enumerate(found):
@@ -199,14 +199,14 @@ class World:
     def threads(self) -> int:
         """The threads for this rank: the processors that it may use, divided among the ranks that may use the same."""
         mask = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        places = self.gather(json.dumps([self._hosts[self.rank], mask]))
-        return max(1, processors() // places.count(places[self.rank]))
+        processor_sets = self.gather(json.dumps([self._hosts[self.rank], mask]))
+        return max(1, processors() // processor_sets.count(processor_sets[self.rank]))
 
     # -- signals and faults ---------------------------------------------------------------------
 
     @contextmanager
     def signals_noted(self) -> Iterator[Callable[[], bool]]:
-        """Signals to end are noted, which the yielded function reports, and take effect when the `with` ends."""
+        """Delay signals that end the process until the `with` block ends; the yielded function says if one arrived."""
         noted: list[int] = []
         before = {number: signal.getsignal(number) for number in SIGNALS}
         for number, handler in before.items():
@@ -228,7 +228,10 @@ class World:
         raise AssertionError
 
     def _exchange_signs_of_life(self) -> None:
-        """Send one to the next rank and expect one from the rank before, in turns, so that a suspended job goes on."""
+        """Send signs of life to the next rank, and expect them from the rank before.
+
+        Silence is counted in turns of this loop, not by the clock, so that a suspended job can continue.
+        """
         comm = self._mpi.COMM_WORLD
         after, before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
         signs, received = np.array([[False], [True]]), np.array([False])

@@ -1,15 +1,15 @@
-"""The best answer to each of many analogy questions, from cosines computed once for each word in the questions.
+"""Finds the best answers to analogy questions from cosines that are computed once for each word in the questions.
 
-Both scores of a : b :: c : ? are functions of the cosines of the candidate with a, b and c. So the matrix product has
-one row for each different word in the questions, of which there are far fewer than questions, and a question costs one
-pass over three rows.
+The scores of a : b :: c : ?, by 3CosAdd and by 3CosMul, are functions of the cosines of the candidate with a, b and c.
+So the matrix product has one row for each different word in the questions, far fewer than questions, and a question
+costs one pass over three rows.
 """
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    CANDIDATES = 1024  # at a time: the scores of a question stay in the first-level cache
+    CANDIDATES = 1024  # at a time: the scores of a question fit in the first-level cache
     LANES = 16  # separate maxima, so that the compiler uses vector registers
 
 WIDTH = CANDIDATES

@@ -40,7 +40,7 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a question file: how many of all its questions are answered, and how many of these correctly.
+    """The numbers of questions in a section of a question file: correct, answered, and in all.
 
     A question is answered if all its words are in the vocabulary.
     """
@@ -82,8 +82,8 @@ class PairsResult(Result):
     """The result of `word_pairs`.
 
     Attributes:
-        pearson, spearman: correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs and
-            for equal cosines or scores.
+        pearson, spearman: correlations of the cosines with the scores, -1 to 1, or None for fewer than two pairs or
+            if all cosines or all scores are equal.
         found: number of pairs with both words in the vocabulary.
         pairs: number of all pairs.
         malformed: number of lines that are not a pair with a score.
@@ -100,10 +100,10 @@ class PairsResult(Result):
 
 @dataclass(frozen=True)
 class Answers:
-    """How the Q questions of a file are answered, in its order.
+    """The answers to the Q questions of a file, in its order.
 
     Attributes:
-        names: of the sections. sections: int64 (Q,), the number of each question's.
+        names: of the sections. sections: int64 (Q,), the number of each question's section.
         known: bool (Q,), whether all words are in the vocabulary. correct: bool (Q,), whether the answer is right.
         malformed, top: as in AnalogyResult.
     """
@@ -121,8 +121,8 @@ class RatedPairs:
     """The n pairs of a file whose words are both in the vocabulary, in the order of the file.
 
     Attributes:
-        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2).
-        all_scores: float64 (P,), of all pairs of the file.
+        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words.
+        all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, unknown: as in PairsResult.
     """
 
@@ -151,7 +151,7 @@ def analogies(
     cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(x, b) cos(x, c) /
     cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
 
-    `questions` is a file with four words a line and a line ": name" before each section, by default the bundled one.
+    `questions` is a file with four words per line and a line ": name" before each section, by default the bundled one.
     Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
     of several words that differ only in case counts for all of them. `progress` is called in phase "answer".
 
@@ -214,11 +214,11 @@ def answers(
 def section_pairs(
     vectors: Vectors, questions: PathLike | None = None, section: str | None = None, case_insensitive: bool = True
 ) -> tuple[str, NDArray[np.int64]]:
-    """The name of a section of a questions file, and the rows of its pairs of words, (n, 2), each pair once.
+    """The name of a section of a question file, and the rows of its pairs of words, (n, 2), each pair once.
 
     The default is the first section that has a pair with both words in the vocabulary. `questions` and
-    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a section that it
-    lacks, and if no pair is known.
+    `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a missing section,
+    and if no pair is known.
     """
     fold = str.casefold if case_insensitive else str
     first = index_words(map(fold, vectors))[0]
@@ -303,7 +303,7 @@ def _correlations(
 ) -> tuple[float | None, float | None]:
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None, None
-    from scipy import stats  # its import takes longer than that of the rest of the package
+    from scipy import stats  # its import takes longer than that of the whole package
 
     return float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic)
 
@@ -345,10 +345,10 @@ def best_answers(
 def index_words(
     words: Iterable[str],
 ) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
-    """The rows of V words, some of which are equal.
+    """Index V words, some of which may be equal.
 
-    Returns the first row of each word, and for each row the first row and the next row of an equal word, or -1: both
-    int32 (V,).
+    Returns the first row of each word; the first row with the same word for each row, int32 (V,); and the next row with
+    the same word for each row, or -1, int32 (V,).
     """
     first: dict[str, int] = {}
     heads: list[int] = []
@@ -364,7 +364,7 @@ def index_words(
 
 
 def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str], str]) -> int:
-    """The row of a word, or of its form after the normalisation of the training; -1 if neither is known."""
+    """The row of a word, or of the word normalised as in training; -1 if neither is known."""
     row = first.get(fold(word), -1)
     if row < 0 and len(words := vectors.words_in(word)) == 1:
         row = first.get(fold(words[0]), -1)
@@ -372,7 +372,7 @@ def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str
 
 
 class _Questions:
-    """The questions of a file, some at a time, as (number of the section (n,), rows of the words (n, 4))."""
+    """The questions of a file, in blocks: (number of the section (n,), rows of the words (n, 4))."""
 
     def __init__(self, path: PathLike | None, row_of: Callable[[str], int]) -> None:
         self.names: list[str] = []  # the names of the sections so far

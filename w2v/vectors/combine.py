@@ -1,6 +1,6 @@
 """Word vectors made from both matrices of a model, its input rows and its output rows.
 
-Training gives each word two vectors, and input rows alone leave unused what the output rows have learnt. Levy, Goldberg
+Training gives each word two vectors, and input rows alone do not use what the output rows have learnt. Levy, Goldberg
 & Dagan (2015, section 3.3) add them: w + c. That also adds the large vector that all output rows share, which makes
 rare words neighbours of everything; so the mean is subtracted first (as Mu & Viswanath 2018 do).
 
@@ -8,10 +8,10 @@ For each of both matrices X, with u(·) the row scaled to length 1:
 
     U = u(X)          R = u(U − A B)          A (V, 1), all ones: B is the mean of the rows of U
 
-Where the outputs keep the words' log frequency, A (V, 2) is [1, log count] for them, and B the least-squares solution
-of A B ≈ U. The concatenation C = [R of inputs, R of outputs], (V, 2D), gives as cosine the mean of both cosines. The
-combined vectors are C Q, (V, D), with Q the D leading eigenvectors of CᵀC: no vectors of D values have inner products
-nearer to those of C. bench/README.md, "Out of the box", compares this with other ways.
+If the outputs contain the words' log frequency, A (V, 2) is [1, log count] for them, and B the least-squares solution
+of A B ≈ U. The cosines of the concatenation C = [R of inputs, R of outputs], (V, 2D), are the means of both cosines.
+The combined vectors are C Q, (V, D), with Q the D leading eigenvectors of CᵀC: no vectors of D values have inner
+products nearer to those of C. bench/README.md, "Out of the box", compares this with other ways.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ VALUES_AT_ONCE = 1 << 18  # of a block of rows: 1 MB
 def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
     """The combined vectors, float32 (V, D), of float32 or bfloat16 matrices (V, D).
 
-    `frequencies` are the words' counts (V,), where the outputs keep their logarithm. A row of zeros counts as zeros.
+    `frequencies` are the words' counts (V,), if the outputs contain their logarithm. Rows of zeros stay zeros.
     """
     size = inputs.shape[1]
     matrix = np.zeros((2 * size, 2 * size))  # CᵀC
     parts = _Parts(inputs, outputs, frequencies)
     for _, block in parts:
         matrix += block.T @ block
-    directions = np.linalg.eigh(matrix)[1][:, : -size - 1 : -1]  # those of the largest eigenvalues, falling
+    directions = np.linalg.eigh(matrix)[1][:, : -size - 1 : -1]  # of the largest eigenvalues, in descending order
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
-    directions = (directions * np.where(largest < 0, -1, 1)).astype(np.float32)  # an eigenvector has no sign of its own
+    directions = (directions * np.where(largest < 0, -1, 1)).astype(
+        np.float32
+    )  # the sign of an eigenvector is arbitrary
     found = np.empty(inputs.shape, np.float32)
     for start, block in parts:
         np.matmul(block, directions, out=found[start : start + len(block)])
@@ -48,7 +50,7 @@ def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[n
 
 
 def concatenated(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None = None) -> Vector:
-    """C itself, float32 (V, 2D), of what `combined` takes."""
+    """C itself, float32 (V, 2D); arguments are those of `combined`."""
     found = np.empty((len(inputs), 2 * inputs.shape[1]), np.float32)
     for start, block in _Parts(inputs, outputs, frequencies):
         found[start : start + len(block)] = block
@@ -56,7 +58,7 @@ def concatenated(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArr
 
 
 def memory_of(kind: WordVectors, words: int, size: int) -> int:
-    """The bytes that word vectors of this kind take beside both matrices while they are made, about."""
+    """About the bytes that making word vectors of this kind takes in addition to both matrices."""
     if kind == "input":
         return 0
     eigenvectors = 4 * 8 * (2 * size) ** 2 if kind == "combined" else 0  # as float64, and LAPACK's work space
@@ -64,7 +66,7 @@ def memory_of(kind: WordVectors, words: int, size: int) -> int:
 
 
 class _Parts:
-    """Blocks of rows of C with the index of the first, computed anew at each pass."""
+    """Blocks of rows of C with the index of the first, computed again in each pass."""
 
     def __init__(self, inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None) -> None:
         ones = np.ones((len(inputs), 1), np.float32)
@@ -88,7 +90,7 @@ class _Parts:
 
 
 def _blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, Vector]]:
-    """Rows of a matrix scaled to length 1, some at a time."""
+    """Blocks of rows of U with the index of the first."""
     step = max(1, VALUES_AT_ONCE // matrix.shape[1])
     for start in range(0, len(matrix), step):
         yield start, unit(matrix[start : start + step].astype(np.float32, copy=False))

@@ -15,7 +15,7 @@ def lengths(vectors: Vector) -> Vector:
 
 
 def cosine(first: Vector, second: Vector) -> float:
-    """The cosine of two vectors (D,), computed in float64, so that it is 1 for equal ones; 0 with a zero vector."""
+    """The cosine of two vectors (D,), computed in float64, so that it is 1 for equal vectors; 0 with a zero vector."""
     one, other = first.astype(np.float64), second.astype(np.float64)
     product = np.sqrt((one @ one) * (other @ other))
     return float(one @ other / product) if product else 0.0

@@ -1,4 +1,4 @@
-"""How well word vectors fit a text that they were not trained on."""
+"""Scores word vectors by how well they fit a text that they were not trained on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.cosines import Vector, unit
 
 WINDOW = 5  # words on either side of a gap, at most
-SAMPLE = 1e-4  # threshold of subsampling, whatever the models are trained with: frequent words say little
+SAMPLE = 1e-4  # threshold of subsampling, independent of the models' own: frequent words carry little information
 MAX_GAPS, DRAWS = 100_000, 5
 GAPS_AT_ONCE = 1 << 13
 SEED = 1
@@ -26,10 +26,10 @@ class HeldOut:
     """Gaps in a text: the words around each, the word in it, and others drawn at random from the same text.
 
     Vectors are scored by how often the mean of the words around a gap is nearer, by cosine, to the word in the gap than
-    to another (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the one measure
-    of ranking that drawing the others does not bias (Krichene & Rendle 2020). It takes no probabilities, so that models
-    with the same vocabulary compare whatever their losses; and as words and others have the same frequencies, these
-    alone give one half. bench/README.md, "Tuning", says how it agrees with questions and pairs.
+    to another (the ranking criterion of Collobert & Weston 2008). This is the area under the ROC curve, the only
+    ranking measure that sampling the others does not bias (Krichene & Rendle 2020). It needs no probabilities, so
+    models with the same vocabulary and any losses can be compared. Words and others have the same frequencies, so
+    frequency alone scores one half. bench/README.md, "Tuning", shows how the score agrees with questions and pairs.
 
     contexts: int64 (n, 2 WINDOW), −1 for none. words: int64 (n,). others: int64 (n, DRAWS).
     """
@@ -40,7 +40,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, store: IdStore, vocabulary: Vocabulary, start: int) -> Self:
-        """Of the ids of a store from `start` on. Raises W2VError where no two of their words are near each other."""
+        """Gaps in the ids of a store from `start` on. Raises W2VError if no two of their words are in one window."""
         random = np.random.default_rng(SEED)
         ids = store.ids[start:]
         words = store.remap(vocabulary.words)[ids].astype(np.int64)
@@ -49,11 +49,11 @@ class HeldOut:
         kept = kept[random.random(len(kept)) < vocabulary.keep_probabilities(SAMPLE)[words[kept]]]
         words, sentences = words[kept], sentences[kept]
         gaps = np.sort(random.permutation(len(words))[:MAX_GAPS])
-        places = gaps[:, None] + [each for each in range(-WINDOW, WINDOW + 1) if each]
-        inside = (places >= 0) & (places < len(words))
-        places[~inside] = 0
-        inside &= sentences[places] == sentences[gaps][:, None]
-        contexts = np.where(inside, words[places], -1)
+        positions = gaps[:, None] + [offset for offset in range(-WINDOW, WINDOW + 1) if offset]
+        inside = (positions >= 0) & (positions < len(words))
+        positions[~inside] = 0
+        inside &= sentences[positions] == sentences[gaps][:, None]
+        contexts = np.where(inside, words[positions], -1)
         usable = inside.any(axis=1)
         if not usable.any():
             raise W2VError("the end of the text is too short to judge settings by: give more text, questions or pairs")
@@ -61,7 +61,7 @@ class HeldOut:
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 
     def score(self, vectors: Vector) -> float:
-        """The score of the vectors (V, D) of the vocabulary, 0 to 1; random ones have about one half."""
+        """The score of the vectors (V, D) of the vocabulary, 0 to 1; random vectors score about one half."""
         rows = np.vstack([unit(vectors), np.zeros((1, vectors.shape[1]), np.float32)])  # −1 is the last
         won = 0.0
         for start in range(0, len(self.words), GAPS_AT_ONCE):

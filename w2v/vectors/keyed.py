@@ -1,4 +1,4 @@
-"""Words and their vectors: look-up, comparison, nearest neighbours. Names and meanings are those of gensim."""
+"""Words and their vectors: look-up, comparison, nearest neighbours. Methods have the names and semantics of gensim."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class KeyedVectors:
         return unit(mean) if post_normalize else mean
 
     def _rows(self, keys: Iterable[str | int]) -> list[int]:
-        """The rows of words; a row stands for itself. Raises UnknownWordError, naming all unknown keys."""
+        """The rows of keys, which are words or rows. Raises UnknownWordError, naming all unknown keys."""
         index = self.key_to_index
         keys = list(keys)
         missing = [key for key in keys if key not in self]
@@ -236,7 +236,7 @@ class KeyedVectors:
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """The one of `words` that is nearest to `word`. Raises UnknownWordError."""
+        """The word among `words` that is nearest to `word`. Raises UnknownWordError."""
         return words[int(np.argmin(self.distances(word, words)))]
 
     def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
@@ -285,14 +285,14 @@ class KeyedVectors:
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
-        """The `topn` nearest other words of each of n words, by one matrix product. Raises UnknownWordError."""
+        """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
         rows = self._rows(words)
         return self._nearest(unit(self.vectors[rows]), [[row] for row in rows], topn, restrict_vocab)
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
     ) -> Neighbours:
-        """As most_similar, but by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
+        """Like most_similar, but by 3CosMul: products of cosines shifted to 0..1 (Levy & Goldberg 2014)."""
         return self._best(*self._cosmul_scores(positive, negative, self._searched(restrict_vocab)), topn)
 
     def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
@@ -386,16 +386,16 @@ class KeyedVectors:
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
     def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write a file, atomically, in the format that the extension names.
+        """Write a file, atomically, in the format of its extension.
 
-        These are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors (the
-        native format, which also keeps counts, metadata and tensors). Raises W2VError if the file cannot be written, or
-        exists and `replace` is false; SettingsError for an unknown extension.
+        Extensions are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors
+        (the native format, which also stores counts, metadata and tensors). Raises W2VError if the file cannot be
+        written, or exists and `replace` is false; SettingsError for an unknown extension.
         """
         table.write(path, self._content(), replace)
 
     def save_word2vec_format(self, path: PathLike, binary: bool = False) -> None:
-        """Write the text or binary format of word2vec, whatever the extension."""
+        """Write the text or binary format of word2vec; the extension does not matter."""
         word2vec.write(path, self._content(), binary=binary)
 
     @classmethod
@@ -418,11 +418,11 @@ def load(
 ) -> KeyedVectors:
     """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
 
-    With `mmap` a native file opens at once, whatever its size: it is read-only, and read from disk as it is used.
-    `errors` ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that
-    many rows are read, from the first on, and no tensors. `progress` is called in phase "load".
+    With `mmap`, a native file of any size opens at once; it is read-only, and read from disk as it is used. `errors`
+    ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that many rows
+    are read, the first, and no tensors. `progress` is called in phase "load".
 
-    Raises W2VError for a file that cannot be read, is damaged or has no known format, SettingsError for a limit below
+    Raises W2VError for a file that cannot be read, is damaged or has an unknown format, SettingsError for a limit below
     1.
     """
     if errors not in get_args(Errors):

@@ -15,8 +15,8 @@ def nearest_rows(
 ) -> NDArray[np.int64]:
     """The rows of the `topn` (or all other) vectors nearest by cosine to each of n rows, nearest first.
 
-    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)). `report` is called with the
-    number of rows that are done, and n.
+    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)). `report` is called with the number of
+    finished rows and n.
     """
     topn = min(topn, len(vectors) - 1)
     found = np.empty((len(rows), topn), np.int64)

@@ -11,14 +11,14 @@ from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
 
 SUGGESTIONS = 3  # for each unknown word
-CANDIDATES = 20_000  # words compared with an unknown one, so that an answer takes well under a second
+CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 MAX_PHRASE_WORDS = 16
-SIMILAR = 0.75  # least ratio of matching characters (difflib)
+SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
 
 
 @dataclass(frozen=True)
 class Query:
-    """Words to be near to, words to be far from, and how the two are weighed (see KeyedVectors.most_similar)."""
+    """Words to be near to, words to be far from, and how both are combined (see KeyedVectors.most_similar)."""
 
     positive: list[str]
     negative: list[str]
@@ -42,7 +42,7 @@ class Query:
         return [*self.positive, *self.negative]
 
     def answer(self, vectors: KeyedVectors, topn: int, restrict_vocab: int | None = None) -> Neighbours:
-        """The `topn` best words and their scores, with `restrict_vocab` among the first words only, that many.
+        """The `topn` best words and their scores, among the first `restrict_vocab` words (default: all).
 
         Raises UnknownWordError, with similar words that are known.
         """
@@ -58,7 +58,7 @@ class _Phrases:
 
 @dataclass(frozen=True)
 class _Metrics:
-    """What a query needs of the metrics of a model file."""
+    """The part of a model file's metrics that a query needs."""
 
     phrases: _Phrases | None = None
 
@@ -73,17 +73,17 @@ def require(words: Iterable[str], vectors: KeyedVectors) -> None:
 
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
-    """A word that is in the vocabulary; otherwise the words that the training would have made of it."""
+    """A word that is in the vocabulary; otherwise the words that the training's tokenizer makes of it."""
     return [word] if word in vectors else vectors.words_in(word) or [word]
 
 
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
-    """The query that the arguments spell. Raises SettingsError where they spell none.
+    """The query in the arguments. Raises SettingsError if there is none.
 
     An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are treated as the text was
-    that the vectors were trained on: put in lower case, for instance. Words in a row that are a phrase of the model's,
-    such as `new york`, are one word.
+    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are normalised like the text
+    that the vectors were trained on, to lower case for instance. Consecutive words that are a phrase of the model, such
+    as `new york`, are one word.
     """
     tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
     tokens = _with_phrases(tokens, vectors)
@@ -119,10 +119,10 @@ def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
 
 
 def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
-    """Words of the vocabulary that may be meant by one that is not in it: its lower-case form, then near spellings.
+    """Words of the vocabulary that may be meant by an unknown word: its lower-case form, then similar spellings.
 
-    Near spellings have about as many characters, and the same first one or last two; where very many have, the most
-    frequent are compared.
+    Spellings are compared if they have about as many characters, and the same first one or last two; at most the
+    CANDIDATES most frequent.
     """
     lower = word.lower()
     found = [lower] if lower in vectors else []

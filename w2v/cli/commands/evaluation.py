@@ -59,11 +59,11 @@ def evaluate(
 ) -> None:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
 
-    The models answer the bundled questions and pairs, and those of --questions and --pairs. Two more measures concern
-    neighbours: of the pairs with scores in the upper third, the share in which each word is among the other's 10
-    nearest words; and the share of rare words (fewer than 20 occurrences) among the 10 nearest of the 500 most frequent
-    words. Intervals are 95 % bootstrap intervals of 2,000 samples. Differences from the first model are computed over
-    the items that both models have.
+    Models are scored on the bundled questions and pairs, and on those of --questions and --pairs. Two more measures
+    concern neighbours: of the pairs with scores in the upper third, the share in which each word is among the other's
+    10 nearest words; and the share of rare words (fewer than 20 occurrences) among the 10 nearest of the 500 most
+    frequent words. Intervals are 95 % bootstrap intervals of 2,000 samples. Differences from the first model are
+    computed over the items that both models have.
 
     \b
     w2v evaluate model.bin
@@ -89,11 +89,11 @@ def evaluate(
 @QUIET
 @JSON
 def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
-    """Show in what two models differ.
+    """Show the differences of two models.
 
-    It shows how many of a word's 10 nearest neighbours are the same in both models, by the word's frequency rank in
-    FIRST; the words whose neighbours differ most; and the scores of w2v evaluate. Neighbours are words that both models
-    have. Of the words beyond --top, 1,000 are compared.
+    These are the share of a word's 10 nearest neighbours that are the same in both models, by the word's frequency rank
+    in FIRST; the words whose neighbours differ most; and the scores of w2v evaluate. Neighbours are words that both
+    models have. Of the words beyond --top, 1,000 are compared.
 
     \b
     w2v compare old.safetensors new.safetensors
@@ -129,8 +129,8 @@ def perplexity(
 
     Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
     comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
-    underestimates frequent words, so two figures are shown: with subsampling undone, which is the one to compare with
-    the unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
+    underestimates frequent words, so two perplexities are shown: with subsampling undone, to be compared with the
+    unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
 
     The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
     others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
@@ -170,10 +170,10 @@ def rank(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Show the rank and the singular values of what MODEL predicts.
+    """Show the rank and the singular values of MODEL's predictions.
 
-    They are those of the matrix log p(word | context). With a single softmax the rank is at most the vector size plus
-    one, however many words there are (plus two for the loss ns); a mixture of softmaxes has no such limit. MODEL is a
+    The predictions are the matrix log p(word | context). With a single softmax its rank is at most the vector size plus
+    one (plus two for the loss ns), for any number of words; a mixture of softmaxes has no such limit. MODEL is a
     .safetensors file written by w2v train.
 
     \b

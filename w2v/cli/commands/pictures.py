@@ -1,4 +1,4 @@
-"""Showing a model: a map, and a page for the browser."""
+"""Commands that show a model: a map, and a page for the browser."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PROJECTION = click.option(
 @click.option(
     "--groups",
     type=click.Choice(get_args(Groups)),
-    help="What colours mean: groups of the --words file, clusters by k-means, or frequency.  "
+    help="Meaning of the colours: groups of the --words file, clusters by k-means, or frequency.  "
     "[default: sections if the file has any, else clusters]",
 )
 @click.option("--clusters", type=click.IntRange(min=1), default=CLUSTERS, show_default=True, help="Number of clusters.")
@@ -93,10 +93,11 @@ def plot(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Draw a map of WORDS, by default of the most frequent ones.
+    """Draw a map of WORDS, by default of the most frequent words.
 
-    Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP keep neighbours
-    best. Frequent words have larger points. Labels without space are left out. The same seed gives the same file.
+    Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP preserve
+    neighbours best. Frequent words have larger points. Labels without space are left out. The same seed gives the same
+    file.
 
     \b
     w2v plot model.bin -o map.png

@@ -1,4 +1,4 @@
-"""Training: models and, before them, words, phrases and trees."""
+"""Commands that train models, and that prepare words, phrases and trees for training."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ JOIN_PHRASES = click.option(
     type=lambda text: True if text == FIND else text,
     metavar="[FILE]",
     shell_complete=complete_file,
-    help="Join the words of phrases first: of those in a file of w2v phrases --save-phrases or, without FILE, of those "
-    "found in CORPUS.",
+    help="Join the words of phrases first: of the phrases in a file of w2v phrases --save-phrases or, without FILE, of "
+    "those found in CORPUS.",
 )
 
 
@@ -81,7 +81,7 @@ JOIN_PHRASES = click.option(
 @click.option(
     "--config",
     type=FILE,
-    help="Read settings, and perhaps corpus and output, from this TOML file, or settings from a .safetensors model; "
+    help="Read settings, and optionally corpus and output, from this TOML file, or settings from a .safetensors model; "
     "other options override them.",
 )
 @click.option("--save-config", type=FILE, help="Write the settings of this run to this file, for --config.")
@@ -105,7 +105,9 @@ JOIN_PHRASES = click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
 )
 @click.option(
-    "--checkpoint-every", metavar="TIME", help=f"How often: 30s, 10m, 2h or 1epoch.  [default: {DEFAULT_INTERVAL}]"
+    "--checkpoint-every",
+    metavar="TIME",
+    help=f"Time between checkpoints: 30s, 10m, 2h or 1epoch.  [default: {DEFAULT_INTERVAL}]",
 )
 @click.option("--resume", type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder.")
 @click.option(
@@ -118,7 +120,7 @@ JOIN_PHRASES = click.option(
 def train(quiet: bool, as_json: bool, **given: Any) -> None:
     """Train word vectors on a CORPUS.
 
-    It is made of files, folders or glob patterns, compressed or not; - is standard input.
+    A CORPUS is one or more files, folders or glob patterns, compressed or not; - is standard input.
 
     \b
     w2v train corpus.txt
@@ -171,7 +173,7 @@ def train(quiet: bool, as_json: bool, **given: Any) -> None:
 
 
 def save_all(job: Job, model: Model) -> None:
-    """Write what a run was asked for: the model and, perhaps, its words and the picture of its course."""
+    """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     files: list[tuple[Path, outputs.Write]] = [(job.output, lambda path, force: model.save(path, replace=force))]
     if job.save_vocab:
         files.append((job.save_vocab, partial(save_words, model.vocabulary, model.metrics["sentences"])))
@@ -233,10 +235,10 @@ def tune(
     """Try settings on a CORPUS for a given time, and train with the best.
 
     Settings given as options are fixed. Of the others, model, loss, window, negative, sample, vectors, alpha, min_alpha
-    and epochs are tuned by successive halving; the first trial has the defaults. A trial is judged by the mean of its
-    accuracies on --questions and correlations with --pairs or, without either, by the end of the text, on which it is
-    not trained: how often the vector of a word is nearer to that of a neighbouring word than to that of a random one.
-    The best settings are then trained on the whole text.
+    and epochs are tuned by successive halving; the first trial has the defaults. The score of a trial is the mean of
+    its accuracies on --questions and correlations with --pairs. Without either, it is measured on the end of the text,
+    which is held out: how often the mean vector of the words around a gap is nearer to the word in the gap than to a
+    random word. Finally, a model is trained on the whole text with the best settings.
 
     \b
     w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
@@ -255,7 +257,7 @@ def tune(
         outputs.check(state, True, inputs)
     else:
         if state.is_file() and not force:
-            raise W2VError(f"{state} exists: add --resume to go on with its trials, or --force to start again")
+            raise W2VError(f"{state} exists: add --resume to continue with its trials, or --force to start again")
         outputs.check(state, force, inputs)
         state.unlink(missing_ok=True)
     try:
@@ -356,17 +358,19 @@ def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOption
 
 @click.command()
 @CORPUS
-@click.option("-o", "--output", type=FILE, help="Text file to write: a sentence a line, the words of phrases joined.")
+@click.option(
+    "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
+)
 @PHRASES
 @click.option(
     "--connectors",
     metavar="english|FILE",
     shell_complete=complete_connectors,
-    help="Words that may stand inside a phrase, but not at its ends: English articles, prepositions and conjunctions, "
-    "or the words of a file.  [default: none]",
+    help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
+    "the words of a file.  [default: none]",
 )
 @click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
-@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding some.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding phrases.")
 @settings_options("workers")
 @READING
 @FORCE
@@ -385,8 +389,7 @@ def phrases(
     """Find the phrases of a CORPUS, and join their words.
 
     Two words become one token, such as new_york, if they occur side by side more often than their frequencies suggest.
-    Phrases do not cross lines. All counts are exact; where there are many pairs, they are counted part by part, to
-    limit the memory.
+    Phrases do not cross lines. All counts are exact; many pairs are counted in parts, to limit the memory.
 
     \b
     w2v phrases corpus.txt -o joined.txt
@@ -463,9 +466,9 @@ def tree(
 ) -> None:
     """Compare Huffman and other trees by expected code length.
 
-    Hierarchical softmax takes one output row for each bit of a word's code. For the words of a CORPUS, or of a file
+    Hierarchical softmax uses one output row for each bit of a word's code. For the words of a CORPUS, or of a file
     written by w2v vocab, this shows the entropy, the expected code length in the balanced tree, in the Huffman tree
-    and in another --tree, and how many times fewer rows a prediction takes than with the full softmax.
+    and in another --tree, and how many times fewer rows a prediction uses than with the full softmax.
 
     \b
     w2v tree corpus.txt --word france --word the

@@ -1,4 +1,4 @@
-"""Using a model's vectors."""
+"""Commands that use the vectors of a model."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def query(
 ) -> None:
     """Show the words nearest to WORDS.
 
-    Counts are shown if the model has them. Several words are averaged; + and - between words add and
-    subtract. Without WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write
-    -- before words that look like options.
+    Counts are shown if the model has them. Several words are averaged; + and - between words add and subtract. Without
+    WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write -- before words
+    that look like options.
 
     \b
     w2v query model.bin france
@@ -208,8 +208,8 @@ def convert(
 ) -> None:
     """Convert MODEL to another format.
 
-    The extension of OUT decides which: .bin, .txt or .vec (.gz may follow), or .safetensors. With --vectors, MODEL is
-    a .safetensors file written by w2v train.
+    The extension of OUT chooses the format: .bin, .txt or .vec (.gz may follow), or .safetensors. With --vectors, MODEL
+    must be a .safetensors file written by w2v train.
 
     \b
     w2v convert model.bin model.txt.gz
