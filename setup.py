@@ -39,6 +39,7 @@ def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extensio
 
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         [
             extension("text._text", depends=["text/_text.h"]),
