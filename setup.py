@@ -59,5 +59,5 @@ setup(
             "wraparound": False,  # a negative index is a mistake, not one from the end
             "cdivision": True,
         },
-    )
+    ),
 )
