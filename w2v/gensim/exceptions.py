@@ -10,7 +10,7 @@ from w2v.files import PathLike
 @contextmanager
 def gensims_exceptions(path: PathLike) -> Iterator[None]:
     """Raises OSError, such as FileNotFoundError, for a file that the system refuses to open, EOFError for one that is
-    cut, UnicodeDecodeError for words that are not UTF-8, and W2VError, a ValueError, for other damage.
+    cut, and W2VError, a ValueError, for other damage.
     """
     try:
         yield
@@ -20,6 +20,4 @@ def gensims_exceptions(path: PathLike) -> Iterator[None]:
         cause = error.__cause__
         if isinstance(cause, OSError):
             raise OSError(cause.errno, cause.strerror, str(path)) from None
-        if isinstance(cause, UnicodeDecodeError):
-            raise cause from None
         raise

@@ -220,6 +220,8 @@ def test_damaged_and_foreign_files(tmp_path: Path, ours: KeyedVectors, gensims: 
     path.write_bytes(b"1 2\n\xff 1 2\n")
     with pytest.raises(UnicodeDecodeError):
         KeyedVectors.load_word2vec_format(path)
+    with pytest.raises(w2v.W2VError, match="UTF-8"):
+        KeyedVectors.load(path)
     with pytest.raises(FileNotFoundError):
         KeyedVectors.load_word2vec_format(tmp_path / "none")
     gensims.save(str(tmp_path / "theirs.kv"))

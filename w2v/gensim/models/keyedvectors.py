@@ -510,7 +510,12 @@ class KeyedVectors(keyed.KeyedVectors):
         """
         if encoding.lower().replace("-", "") not in ("utf8", "ascii"):
             raise ValueError(f"encoding {encoding!r}: w2v reads UTF-8; convert the file, by iconv for instance")
-        made = cls._of(_loaded(fname, errors=unicode_errors, limit=limit or None))
+        try:
+            made = cls._of(_loaded(fname, errors=unicode_errors, limit=limit or None))
+        except W2VError as error:
+            if isinstance(error.__cause__, UnicodeDecodeError):
+                raise error.__cause__ from None
+            raise
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
