@@ -573,15 +573,15 @@ def test_damaged_native_files(tmp_path: Path, data: bytes, part: str) -> None:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"vectors": np.ones((2, 2))}, "do not fit"),
-        ({"vectors": np.ones(4, np.float32)}, "do not fit"),
-        ({"vectors": np.ones((0, 2), np.float32), "word_offsets": np.array([2])}, "do not fit"),
+        ({"vectors": np.ones((2, 2))}, "are inconsistent"),
+        ({"vectors": np.ones(4, np.float32)}, "are inconsistent"),
+        ({"vectors": np.ones((0, 2), np.float32), "word_offsets": np.array([2])}, "are inconsistent"),
         ({"vectors": np.array([[1, 2], [3, np.inf]], np.float32)}, "'b'"),
         ({"words": np.frombuffer(b"aa", np.uint8)}, "twice"),
         ({"words": np.frombuffer(b"a\xff", np.uint8)}, "UTF-8"),
-        ({"word_offsets": np.array([0, 1, 3])}, "do not fit"),
+        ({"word_offsets": np.array([0, 1, 3])}, "are inconsistent"),
         ({"word_offsets": np.array([0, 5, 2])}, "decrease"),
-        ({"counts": np.array([1])}, "do not fit"),
+        ({"counts": np.array([1])}, "are inconsistent"),
     ],
 )
 def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:

@@ -71,9 +71,9 @@ def test_nothing_left_by_pruning():
         (["a", "b"], [1, 0], "must be 1 or more"),
         (["a"], [np.uint64(2**63)], "must be 1 or more"),
         (["a", "b"], [2**63 - 1, 2**63 - 1], "add up to more"),
-        (["a", ""], [2, 1], "not empty"),
+        (["a", ""], [2, 1], "must not be empty"),
         (["a", 5], [2, 1], "must be str"),
-        (["a", "new\tyork"], [2, 1], "without white space"),
+        (["a", "new\tyork"], [2, 1], "must not contain white space"),
         (["a", "b", "a"], [3, 2, 1], "a word twice"),
     ],
 )
