@@ -152,6 +152,8 @@ def test_what_threads_take_is_estimated(
 PEAK = """
 import sys, w2v
 from w2v import memory
+from w2v.training import run
+run.POLL /= 20  # pages of ids that were read are released at each poll, and this run reads them very fast
 model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2], sample=1e-6)
 print(model.metrics["tokens"], memory.peak())
 """
