@@ -163,3 +163,12 @@ def test_long_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lists_have_no_columns() -> None:
     with pytest.raises(SettingsError, match="lists of tokens have no columns"):
         read_text(Corpus([["a"]]), column="t")
+
+
+def test_a_long_name_of_a_column_is_cut_in_messages(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in (b"id,t\n1,a\n", json.dumps({"w" * 10_000: ["a"]}).encode()):
+        path.write_bytes(content)
+        with pytest.raises(W2VError) as error:
+            read_text(Corpus(path), column="w" * 10_000)
+        assert len(str(error.value)) < 600

@@ -38,7 +38,7 @@ def parquet_texts(name: str, file: IO[bytes], column: str) -> Iterator[tuple[byt
         kind = table.schema_arrow.field(column).type
         kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-            raise W2VError(f"{name}: column {column!r} holds {kind}, not text")
+            raise W2VError(f"{name}: column {column[:100]!r} holds {kind}, not text")
         rows = max(1, table.metadata.num_rows)
         done = 0
         for batch in table.iter_batches(ROWS_AT_ONCE, columns=[column]):
@@ -79,7 +79,7 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
             raise W2VError(f"{name}, line {number}: not a JSON object")
         text = row.get(column)
         if text is not None and not isinstance(text, str):
-            raise W2VError(f"{name}, line {number}: column {column!r} holds no text, but {json.dumps(text)[:60]}")
+            raise W2VError(f"{name}, line {number}: column {column[:100]!r} holds no text, but {json.dumps(text)[:60]}")
         if not seen:
             seen = column in row
             names |= dict.fromkeys(row)
@@ -125,7 +125,7 @@ def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _missing(name: str, column: str, names: Iterable[str]) -> W2VError:
-    return W2VError(f"{name} has no column {column!r}; its columns are {', '.join(names)[:200] or 'none'}")
+    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {', '.join(names)[:200] or 'none'}")
 
 
 def _decode(data: bytes) -> str:

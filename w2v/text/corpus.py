@@ -156,7 +156,7 @@ class Corpus:
         `strip_markup`, markup is removed from the text of each file or row; see `without_markup`.
         """
         if column is not None and not self._files and self.ranges is None:
-            raise SettingsError(f"column {column!r}: lists of tokens have no columns")
+            raise SettingsError(f"column {column[:100]!r}: lists of tokens have no columns")
         whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
         ranges = whole if self.ranges is None else self.ranges
         files = zip(self._files, self._infos, ranges, strict=True)
@@ -233,7 +233,7 @@ class Corpus:
                     elif strip_markup:
                         chunks = without_markup(chunks)
                 if column is not None:
-                    name = f"{name}, column {column}"
+                    name = f"{name}, column {column[:100]}"
                 if strip_markup:
                     name = f"{name}, without markup"
                 for chunk in itertools.chain(chunks, [b"\n"]):
