@@ -171,16 +171,16 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "pairs": lambda path: benchmarks.word_pairs(known, path),
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "config": Config.load,
-        "phrases": lambda path: without_attribute_error(Phrases.load, path),
-        "gensim": lambda path: without_attribute_error(Word2Vec.load, path),
+        "phrases": lambda path: without_gensims_errors(Phrases.load, path),
+        "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),
         "corpus": text,
         "ids": ids,
     }
 
 
-def without_attribute_error(load: Callable[[Path], object], path: Path) -> None:
-    """Load a file; AttributeError is what gensim's classes raise for a file of another class."""
-    with suppress(AttributeError):
+def without_gensims_errors(load: Callable[[Path], object], path: Path) -> None:
+    """Load a file; gensim's classes raise AttributeError for one of another class, EOFError for one that is cut."""
+    with suppress(AttributeError, EOFError):
         load(path)
 
 
