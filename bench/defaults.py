@@ -2,8 +2,8 @@
 
     python bench/defaults.py --corpora TEXT … --questions FILE --pairs FILE … --json FILE [--only skipgram-ns …]
 
-Everything but what a row names is the default of `w2v train`: size 100, window 5; but sample 1e-3, 5 epochs, input
-rows and two threads.
+Everything but what a row names is the default of `w2v train`, except for window 5, sample 1e-3, 5 epochs, input rows
+and two threads.
 `class` and `softmax` are slow: they see the first 5 and 3 MB of each text, softmax with its 2000 most frequent words.
 The score is the mean of the accuracy on the questions (top 30,000) and the correlations with the pairs, × 100, over all
 corpora. Runs are added to the JSON file; one that is there already is not made again.
@@ -27,7 +27,7 @@ from w2v.losses.registry import LOSSES as ALL_LOSSES
 from w2v.losses.registry import Settings
 from w2v.settings import ModelName
 
-BASE = Settings(workers=2, epochs=5, vectors="input", sample=1e-3)
+BASE = Settings(window=5, workers=2, epochs=5, vectors="input", sample=1e-3)
 LOSSES = [name for name, kind in ALL_LOSSES.items() if "cython" in kind.kernels]
 MEGABYTES = {"class": 5, "softmax": 3}
 MAX_WORDS = 2000

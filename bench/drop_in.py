@@ -21,7 +21,9 @@ from common import alternate, arguments, finish, quotients, run, seconds, split_
 
 from w2v.losses.registry import Settings
 
-SETTINGS = Settings(model="cbow", sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2, vectors="input")
+SETTINGS = Settings(
+    model="cbow", window=5, sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2, vectors="input"
+)
 
 
 class Sentences:

@@ -134,7 +134,7 @@ def main() -> None:
             "charcnn": {"negative": 20},
         }
         base = {"vector_size": options.size, "epochs": options.epochs, "max_vocab": options.max_vocab}
-        base |= {"sample": 0, "min_count": 1, "workers": 1}
+        base |= {"window": 5, "sample": 0, "min_count": 1, "workers": 1}
         for model, loss, alpha in itertools.product(options.models, options.only or chosen, options.alphas):
             alpha = alpha or Settings(model=model, loss=loss).start_alpha
             settings = base | {"model": model, "loss": loss, "alpha": alpha} | chosen[loss]

@@ -62,7 +62,7 @@ Choices = dict[str, Choice]
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "model": ("skipgram", "cbow"),
     "loss": ("ns", "nce", "sampled", "hs"),
-    "window": (2, 3, 5, 7, 10, 15),
+    "window": (2, 3, 5, 8, 10, 15),
     "negative": (3, 5, 10, 15),
     "sample": (1e-2, 1e-3, 3e-4, 1e-4, 3e-5),
     "vectors": (None, "input"),
