@@ -286,6 +286,7 @@ def test_lists_of_tokens():
     assert text(sentences) == "a b\n\nc\u00a0d \u2003 \x1c\ne\x85\n".encode()
     assert text(iter(sentences[:1])) == b"a b\n"
     assert text([["\ud800"]]) == b"\xed\xa0\x80\n"
+    assert text([[b"caf\xe9".decode("utf-8", "surrogateescape")]]) == b"caf\xe9\n"
     assert Corpus(sentences).fingerprint() is None
 
 

@@ -84,7 +84,7 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
             seen = column in row
             names |= dict.fromkeys(row)
         if text is not None:
-            yield _encode(text)
+            yield encode(text)
     if not seen:
         raise _missing(name, column, names)
 
@@ -104,7 +104,7 @@ def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Itera
                 line = number - 1 + rows.line_num
                 raise W2VError(f"{name}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
-                yield _encode(row[index])
+                yield encode(row[index])
     except csv.Error as error:
         raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 
@@ -132,8 +132,9 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")  # --errors decides later
 
 
-def _encode(text: str) -> bytes:
+def encode(text: str) -> bytes:
+    """UTF-8. Lone surrogates become malformed bytes, as files may have: the original ones after surrogateescape."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # an escape in JSON for half of a surrogate pair
+    except UnicodeEncodeError:  # other surrogates, such as half a pair from an escape in JSON
         return text.encode("utf-8", "surrogatepass")

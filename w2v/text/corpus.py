@@ -19,7 +19,7 @@ from typing import IO, NamedTuple, cast
 from w2v.errors import SettingsError, W2VError
 from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
 from w2v.text._text import PADDING, last_space
-from w2v.text.columns import is_parquet, parquet_texts, texts
+from w2v.text.columns import encode, is_parquet, parquet_texts, texts
 from w2v.text.decompress import decompressed, is_compressed
 from w2v.text.markup import without_markup
 
@@ -419,14 +419,9 @@ def _line(number: int, sentence: Iterable[str]) -> bytes:
         raise W2VError(f"sentence {number} contains tokens that are not str")
     line = " ".join(tokens)
     if line.split() != tokens:  # perhaps only at non-ASCII white space, at which w2v does not split
-        for token in map(_encode, tokens):
+        for token in map(encode, tokens):
             if not token:
                 raise W2VError(f"sentence {number} contains an empty token: leave it out")
             if token.split() != [token]:
                 raise W2VError(f"token {token.decode(errors='replace')[:60]!r} contains white space: join it with '_'")
-    return _encode(line + "\n")
-
-
-def _encode(text: str) -> bytes:
-    """UTF-8, in which a lone surrogate becomes malformed bytes; these are treated like those of a file."""
-    return text.encode("utf-8", "surrogatepass")
+    return encode(line + "\n")
