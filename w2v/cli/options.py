@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from w2v import settings
 from w2v.files import Errors
 from w2v.losses import registry
+from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, type_of, words_of
 from w2v.text.idstore import ReadingOptions
@@ -106,7 +107,6 @@ def complete_connectors(context: click.Context, parameter: click.Parameter, inco
     return [CompletionItem(incomplete, type="file"), *names]
 
 
-TREES = ("huffman", "balanced", "clustered")
 COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 

@@ -5,7 +5,7 @@ The nodes on the path from the root to a word predict the word.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,25 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import load
 
 
+def clustered_tree(vocabulary: Vocabulary, vectors: PathLike | None) -> Tree:
+    if vectors is None:
+        raise SettingsError("tree clustered: give tree_vectors, the model whose vectors are to be clustered")
+    return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
+
+
+# The trees that `TreeSettings.tree` can name, each built from the vocabulary and `TreeSettings.tree_vectors`.
+TREES: dict[str, Callable[[Vocabulary, PathLike | None], Tree]] = {
+    "huffman": lambda vocabulary, _: Tree.huffman(vocabulary.counts),
+    "balanced": lambda vocabulary, _: Tree.balanced(len(vocabulary)),
+    "clustered": clustered_tree,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TreeSettings(BaseSettings):
     tree: str = option(
         "huffman",
-        "The tree: huffman, balanced, clustered, or a file with a word and its code per line.",
+        f"The tree: {', '.join(TREES)}, or a file with a word and its code per line.",
         LOSS,
         fixed=True,
     )
@@ -132,14 +146,8 @@ class HierarchicalSoftmax(Loss):
 
 def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
     """The tree that `TreeSettings.tree` names. Raises W2VError for a file that cannot be used."""
-    if name == "huffman":
-        return Tree.huffman(vocabulary.counts)
-    if name == "balanced":
-        return Tree.balanced(len(vocabulary))
-    if name == "clustered":
-        if vectors is None:
-            raise SettingsError("tree clustered: give tree_vectors, the model whose vectors are to be clustered")
-        return Tree.from_codes(cluster(vocabulary, load(vectors), str(vectors)), vocabulary)
+    if build := TREES.get(name):
+        return build(vocabulary, vectors)
     return Tree.from_codes(codes_of_words(read_codes(name), vocabulary, name), vocabulary, f"{name}: ")
 
 
