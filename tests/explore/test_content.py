@@ -26,6 +26,11 @@ def test_no_value_is_off_by_more_than_half_a_step(vectors: Any) -> None:
     assert (error <= largest / 253 + 1e-43).all()
 
 
+def test_signs_of_the_smallest_values_stay() -> None:
+    values = np.array([[1.4e-45, 0, -1.4e-45], [2.6e-43, -1.3e-43, 0]], np.float32)  # their scales round to 0 and down
+    assert quantised(values)[0].tolist() == [[127, 0, -127], [127, -64, 0]]
+
+
 def test_neighbours_by_8_bit_vectors_agree_with_exact_ones(model: Path) -> None:
     vectors = w2v.load(model)
     integers, scales = quantised(vectors.vectors)

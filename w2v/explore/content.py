@@ -42,9 +42,9 @@ def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
 
     The largest value of a row becomes 127 or -127, so the error of a value is at most 1/254 of it.
     """
-    scales = np.abs(vectors).max(axis=1) / np.float32(127)
-    divisors = np.where(scales == 0, np.float32(1), scales)[:, None]
-    return np.rint(vectors / divisors).astype(np.int8), scales
+    largest = np.abs(vectors).max(axis=1)
+    divisors = np.where(largest == 0, np.float32(1), largest)[:, None]  # before 127, since it may be subnormal
+    return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
 def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
