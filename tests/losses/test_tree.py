@@ -173,11 +173,12 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "m.bin").exists()
 
 
-def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [1, 1e30, 1e-30])
+def test_similar_words_share_the_beginnings_of_clustered_codes(tmp_path: Path, length: float) -> None:
     """A word that is not in the model is between the clusters, and joins the one that makes both halves equal."""
     vocabulary = w2v.Vocabulary(list("abcdef"), [3, 3, 2, 2, 1, 1])
     vectors = [[1, 0.1], [-1, 0.1], [0.9, 0], [-1, 0], [1, -0.1]]
-    w2v.KeyedVectors(list("abcde"), np.array(vectors, np.float32)).save(tmp_path / "vectors.bin")
+    w2v.KeyedVectors(list("abcde"), length * np.array(vectors)).save(tmp_path / "vectors.bin")
     tree = tree_of(vocabulary, "clustered", tmp_path / "vectors.bin")
     codes = [tree.code(word) for word in range(6)]
     assert codes[0][0] == codes[2][0] == codes[4][0] != codes[1][0] == codes[3][0] == codes[5][0]

@@ -1,4 +1,7 @@
-"""Lengths of vectors, and vectors scaled to unit length, whose products are cosines."""
+"""Lengths of vectors, vectors scaled to unit length, and cosines. They are right for all finite vectors.
+
+The squares of very large and very small values overflow and underflow in float32; only such vectors take another way.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,11 +9,16 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 
 EPSILON = 1e-6  # added to the divisor in 3CosMul, to keep the quotient finite
+MIN_LENGTH, MAX_LENGTH = np.float32(1e-12), np.float32(1e18)  # between them, squares in float32 are precise
 
 
 def lengths(vectors: Vector) -> Vector:
-    """The Euclidean length of each vector: (n,) for (n, D), a number for (D,)."""
-    found: Vector = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+    """The Euclidean length of each vector (n, D): (n,). One that float32 cannot represent is infinite."""
+    found = _lengths_by_squares(vectors)
+    extreme = _extreme(found)
+    if extreme.any():
+        with np.errstate(over="ignore"):
+            found[extreme] = np.linalg.norm(vectors[extreme].astype(np.float64), axis=1)
     return found
 
 
@@ -21,8 +29,48 @@ def cosine(first: Vector, second: Vector) -> float:
     return float(one @ other / product) if product else 0.0
 
 
+def cosines(queries: Vector, vectors: Vector, norms: Vector) -> Vector:
+    """The cosines of unit queries (D,) or (n, D) with vectors (V, D) of these lengths (V,): (V,) or (n, V).
+
+    Zero vectors have a cosine of 0 with all others.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scores: Vector = queries @ vectors.T
+        scores /= norms
+    extreme = _extreme(norms)
+    if extreme.any():
+        scores[..., extreme] = queries @ unit(vectors[extreme]).T
+    return scores
+
+
 def unit(vectors: Vector, out: Vector | None = None) -> Vector:
     """The vectors (D,) or (n, D), each scaled to length 1, in `out` if given; zero vectors stay zero."""
-    divisors = lengths(vectors)[..., None]
-    divisors[divisors == 0] = 1
-    return np.divide(vectors, divisors, out=out)
+    divisors = _lengths_by_squares(vectors)
+    extreme = _extreme(divisors)
+    divisors = divisors[..., None]
+    if not extreme.any():
+        return np.divide(vectors, divisors, out=out)
+    wide = vectors[extreme].astype(np.float64)  # a copy: `out` may be `vectors`
+    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
+    divisors[extreme] = 1
+    found: Vector = np.divide(vectors, divisors, out=out)
+    found[extreme] = wide / np.where(norms == 0, 1, norms)
+    return found
+
+
+def in_range(vectors: Vector) -> Vector:
+    """The vectors (n, D), those scaled to length 1 whose squares overflow or underflow; the array itself without such."""
+    extreme = _extreme(_lengths_by_squares(vectors))
+    return np.where(extreme[:, None], unit(vectors), vectors) if extreme.any() else vectors
+
+
+def _lengths_by_squares(vectors: Vector) -> Vector:
+    """The length of each vector, wrong where _extreme."""
+    found: Vector = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+    return found
+
+
+def _extreme(norms: Vector) -> NDArray[np.bool_]:
+    """Which vectors of these lengths are zero, or have squares that overflow or underflow in float32."""
+    extreme: NDArray[np.bool_] = ~((norms > MIN_LENGTH) & (norms < MAX_LENGTH))
+    return extreme

@@ -18,7 +18,7 @@ from w2v.shown import html_table
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
-from w2v.vectors.cosines import EPSILON, Vector, cosine, lengths, unit
+from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,11 +96,6 @@ class KeyedVectors:
     def norms(self) -> Vector:
         """The length of each vector, (V,) float32."""
         return lengths(self.vectors)
-
-    @cached_property
-    def _divisors(self) -> Vector:
-        """The norms, with 1 in place of 0: zero vectors have a cosine of 0 with all others."""
-        return np.where(self.norms == 0, np.float32(1), self.norms)
 
     def words_in(self, text: str) -> list[str]:
         """The words of a text, normalised and tokenized as in the training of these vectors.
@@ -182,8 +177,8 @@ class KeyedVectors:
         if not known:
             raise W2VError("no word is in the vocabulary")
         parts = np.stack([self._vector(keys[index], pre_normalize) for index in known])  # (n, D)
-        share = np.array([weights[index] for index in known], np.float32)
-        mean = share @ parts / (np.abs(share).sum() or np.float32(1))
+        share = np.array([weights[index] for index in known])
+        mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
     def _rows(self, keys: Iterable[str | int]) -> list[int]:
@@ -329,9 +324,7 @@ class KeyedVectors:
 
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
-        scores = queries @ self.vectors[:rows].T
-        scores /= self._divisors[:rows]
-        return scores
+        return cosines(queries, self.vectors[:rows], self.norms[:rows])
 
     def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
         """The words of the highest scores, highest first; equal scores are in the order of the vocabulary."""

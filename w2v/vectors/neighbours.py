@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.vectors.cosines import Vector, lengths, unit
+from w2v.vectors.cosines import Vector, cosines, lengths, unit
 
 SCORES_AT_ONCE = 1 << 26  # computed at a time: 256 MB
 
@@ -20,17 +20,15 @@ def nearest_rows(
     """
     topn = min(topn, len(vectors) - 1)
     found = np.empty((len(rows), topn), np.int64)
-    divisors = lengths(vectors)
-    divisors[divisors == 0] = 1
+    norms = lengths(vectors)
     step = max(1, SCORES_AT_ONCE // len(vectors))
     for start in range(0, len(rows) if topn else 0, step):
         block = rows[start : start + step]
-        cosines = unit(vectors[block]) @ vectors.T
-        cosines /= divisors
-        cosines[np.arange(len(block)), block] = -np.inf
-        for near, scores in zip(found[start : start + step], cosines, strict=True):
-            best = np.argpartition(scores, -topn)[-topn:]
-            near[:] = best[np.argsort(-scores[best])]
+        scores = cosines(unit(vectors[block]), vectors, norms)
+        scores[np.arange(len(block)), block] = -np.inf
+        for near, row in zip(found[start : start + step], scores, strict=True):
+            best = np.argpartition(row, -topn)[-topn:]
+            near[:] = best[np.argsort(-row[best])]
         if report:
             report(start + len(block), len(rows))
     return found

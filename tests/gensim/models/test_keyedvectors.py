@@ -110,6 +110,13 @@ def test_exceptions_are_gensims(ours: KeyedVectors, gensims: Any, error: type[Ex
             query(vectors)
 
 
+def test_queries_find_vectors_added_after_a_query(ours: KeyedVectors) -> None:
+    ours.most_similar("w1")
+    ours.add_vectors(["twin"], [9 * VECTORS[1]])
+    (word, cosine), *_ = ours.most_similar("w1")
+    assert (word, cosine) == ("twin", pytest.approx(1))
+
+
 def test_growing(ours: KeyedVectors) -> None:
     ours.set_vecattr("w3", "topic", 7)
     ours["new"] = np.ones(8)
