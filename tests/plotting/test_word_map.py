@@ -79,6 +79,14 @@ def test_frequent_words_are_larger_and_sections_coloured() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["_odd", "$even$"]
 
 
+def test_a_number_of_clusters_takes_the_place_of_sections() -> None:
+    vectors = vectors_of(40)
+    sections = {"even": vectors.index_to_key[::2], "odd": vectors.index_to_key[1::2]}
+    for groups in (None, "clusters"):
+        assert len(word_map(vectors, sections, groups=groups, clusters=3).legends[0].get_texts()) == 3  # type: ignore[arg-type]
+    assert len(word_map(vectors, sections, groups="clusters").legends[0].get_texts()) == 8
+
+
 def test_many_sections_are_named_as_far_as_there_is_room(tmp_path: Path) -> None:
     vectors = vectors_of(40)
     picture = word_map(vectors, {f"section {word}": [word] for word in vectors})
@@ -145,6 +153,7 @@ def test_command(model: Path, tmp_path: Path) -> None:
         (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
         (["--groups", "frequency", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
+        (["--groups", "sections", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
         (["-o", "x.png", "--method", "tsne", "--analogies"], 2, "--method has no effect with --analogies"),
         (

@@ -59,7 +59,7 @@ def word_map(
     top: int = WORDS,
     method: Projection = "pca",
     groups: Groups | None = None,
-    clusters: int = CLUSTERS,
+    clusters: int | None = None,
     seed: int = 1,
     title: str = "",
     progress: Report | None = None,
@@ -67,15 +67,16 @@ def word_map(
     """Draw words as points in the plane, by a projection of their unit vectors; frequent words have larger points.
 
     `words` are those to draw, optionally by section; by default the first `top` words. `groups` says what colours mean:
-    sections, `clusters` clusters by k-means, or frequency; by default sections if there are several, otherwise
-    clusters. Labels without space are left out, those of rare words first.
+    sections, `clusters` (by default CLUSTERS) clusters by k-means, or frequency; by default sections if there are
+    several and no number of clusters is given, otherwise clusters. Labels without space are left out, those of rare
+    words first.
 
     Raises UnknownWordError for an unknown word, SettingsError for impossible options, W2VError if a library is missing
     or there is no word.
     """
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
-    if top < 1 or clusters < 1:
+    if top < 1 or (clusters is not None and clusters < 1):
         raise SettingsError(f"{'top' if top < 1 else 'clusters'} must be at least 1")
     words = [words] if isinstance(words, str) else words
     sections = words if isinstance(words, Mapping) else {"": vectors.first_words(top) if words is None else [*words]}
@@ -102,10 +103,10 @@ def word_map(
         picture.colorbar(markers, label=label, shrink=0.5, aspect=30, pad=0.01)
         colours = ["#222222"] * len(names)
     else:
-        if groups == "sections" or (groups is None and len(sections) > 1):
+        if groups == "sections" or (groups is None and clusters is None and len(sections) > 1):
             numbers, legend = np.array([section_of[name] for name in names]), list(sections)
         else:
-            numbers = k_means(matrix, clusters, seed)
+            numbers = k_means(matrix, clusters or CLUSTERS, seed)
             legend = [_cluster_name(names, numbers == number) for number in range(numbers.max() + 1)]
         colours = [colour_of(number) for number in numbers.tolist()]
         markers = axes.scatter(points[:, 0], points[:, 1], c=colours, **style)

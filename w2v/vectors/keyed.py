@@ -343,7 +343,7 @@ class KeyedVectors:
         """A map of words, optionally by section, by default of the 200 most frequent: a matplotlib figure.
 
         `options` are top=200, the number of words; method="pca", or "tsne" or "umap"; groups, what colours mean:
-        "sections", "clusters" or "frequency"; clusters=8, their number; seed=1; title; progress, called while t-SNE
+        "sections", "clusters" or "frequency"; clusters, their number (8); seed=1; title; progress, called while t-SNE
         and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
         """
         from w2v.plotting.word_map import word_map

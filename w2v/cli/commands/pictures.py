@@ -58,9 +58,9 @@ PROJECTION = click.option(
     "--groups",
     type=click.Choice(get_args(Groups)),
     help="Meaning of the colours: groups of the --words file, clusters by k-means, or frequency.  "
-    "[default: sections if the file has any, else clusters]",
+    "[default: sections if the file has any and --clusters is not given, else clusters]",
 )
-@click.option("--clusters", type=click.IntRange(min=1), default=CLUSTERS, show_default=True, help="Number of clusters.")
+@click.option("--clusters", type=click.IntRange(min=1), help=f"Number of clusters.  [default: {CLUSTERS}]")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of t-SNE, UMAP and k-means."
 )
@@ -85,7 +85,7 @@ def plot(
     top: int | None,
     method: Projection,
     groups: Groups | None,
-    clusters: int,
+    clusters: int | None,
     seed: int,
     analogies: str | None,
     questions: Path | None,
