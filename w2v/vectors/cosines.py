@@ -59,7 +59,10 @@ def unit(vectors: Vector, out: Vector | None = None) -> Vector:
 
 
 def in_range(vectors: Vector) -> Vector:
-    """The vectors (n, D), those scaled to length 1 whose squares overflow or underflow; the array itself without such."""
+    """The vectors (n, D), but those whose squares overflow or underflow in float32 scaled to length 1.
+
+    The result is the array itself if there are none.
+    """
     extreme = _extreme(_lengths_by_squares(vectors))
     return np.where(extreme[:, None], unit(vectors), vectors) if extreme.any() else vectors
 
