@@ -22,7 +22,8 @@ needs root and Linux, and the processor must keep up with the links.
 `quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
 their mean; their sum divided by the square root of the number of ranks that have some; equal ones always averaged; by
 the model combiner of GraphAny2Vec, for which each rank needs the changes of all others; and as w2v does, but with the
-first HOT · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of slices.
+first FREQUENT_ROWS · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of
+slices.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from peers import BASE
 import w2v
 from w2v import memory
 from w2v.training import distributed
-from w2v.training.distributed import HOT, MAX_WORDS, Exchange, Wishes, rows_of_round
+from w2v.training.distributed import FREQUENT_ROWS, MAX_WORDS, Exchange, Flags, rows_of_round
 from w2v.training.world import LOOK, World, join
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
@@ -74,7 +75,7 @@ def packing_seconds(size: int, rounds: int = 40) -> float:
         for rows, _ in matrices:
             rows[random.integers(0, len(rows), 5000)] += 0.01
         started = time.process_time()
-        exchange.begin(number, Wishes())
+        exchange.begin(number, Flags())
         exchange.finish()
         taken += time.process_time() - started
     return taken / rounds / (2 * sum(map(len, rows_of_round(0, 100_000))))
@@ -210,7 +211,7 @@ def time_sums(options: argparse.Namespace) -> None:
 
 def first_rows(number: int, rows: int) -> list[range]:
     """Instead of distributed.rows_of_round."""
-    first, end = min(HOT, rows), min(HOT * (~number & number + 1), rows)
+    first, end = min(FREQUENT_ROWS, rows), min(FREQUENT_ROWS * (~number & number + 1), rows)
     return [range(first), range(first, end)]
 
 
@@ -220,7 +221,7 @@ def use(combiner: str, size: int) -> None:
     start_sum = World.start_sum
 
     def changes(message: NDArray[np.float32]) -> NDArray[np.float32]:
-        rows = (len(message) - len(Wishes._fields)) // (size + 1)
+        rows = (len(message) - len(Flags._fields)) // (size + 1)
         return message[: rows * (size + 1)].reshape(rows, size + 1)
 
     def counted(self: World, values: NDArray[Any], total: NDArray[Any]) -> Any:
@@ -246,12 +247,12 @@ def use(combiner: str, size: int) -> None:
         return start_sum(self, values, total)
 
     if power is not None:
-        World.start_sum, distributed.combined = counted, divided  # type: ignore[method-assign]
+        World.start_sum, distributed.combined_change = counted, divided  # type: ignore[method-assign]
     elif combiner == "model combiner":
         World.start_sum = orthogonal  # type: ignore[method-assign]
     elif combiner == "averaged where equal":
-        whole = distributed.combined
-        distributed.combined = lambda total, squares, x: whole(total, squares, np.full_like(x, np.inf))
+        whole = distributed.combined_change
+        distributed.combined_change = lambda total, squares, x: whole(total, squares, np.full_like(x, np.inf))
     elif combiner == "first rows":
         distributed.rows_of_round = first_rows
 

@@ -62,7 +62,7 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def figures(progress: Progress) -> list[str]:
+def formatted_values(progress: Progress) -> list[str]:
     """The known values of a report, formatted."""
     found = []
     if progress.epochs is not None:
@@ -98,7 +98,8 @@ class NotebookBar:
             return
         self._last = now
         share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
-        line = display.HTML(f"<div>{progress.phase} <progress{share}></progress> {', '.join(figures(progress))}</div>")
+        values = ", ".join(formatted_values(progress))
+        line = display.HTML(f"<div>{progress.phase} <progress{share}></progress> {values}</div>")
         if self._display:
             self._display.update(line)
         else:

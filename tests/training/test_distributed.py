@@ -70,17 +70,17 @@ def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int)
     seen = np.zeros(rows, np.int64)
     sizes = set()
     cycle = 1
-    while cycle * distributed.HOT < 2 * rows:
+    while cycle * distributed.FREQUENT_ROWS < 2 * rows:
         cycle *= 2
     for number in range(first, first + cycle):
         found = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows)])
         assert len(np.unique(found)) == len(found)
         seen[found] += 1
         sizes.add(len(found))
-    bands = np.arange(rows) // distributed.HOT
+    bands = np.arange(rows) // distributed.FREQUENT_ROWS
     expected = cycle >> np.array([int(band).bit_length() for band in range(bands[-1] + 1)])
     assert (seen == expected[bands]).all()
-    assert max(sizes) <= distributed.HOT + distributed.HOT // 2 * cycle.bit_length()
+    assert max(sizes) <= distributed.FREQUENT_ROWS + distributed.FREQUENT_ROWS // 2 * cycle.bit_length()
 
 
 class TwoRanks:
@@ -108,14 +108,14 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
 ) -> None:
     monkeypatch.setattr(distributed, "rows_of_round", lambda number, rows: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
-    # Changes of two rows and their squared lengths, then the wishes.
+    # Changes of two rows and their squared lengths, then the flags.
     world: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
     exchange = Exchange(world, [(rows, np.ones(4))], seed=1, threads=2)
     last = exchange._matrices[0].last
     last[:] = 0
     rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
     exchange.trained = trained
-    exchange.begin(0, distributed.Wishes(checkpoint=True))
+    exchange.begin(0, distributed.Flags(checkpoint=True))
     np.testing.assert_allclose(rows, [agreed, [2, 2], [2, 0], [2, 5]], rtol=1e-5)  # the first two at once
     rows[[1, 3]] += 1  # training goes on meanwhile
     assert exchange.finish() == (False, True, True)

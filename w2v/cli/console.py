@@ -18,7 +18,7 @@ import click
 from w2v._signals import end_on_bus_error
 from w2v.errors import SettingsError, W2VError, printable
 from w2v.launcher import launched
-from w2v.progress import figures, quantity
+from w2v.progress import formatted_values, quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -210,8 +210,8 @@ class Reporter:
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
             columns = TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn()
-            figures = TextColumn("{task.fields[figures]}")
-            self._bar = Progress(*columns, figures, console=Console(stderr=True), expand=True)
+            values = TextColumn("{task.fields[values]}")
+            self._bar = Progress(*columns, values, console=Console(stderr=True), expand=True)
             try:
                 self._exit.enter_context(self._bar)
             except RuntimeError:  # no thread can be started to draw it
@@ -231,15 +231,15 @@ class Reporter:
             if self._bar:
                 if progress.memory is not None:
                     say(f"{progress.phase}: {needs(progress.memory)}")
-                self._task = self._bar.add_task(progress.phase, total=progress.total, figures="")
+                self._task = self._bar.add_task(progress.phase, total=progress.total, values="")
         if self._bar:
-            line = ", ".join(figures(progress))
-            self._bar.update(self._task, completed=progress.done, total=progress.total, figures=line)
+            line = ", ".join(formatted_values(progress))
+            self._bar.update(self._task, completed=progress.done, total=progress.total, values=line)
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
             done, total = progress.done, progress.total
             share = f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}"
-            parts = [share, *figures(progress)]
+            parts = [share, *formatted_values(progress)]
             if progress.memory is not None:
                 parts.append(needs(progress.memory))
             say(f"{progress.phase}: {', '.join(parts)}")

@@ -160,7 +160,7 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
         needs = needed_for(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return combined(*(option_for(Settings, name) for name in sorted(names, key=order)))
+    return composed(*(option_for(Settings, name) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -171,7 +171,7 @@ def first_name(setting: str) -> str:
     return option_names(Settings, setting)[0].split("/")[0]
 
 
-def combined(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """One decorator that applies several, the first outermost."""
 
     def decorate(command: Command) -> Command:
@@ -205,8 +205,8 @@ METHOD = click.option(
 )
 OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
 MODEL = click.argument("model", type=FILE)
-READING = combined(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
-PHRASES = combined(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
+READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
+PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 

@@ -93,13 +93,14 @@ def training(metrics: Mapping[str, Any]) -> None:
 def trial(latest: Trial, tuner: Tuner) -> None:
     """One trial of tuning, on standard error; before the first, a header."""
     changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
-    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, _number(latest.score), _number(tuner.score))
+    scores = (_percentage(latest.score), _percentage(tuner.score))
+    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores)
     row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
     for each in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [row]:
         click.echo("{:>5}  {:>6}  {:>4}  {:>7}  {:>7}  {:>7}  {}".format(*each), err=True)
 
 
-def _number(score: float | None) -> str:
+def _percentage(score: float | None) -> str:
     return "-" if score is None or not math.isfinite(score) else f"{100 * score:.2f}"
 
 

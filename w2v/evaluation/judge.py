@@ -175,7 +175,7 @@ Resamples = Callable[[Sequence[Outcomes], int], Numbers]  # of the same items: (
 def _scores(found: Sequence[Outcomes], statistic: Statistic, resamples: Resamples, seed: int) -> list[Score]:
     scores = []
     for number, outcomes in enumerate(found):
-        value = _number(statistic(outcomes))
+        value = _finite_or_none(statistic(outcomes))
         low = high = difference = p = None
         if value is not None:
             low, high = _interval(resamples([outcomes], seed)[0])
@@ -185,7 +185,7 @@ def _scores(found: Sequence[Outcomes], statistic: Statistic, resamples: Resample
     return scores
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -203,7 +203,7 @@ def _difference(
     """The score of `other` minus that of `first` over the items of both, and the p-value."""
     _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
     first, other = first.take(mine), other.take(theirs)
-    difference = _number(statistic(other) - statistic(first))
+    difference = _finite_or_none(statistic(other) - statistic(first))
     if difference is None:
         return None, None
     if np.isin(first.values, (0, 1)).all() and np.isin(other.values, (0, 1)).all():

@@ -14,14 +14,14 @@ part 1 - exp(-x) of the way, and m ranks one after the other the part 1 - exp(-m
 squares is the idea of the model combiner of Gill et al. 2019, "Distributed Training of Embeddings using Graph
 Analytics"; this form needs only sums over the ranks.
 
-Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first HOT are
-exchanged in every round, the next HOT in every second, the next 2 · HOT in every fourth, and so on. Each round takes
+Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first n are exchanged
+in every round, the next n in every second, the next 2n in every fourth, and so on; n is FREQUENT_ROWS. Each round takes
 another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
 vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
 
-The first HOT rows are exchanged before the next round begins: those that converge within a few rounds would overshoot
-if they were trained without the contributions of the other ranks. The others, which are most of the message, are
-exchanged while the next round is trained: at its end, the result is added to the rows as they are then.
+The first n rows are exchanged before the next round begins: those that converge within a few rounds would overshoot if
+they were trained without the contributions of the other ranks. The others, which are most of the message, are exchanged
+while the next round is trained: at its end, the result is added to the rows as they are then.
 Rounds are counted in words, not seconds, so that with one thread each the ranks give the same bits on every run.
 """
 
@@ -51,7 +51,7 @@ from w2v.training.schedule import Schedule
 from w2v.training.start import Start
 from w2v.training.world import LOOK, World
 
-HOT = 256  # rows of a matrix that are exchanged in every round
+FREQUENT_ROWS = 256  # rows of a matrix that are exchanged in every round
 ROUNDS = 1000  # of an epoch
 MIN_WORDS, MAX_WORDS = 1 << 11, 1 << 15  # of a thread in a round, for texts of any length
 MAX_CHUNK = 1 << 10  # ids: small, so that a round has several chunks per thread, since all threads wait for the last
@@ -80,8 +80,8 @@ def merged_types(world: World, store: IdStore) -> TypeCounts:
 
 def rows_of_round(number: int, rows: int) -> list[range]:
     """The rows, of `rows` ordered by frequency, that are exchanged after round `number`: see the head of the module."""
-    found = [range(min(HOT, rows))]
-    start, every, share = HOT, 2, HOT // 2
+    found = [range(min(FREQUENT_ROWS, rows))]
+    start, every, share = FREQUENT_ROWS, 2, FREQUENT_ROWS // 2
     while start < rows:
         first = start + number % every * share
         found.append(range(min(first, rows), min(first + share, rows)))
@@ -142,8 +142,8 @@ def contiguous(rows: NDArray[np.int64]) -> slice | NDArray[np.int64]:
     return slice(first, end) if end - first == len(rows) else rows
 
 
-class Wishes(NamedTuple):
-    """What a rank asks for; after an exchange, what any rank asks for."""
+class Flags(NamedTuple):
+    """What a rank reports or asks for; after an exchange, each is set if any rank has set it."""
 
     stop: bool = False
     failed: bool = False
@@ -183,18 +183,18 @@ class Exchange:
             np.copyto(matrix.last, matrix.rows)
             matrix.exchanged[:] = self.trained
 
-    def begin(self, number: int | None, wishes: Wishes) -> None:
-        """Exchange the first HOT rows, and begin the exchange of the other rows of round `number`; `finish` ends it.
+    def begin(self, number: int | None, flags: Flags) -> None:
+        """Exchange the most frequent rows, and begin the exchange of the others of round `number`; `finish` ends it.
 
-        If `number` is None, only wishes are exchanged.
+        If `number` is None, only the flags are exchanged.
         """
         others: list[Part] = []
         if number is not None:
             ranges = [rows_of_round(number, len(matrix.rows)) for matrix in self._matrices]
-            self._begin(self._parts(each[:1] for each in ranges), Wishes())
+            self._begin(self._parts(each[:1] for each in ranges), Flags())
             self.finish()
             others = self._parts(each[1:] for each in ranges)
-        self._begin(others, wishes)
+        self._begin(others, flags)
 
     def _parts(self, ranges: Iterable[list[range]]) -> list[Part]:
         """Parts of the rows in these ranges of each matrix."""
@@ -205,7 +205,7 @@ class Exchange:
         for matrix in self._matrices:
             count = len(matrix.rows)
             for start in range(0, count, ROWS_AT_ONCE):
-                self._begin(matrix.parts([range(start, min(start + ROWS_AT_ONCE, count))]), Wishes())
+                self._begin(matrix.parts([range(start, min(start + ROWS_AT_ONCE, count))]), Flags())
                 self.finish()
 
     def look(self) -> bool:
@@ -214,25 +214,25 @@ class Exchange:
             self._request = None
         return self._request is not None
 
-    def _begin(self, parts: list[Part], wishes: Wishes) -> None:
+    def _begin(self, parts: list[Part], flags: Flags) -> None:
         starts = np.cumsum([0, *((self._width + 1) * part.size for part in parts)]).tolist()
-        self._size = starts[-1] + len(wishes)
+        self._size = starts[-1] + len(flags)
         if self._size > len(self._own):
             self._own, self._total = np.empty(self._size, np.float32), np.empty(self._size, np.float32)
         self._pending = list(self._pool.map(self._packed, parts, starts))
-        self._own[starts[-1] : self._size] = wishes
+        self._own[starts[-1] : self._size] = flags
         self._request = self._world.start_sum(self._own[: self._size], self._total[: self._size])
         self.bytes += 4 * self._size
 
-    def finish(self) -> Wishes:
-        """End an exchange: add the others' contributions to the rows of this rank. Returns the wishes of all ranks."""
+    def finish(self) -> Flags:
+        """End an exchange: add the others' contributions to the rows of this rank. Returns the flags of all ranks."""
         if self._request is not None:
             self._world.wait(self._request)
         self._count += 1
         list(self._pool.map(self._unpack, self._pending, count()))
-        wishes = Wishes(*map(bool, self._total[self._size - len(Wishes._fields) : self._size]))
+        flags = Flags(*map(bool, self._total[self._size - len(Flags._fields) : self._size]))
         self._request, self._pending, self._size = None, [], 0
-        return wishes
+        return flags
 
     def _packed(self, part: Part, start: int) -> Pending:
         """Write the changes of a part's rows, and their squared lengths, into the message."""
@@ -250,10 +250,10 @@ class Exchange:
         (matrix, rows), start, before, progress = pending
         random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
         total = self._of_part(self._total, pending.part, start)
-        agreed = matrix.last[rows] + combined(total[:, :-1], total[:, -1:], progress)
-        matrix.last[rows] = stored(agreed, matrix.last.dtype, random)
+        agreed = matrix.last[rows] + combined_change(total[:, :-1], total[:, -1:], progress)
+        matrix.last[rows] = rounded_to(agreed, matrix.last.dtype, random)
         since = matrix.rows[rows].astype(np.float32) - before  # 0 if the rank did not train meanwhile
-        matrix.rows[rows] = stored(matrix.last[rows] + since, matrix.rows.dtype, random)
+        matrix.rows[rows] = rounded_to(matrix.last[rows] + since, matrix.rows.dtype, random)
 
     def _of_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
         """The values of a part in a message: its changes and their squared lengths, (rows, D + 1)."""
@@ -261,8 +261,8 @@ class Exchange:
         return message[start : start + width * part.size].reshape(part.size, width)
 
 
-def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generator) -> NDArray[Any]:
-    """Values as a matrix stores them: bfloat16 is rounded stochastically."""
+def rounded_to(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Values as float32 or, rounded stochastically, as bfloat16."""
     values = values.astype(np.float32, copy=False)
     if dtype == np.float32:
         return values
@@ -271,7 +271,7 @@ def stored(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generat
     return rounded
 
 
-def combined(
+def combined_change(
     total: NDArray[np.float32], squares: NDArray[np.float32], progress: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """The combined change of each row, from sums over the ranks of their changes (N, D) and squared lengths (N, 1).
@@ -382,7 +382,7 @@ class DistributedRun(Run):
     def _train_rounds(self, meter: Meter, checkpoints: Checkpoints | None, told_to_stop: Callable[[], bool]) -> bool:
         """Returns whether a rank was told to stop before the end."""
         error: Exception | None = None
-        wishes = Wishes()
+        flags = Flags()
         first = self._done
         self.exchange.trained = self._trained
         self.exchange.agree()
@@ -396,18 +396,18 @@ class DistributedRun(Run):
             self.exchange.trained = self._trained
             with self._exchanging():
                 if self._done > first + 1:
-                    wishes = self.exchange.finish()
-                if wishes.failed:
+                    flags = self.exchange.finish()
+                if flags.failed:
                     break
-                last = wishes.stop or self._done == self.schedule.end
-                if all_rows := last or wishes.checkpoint or self.schedule.ends_epoch(self._done):
+                last = flags.stop or self._done == self.schedule.end
+                if all_rows := last or flags.checkpoint or self.schedule.ends_epoch(self._done):
                     self.exchange.all_rows()
-            if last or wishes.checkpoint:
+            if last or flags.checkpoint:
                 self._save(error, checkpoints, last)
             if last:
                 break
-            due = bool(checkpoints and not wishes.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
-            own = Wishes(stop=told_to_stop(), failed=error is not None, checkpoint=due)
+            due = bool(checkpoints and not flags.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
+            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=due)
             with self._exchanging():
                 self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)

@@ -282,7 +282,7 @@ class Tuner:
     def search(self, seconds: float) -> None:
         """Try brackets until the time is up; `seconds` is the time of the whole search."""
         default = self._trial({}, 1.0, self.settings_for({}).seed)
-        self.score = self.default_score = _number(default.score)
+        self.score = self.default_score = _score_or_lowest(default.score)
         cost = MIN_BRACKETS * ETA * default.seconds  # of brackets with one seed
         max_seeds = max(each for each in SEEDS if each == 1 or each * cost <= seconds)
         with suppress(_TimeIsUp):
@@ -340,7 +340,7 @@ class Tuner:
         """The mean score over `resource` seeds, at least one; below 1, `resource` is the share of the epochs."""
         first = self.settings_for(choices).seed
         seeds = range(first, first + max(1, round(resource)))
-        return mean(_number(self._trial(choices, min(1.0, resource), seed).score) for seed in seeds)
+        return mean(_score_or_lowest(self._trial(choices, min(1.0, resource), seed).score) for seed in seeds)
 
     def _trial(self, choices: Choices, share: float, seed: int) -> Trial:
         """Train with this share of the epochs, and score. Raises _TimeIsUp."""
@@ -379,5 +379,5 @@ class Tuner:
             self.progress(progress)
 
 
-def _number(score: float | None) -> float:
+def _score_or_lowest(score: float | None) -> float:
     return -np.inf if score is None else score

@@ -262,7 +262,7 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
         if not line.strip() or line.startswith(b"#"):
             continue
         fields = line.split(b"\t", 3) if b"\t" in line else line.split(None, 3)
-        score = _number(fields[2]) if len(fields) == 3 else math.nan
+        score = _parsed_score(fields[2]) if len(fields) == 3 else math.nan
         if not math.isfinite(score):
             malformed += 1
             continue
@@ -290,7 +290,7 @@ def cosines_of(vectors: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]
     return cosines
 
 
-def _number(field: bytes) -> float:
+def _parsed_score(field: bytes) -> float:
     """A field as a number, or NaN if it is not one."""
     try:
         return float(field)
