@@ -1,6 +1,7 @@
 """Lengths of vectors, vectors scaled to unit length, and cosines. They are right for all finite vectors.
 
-The squares of very large and very small values overflow and underflow in float32; only such vectors take another way.
+The squares of very large and very small values overflow and underflow in float32: vectors with such values, and only
+these, are scaled in float64.
 """
 
 import numpy as np
@@ -68,7 +69,7 @@ def in_range(vectors: Vector) -> Vector:
 
 
 def _lengths_by_squares(vectors: Vector) -> Vector:
-    """The length of each vector, wrong where _extreme."""
+    """The length of each vector; it is wrong if it is _extreme."""
     found: Vector = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
     return found
 
