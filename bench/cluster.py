@@ -230,7 +230,8 @@ def use(combiner: str, size: int) -> None:
         return start_sum(self, values, total)
 
     def divided(total: NDArray[np.float32], ranks: NDArray[np.float32], _: Any) -> NDArray[np.float32]:
-        return total / np.maximum(1, ranks) ** np.float32(power)
+        found: NDArray[np.float32] = np.divide(total, np.maximum(1, ranks) ** np.float32(power))
+        return found
 
     def orthogonal(self: World, values: NDArray[Any], total: NDArray[Any]) -> Any:
         if values.dtype == np.float32:
@@ -247,12 +248,14 @@ def use(combiner: str, size: int) -> None:
         return start_sum(self, values, total)
 
     if power is not None:
-        World.start_sum, distributed.combined_change = counted, divided  # type: ignore[method-assign]
+        World.start_sum, distributed.combined_change = counted, divided  # type: ignore[assignment, method-assign]
     elif combiner == "model combiner":
         World.start_sum = orthogonal  # type: ignore[method-assign]
     elif combiner == "averaged where equal":
         whole = distributed.combined_change
-        distributed.combined_change = lambda total, squares, x: whole(total, squares, np.full_like(x, np.inf))
+        distributed.combined_change = lambda total, squares, progress: whole(
+            total, squares, np.full_like(progress, np.inf)
+        )
     elif combiner == "first rows":
         distributed.rows_of_round = first_rows
 

@@ -154,7 +154,9 @@ def training_seconds(
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)
         decisions = float(np.average(Tree.huffman(vocabulary.counts).lengths, weights=weights))
     assert training.kernel.tokens_trained == settings.epochs * training.plan.tokens, "tokens were left out"
-    assert 0 < training.state.mean_losses[-1] < decisions * math.log(2), "the loss is no lower than before training"
+    loss = training.state.mean_losses[-1]
+    assert loss is not None, "nothing was predicted"
+    assert 0 < loss < decisions * math.log(2), "the loss is no lower than before training"
     return taken
 
 
@@ -217,6 +219,11 @@ def run(command: Sequence[str | Path]) -> tuple[str, float]:
     if done.returncode:
         sys.exit(f"{shlex.join(map(str, command))} failed:\n{done.stderr}")
     return done.stdout, wall
+
+
+def wall_seconds(command: Sequence[str | Path]) -> float:
+    """The seconds that a program took."""
+    return run(command)[1]
 
 
 def watched(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[str, int]]:

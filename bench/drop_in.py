@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from common import alternate, arguments, finish, quotients, run, seconds, split_lines, spread, w2v_command
+from common import alternate, arguments, finish, quotients, seconds, split_lines, spread, w2v_command, wall_seconds
 
 from w2v.losses.registry import Settings
 
@@ -61,7 +62,7 @@ def main() -> None:
         text, output = Path(folder) / "text.txt", Path(folder) / "vectors.bin"
         split_lines(options.corpus, text, options.share)
         script = [sys.executable, __file__, "train"]
-        commands = {
+        commands: dict[str, Sequence[str | Path]] = {
             "w2v train": w2v_command(SETTINGS, text, output),
             "w2v.gensim, LineSentence": [*script, "w2v.gensim", "file", text, output],
             "w2v.gensim, generator": [*script, "w2v.gensim", "generator", text, output],
@@ -69,7 +70,8 @@ def main() -> None:
         if options.gensim:
             commands["gensim, LineSentence"] = [*script, "gensim", "file", text, output]
             commands["gensim, generator"] = [*script, "gensim", "generator", text, output]
-        work = {name: lambda command=command: run(command)[1] for name, command in commands.items()}
+        work: dict[str, Callable[[], float]]
+        work = {name: partial(wall_seconds, command) for name, command in commands.items()}
         work["generator alone"] = lambda: seconds(lambda: iterate(str(text)))
         found = alternate(work, options.repeats)
         finish(

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,7 +83,7 @@ def queries(words: int, size: int, repeats: int) -> list[float]:
     first, *others = vectors.first_words(1 + repeats)
     expected = [word for word, _ in vectors.most_similar(first)]
     assert [one["word"] for one in ask(first)] == expected, "other words are nearest"
-    times = [seconds(lambda word=word: ask(word)) for word in others]
+    times = [seconds(partial(ask, word)) for word in others]
     connection.close()
     server.shutdown()
     return times

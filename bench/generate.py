@@ -33,9 +33,9 @@ SYLLABLES = np.array(
 )
 
 
-@numba.njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, error_model="numpy")
 def write_lines(
-    text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, topics: int, seed: int
+    text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, topics: int, seed: np.uint64
 ) -> int:
     """Fill `text` with lines of words; returns their bytes.
 
@@ -44,7 +44,7 @@ def write_lines(
     """
     spread = math.log((types + SHIFT) / SHIFT)
     last, topic_count, base = np.uint32(types - 1), np.uint32(topics), np.uint32(100)
-    random, topic, end = np.uint64(seed), np.uint32(0), 0
+    random, topic, end = seed, np.uint32(0), 0
     for _ in range(lines):
         for place in range(LINE_WORDS):
             random += np.uint64(0x9E3779B97F4A7C15)  # SplitMix64
@@ -62,7 +62,7 @@ def write_lines(
                 text[end + 2 * syllable] = syllables[number % base, 0]
                 text[end + 2 * syllable + 1] = syllables[number % base, 1]
                 number = np.uint32(number // base - np.uint32(1))
-            end += 2 * (1 + (rank >= 100) + (rank >= 100 + 100**2) + (rank >= 100 + 100**2 + 100**3))
+            end += 2 * int(1 + (rank >= 100) + (rank >= 100 + 100**2) + (rank >= 100 + 100**2 + 100**3))
             text[end] = 32
             end += 1
         text[end - 1] = 10

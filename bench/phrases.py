@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def main() -> None:
             runs[name].append(measured(commands[name]))
             return runs[name][-1]["wall"]
 
-        alternate({name: lambda name=name: work(name) for name in commands}, options.repeats)
+        alternate({name: partial(work, name) for name in commands}, options.repeats)
         assert ours.read_bytes() == theirs.read_bytes(), "w2v and gensim write different texts"
 
         def table(metric: str) -> dict[str, Spread]:

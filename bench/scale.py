@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import W2V, command_line, machine, number, run, seconds, table, watched
+from common import W2V, command_line, machine, number, seconds, table, wall_seconds, watched
 from generate import generate, rank_of
 
 import w2v
@@ -62,8 +62,9 @@ def topic_share(model: Path) -> float:
 
 
 def read(folder: Path, text: Path) -> Iterator[tuple[Any, ...]]:
-    command = [*W2V, "vocab", text, "-o", folder / "words.txt", "--force", "--json", "--cache", folder / "cache"]
-    bound = run(["wc", "-w", text])[1]
+    command: list[str | Path] = [*W2V, "vocab", text, "-o", folder / "words.txt"]
+    command += ["--force", "--json", "--cache", folder / "cache"]
+    bound = wall_seconds(["wc", "-w", text])
     memory: dict[str, int] = {}
     taken = seconds(lambda: memory.update(watched(command)[1]))
     yield "read and count", taken, bound, memory["RssAnon"]
@@ -72,7 +73,8 @@ def read(folder: Path, text: Path) -> Iterator[tuple[Any, ...]]:
 def train(folder: Path, text: Path, words: list[str], word_seconds: list[float]) -> Iterator[tuple[Any, ...]]:
     """Train from the cache that `read` left, with the options `words`. `word_seconds` gets the time of a word."""
     model, states = folder / "model.safetensors", folder / "states"
-    command = [*W2V, "train", text, "-o", model, "--force", "--json", "--epochs", "1", "--vector-size", "100"]
+    command: list[str | Path] = [*W2V, "train", text, "-o", model, "--force", "--json"]
+    command += ["--epochs", "1", "--vector-size", "100"]
     command += ["--cache", folder / "cache", "--checkpoint", states, "--checkpoint-every", "1epoch"]
     printed, memory = watched([*command, *words])
     taken = printed["seconds"]

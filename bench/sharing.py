@@ -36,7 +36,7 @@ SECOND_LEVEL = 2 << 20  # bytes, where the system does not say
 COPIED = 16  # rows of the outputs: HOT_WORDS of _kernels.pyx
 
 
-@numba.njit  # type: ignore[untyped-decorator]
+@numba.njit()
 def travelling_rows(
     words: NDArray[np.int32],
     cumulated: NDArray[np.float64],

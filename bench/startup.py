@@ -7,9 +7,11 @@ Whole processes of this Python, alternating, after one round that fills the disk
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from unittest import mock
 
-from common import W2V, alternate, arguments, finish, run, spread
+from common import W2V, alternate, arguments, finish, run, spread, wall_seconds
 
 PYTHON = [sys.executable, "-c"]
 COMPLETION = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v train --loss ", "COMP_CWORD": "3"}
@@ -32,7 +34,8 @@ def complete() -> float:
 
 def main() -> None:
     options = arguments(__doc__, repeats=21).parse_args()
-    contestants = {name: lambda command=command: run(command)[1] for name, command in COMMANDS.items()}
+    contestants: dict[str, Callable[[], float]]
+    contestants = {name: partial(wall_seconds, command) for name, command in COMMANDS.items()}
     contestants["completion by Tab"] = complete
     alternate(contestants, 1)
     times = alternate(contestants, options.repeats)

@@ -14,8 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from common import Spread, alternate, arguments, finish, prepared, quotients, spread, training_seconds, w2v_command
-from memory import MEGABYTE, watched
+from common import (
+    Spread,
+    alternate,
+    arguments,
+    finish,
+    prepared,
+    quotients,
+    spread,
+    training_seconds,
+    w2v_command,
+    watched,
+)
+from memory import MEGABYTE
 from peers import BASE, CONFIGURATIONS
 
 from w2v.settings import Storage
@@ -38,7 +49,7 @@ def main() -> None:
             ratios[name] = spread(quotients(found["float32"], found["bf16"]))
         for storage in get_args(Storage):
             command = w2v_command(replace(BASE, storage=storage), options.corpus, Path(folder) / "model.bin")
-            memory[storage] = spread([watched(command)[0]["RssAnon"] / MEGABYTE])
+            memory[storage] = spread([watched(command)[1]["RssAnon"] / MEGABYTE])
     finish(
         options,
         "Storage",

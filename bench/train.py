@@ -34,6 +34,7 @@ from common import (
     spread,
     training_seconds,
     w2v_command,
+    wall_seconds,
 )
 from peers import BASE, CONFIGURATIONS, MODES, Gensim, binary_command, gensim_command
 
@@ -48,12 +49,8 @@ def epoch_seconds(tool: str, path: str, settings: Settings, text: Text, folder: 
     commands = [
         binary_command(tool, path, replace(settings, epochs=epochs), text.whole, folder / tool) for epochs in (1, 2)
     ]
-    one, two = (run(command)[1] for command in commands)
+    one, two = map(wall_seconds, commands)
     return (two - one) * text.part.stat().st_size / text.whole.stat().st_size
-
-
-def wall_seconds(command: list[str]) -> float:
-    return run(command)[1]
 
 
 def whole_seconds(command: list[str], vocabulary_size: int) -> float:

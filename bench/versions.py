@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from common import BENCH, alternate, arguments, finish, quotients, spread
@@ -63,7 +64,7 @@ def main() -> None:
     old = Version(python, options.other, options.corpus, options.share)
     ratios = {}
     for name in NAMES:
-        found = alternate({"old": lambda n=name: old.seconds(n), "new": lambda n=name: new.seconds(n)}, options.repeats)
+        found = alternate({"old": partial(old.seconds, name), "new": partial(new.seconds, name)}, options.repeats)
         ratios[name] = spread(quotients(found["new"], found["old"]))
     finish(options, "Versions", "One thread. Training alone, processor seconds of new / old.", ratios=ratios)
 
