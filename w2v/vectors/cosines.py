@@ -60,16 +60,16 @@ def unit(vectors: Vector, out: Vector | None = None) -> Vector:
 
 
 def in_range(vectors: Vector) -> Vector:
-    """The vectors (n, D), but those whose squares overflow or underflow in float32 scaled to length 1.
+    """The vectors (n, D), of which only those are scaled to length 1 whose squares overflow or underflow in float32.
 
-    The result is the array itself if there are none.
+    Without such vectors, the result is the array itself.
     """
     extreme = _extreme(_lengths_by_squares(vectors))
     return np.where(extreme[:, None], unit(vectors), vectors) if extreme.any() else vectors
 
 
 def _lengths_by_squares(vectors: Vector) -> Vector:
-    """The length of each vector; it is wrong if it is _extreme."""
+    """The length of each vector (..., D), from squares in float32: not precise where it is _extreme."""
     found: Vector = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
     return found
 

@@ -177,7 +177,7 @@ class KeyedVectors:
         if not known:
             raise W2VError("no word is in the vocabulary")
         parts = np.stack([self._vector(keys[index], pre_normalize) for index in known])  # (n, D)
-        share = np.array([weights[index] for index in known])
+        share = np.array([weights[index] for index in known], np.float64)
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
