@@ -42,7 +42,7 @@ def count_windows(text: Text, settings: Settings) -> tuple[float, float]:
     place = np.arange(len(ends))
     left = place - np.maximum.accumulate(np.where(ends, place, -1)) - 1
     right = np.minimum.accumulate(np.where(ends, place, len(ends))[::-1])[::-1] - place - 1
-    reaches = range(1, settings.window + 1)
+    reaches = range(1, settings.window_size + 1)
     contexts = [np.minimum(left, reach) + np.minimum(right, reach) for reach in reaches]
     sizes = np.concatenate([each[~ends] for each in contexts])
     used = sizes[sizes > 0]

@@ -56,7 +56,7 @@ def untrained_gensim(settings: Settings) -> Any:
         hs=int(settings.loss == "hs"),
         negative=settings.negative if settings.loss == "ns" else 0,
         vector_size=settings.vector_size,
-        window=settings.window,
+        window=settings.window_size,
         min_count=settings.min_count,
         sample=settings.sample,
         alpha=settings.start_alpha,
@@ -100,7 +100,7 @@ class Gensim:
 def binary_command(tool: str, path: str, settings: Settings, text: Path, output: Path) -> list[str]:
     """The command line of word2vec.c, pWord2Vec or fastText (whose `path` is the Python that has it)."""
     values = {
-        "size": settings.vector_size, "window": settings.window, "negative": settings.negative,
+        "size": settings.vector_size, "window": settings.window_size, "negative": settings.negative,
         "sample": settings.sample, "min-count": settings.min_count, "iter": settings.epochs,
         "threads": settings.threads, "alpha": settings.start_alpha, "train": text, "output": output, "binary": 1,
     }  # fmt: skip

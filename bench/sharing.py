@@ -129,7 +129,7 @@ def main() -> None:
             recent = second_level_cache() // (4 * size)
             travel = {
                 threads: travelling_rows(
-                    words, noise, threads, BASE.window, BASE.negative, recent, np.random.default_rng(1)
+                    words, noise, threads, BASE.window_size, BASE.negative, recent, np.random.default_rng(1)
                 )
                 for threads in sorted({2, *options.threads})
             }

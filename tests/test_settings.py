@@ -45,11 +45,16 @@ def test_unknown_choices(name: str, value: Any) -> None:
         Settings(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["vector_size", "window", "negative", "epochs", "seed", "sample", "ns_exponent"])
+@pytest.mark.parametrize("name", ["vector_size", "negative", "epochs", "seed", "sample", "ns_exponent"])
 def test_only_what_has_no_default_may_be_left_open(name: str) -> None:
     with pytest.raises(w2v.SettingsError, match=f"^{name} None"):
         Settings(**{name: None})
-    assert Settings(alpha=None, min_alpha=None, workers=None, max_vocab=None) == Settings()
+    assert Settings(alpha=None, min_alpha=None, window=None, workers=None, max_vocab=None) == Settings()
+
+
+def test_the_window_depends_on_the_model() -> None:
+    assert (Settings().window_size, Settings(model="cbow").window_size) == (5, 8)
+    assert Settings(model="cbow", window=3).as_dict()["window"] == 3
 
 
 def test_a_rate_of_zero_learns_nothing() -> None:

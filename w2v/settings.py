@@ -39,7 +39,14 @@ class BaseSettings:
         flags=("--vector-size", "--size"),
         fixed=True,
     )
-    window: int = option(8, "Maximum number of context words on either side.", MODEL, minimum=1, maximum=1 << 14)
+    window: int | None = option(
+        None,
+        "Maximum number of context words on either side.",
+        MODEL,
+        minimum=1,
+        maximum=1 << 14,
+        default_text="5 for skip-gram, 8 for CBOW",
+    )
     min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)
     max_vocab: int | None = option(
         None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"

@@ -56,7 +56,7 @@ def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> N
     )
     settings = used(file, "--epochs", 1, "--sg")
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
-    assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", w2v.Settings.window)
+    assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", 5)
     assert (tmp_path / "cache.ids").exists()
     settings = used(file, "--epochs", 1, "--hs")  # negative, from the file, is of no use then, and no mistake
     assert settings["loss"] == "hs"

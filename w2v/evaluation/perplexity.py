@@ -151,7 +151,7 @@ class Text:
         remap = store.remap(model.vocabulary.words)
         known = remap >= 0
         size = int(store.counts[known].sum())
-        self.window = model.settings.window
+        self.window = model.settings.window_size
         self.counts = np.zeros(len(model.vocabulary), np.int64)
         self.counts[remap[known]] = store.counts[known]
         self.folder = folder

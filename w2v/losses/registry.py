@@ -119,6 +119,11 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return LOSSES.get(self.loss, Loss)
 
     @property
+    def window_size(self) -> int:
+        """By default, the better of 5 and 8 in bench/README.md, "Windows"."""
+        return self.window or (8 if self.model == "cbow" else 5)
+
+    @property
     def start_alpha(self) -> float:
         if self.alpha is not None:
             return self.alpha
@@ -142,7 +147,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def as_dict(self) -> dict[str, Any]:
         """Every setting with the value that training uses."""
         used: dict[str, Any] = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-        used |= {"vectors": self.word_vectors}
+        used |= {"vectors": self.word_vectors, "window": self.window_size}
         return asdict(self) | used
 
     def relevant(self) -> dict[str, Any]:

@@ -311,7 +311,7 @@ class DistributedRun(Run):
         """The expected updates of each row of the matrices per word trained, by name: (R,)."""
         settings, vocabulary = self.settings, self.vocabulary
         kept = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
-        context = settings.window + 1 if settings.shrink_windows else 2 * settings.window  # words, on average
+        context = settings.window_size + 1 if settings.shrink_windows else 2 * settings.window_size  # words, on average
         words = kept / vocabulary.tokens
         predictions = words.sum() * (1 if self.plan.cbow else context)
         return {"inputs": words * context, "outputs": predictions * self.plan.loss.updates(kept / kept.sum())}

@@ -55,7 +55,7 @@ def plan_run(
             "lower min_count or give more text"
         )
     loss = start.loss or loss_for(settings, vocabulary)
-    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window))
+    chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
@@ -68,7 +68,7 @@ def plan_run(
         loss=loss,
         cbow=settings.model == "cbow",
         corrected=settings.cbow_gradient == "corrected",
-        window=settings.window,
+        window=settings.window_size,
         shrink_windows=settings.shrink_windows,
         per_pair=settings.per_pair,
         alpha=settings.start_alpha,
