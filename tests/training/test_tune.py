@@ -50,7 +50,7 @@ def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
 
 def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    judged(monkeypatch, lambda model: model.settings.window / 100)
+    judged(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
     assert trials[0]["choices"] == {}
     assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
@@ -72,18 +72,18 @@ def test_with_much_time_scores_are_means_over_seeds(monkeypatch: pytest.MonkeyPa
 def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of eight candidates are tried, in one bracket."""
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 7), "model": ("skipgram", "cbow")})
+    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 8), "model": ("skipgram", "cbow")})
     trained: list[int] = []
 
     def score(model: Model) -> float:
         trained.append(model.metrics["tokens"])
-        return model.settings.window + (model.settings.model == "cbow") / 2
+        return model.settings.window_size + (model.settings.model == "cbow") / 2
 
     judged(monkeypatch, score)
     found = w2v.tune(TEXT, **SMALL)
-    assert found.changed == {"window": 7, "model": "cbow"}
-    assert (found.model.settings.window, found.model.settings.model) == (7, "cbow")
-    assert (found.default_score, found.score) == (5, 7.5)
+    assert found.changed == {"model": "cbow"}  # whose default is a window of 8
+    assert (found.model.settings.window_size, found.model.settings.model) == (8, "cbow")
+    assert (found.default_score, found.score) == (5, 8.5)
     assert found.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
     assert found.model.settings.epochs == 9
     assert found.trials == 1 + 7 + 3 + 1
@@ -109,7 +109,7 @@ def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_resume_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    judged(monkeypatch, lambda model: model.settings.window / 100)
+    judged(monkeypatch, lambda model: model.settings.window_size / 100)
     first = stopped(5, tmp_path / "state.json")
     second = stopped(14, tmp_path / "state.json", time="1h")
     assert second[:5] == first

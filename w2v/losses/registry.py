@@ -120,7 +120,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
     @property
     def window_size(self) -> int:
-        """By default, the better of 5 and 8 in bench/README.md, "Windows"."""
+        """By default, the better of 5 and 8 in bench/README.md, "Out of the box"."""
         return self.window or (8 if self.model == "cbow" else 5)
 
     @property
