@@ -22,7 +22,7 @@ needs root and Linux, and the processor must keep up with the links.
 `quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
 their mean; their sum divided by the square root of the number of ranks that have some; equal ones always averaged; by
 the model combiner of GraphAny2Vec, for which each rank needs the changes of all others; and as w2v does, but with the
-first FREQUENT_ROWS · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of
+first n · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of
 slices.
 """
 
@@ -48,7 +48,7 @@ from peers import BASE
 import w2v
 from w2v import memory
 from w2v.training import distributed
-from w2v.training.distributed import FREQUENT_ROWS, MAX_WORDS, Exchange, Flags, rows_of_round
+from w2v.training.distributed import MAX_WORDS, Exchange, Flags, rows_of_round, words_of_round
 from w2v.training.world import LOOK, World, join
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
@@ -93,8 +93,9 @@ def speedup(ranks: int, gigabits: float, vocabulary: int, word: float, row: floa
         return sending(ranks, gigabits, 4 * (size + 1) * rows)
 
     first, *others = (2 * len(each) for each in rows_of_round(0, vocabulary))
-    rounds = WORDS / ranks / (MAX_WORDS * threads)
-    sent = exchange(first) + max(MAX_WORDS * word, exchange(sum(others)))
+    words = words_of_round(WORDS // ranks, ranks)
+    rounds = WORDS / ranks / (words * threads)
+    sent = exchange(first) + max(words * word, exchange(sum(others)))
     a_round = sent + (first + sum(others)) * row / threads
     epoch = rounds * a_round + exchange(2 * vocabulary) + 2 * vocabulary * row / threads
     return WORDS * word / threads / epoch
@@ -209,9 +210,9 @@ def time_sums(options: argparse.Namespace) -> None:
 # -- quality --------------------------------------------------------------------------------
 
 
-def first_rows(number: int, rows: int) -> list[range]:
+def first_rows(number: int, rows: int, frequent: int = 0) -> list[range]:
     """Instead of distributed.rows_of_round."""
-    first, end = min(FREQUENT_ROWS, rows), min(FREQUENT_ROWS * (~number & number + 1), rows)
+    first, end = min(frequent, rows), min(frequent * (~number & number + 1), rows)
     return [range(first), range(first, end)]
 
 

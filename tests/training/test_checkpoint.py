@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -634,25 +633,32 @@ def test_signals_write_a_checkpoint(number: signal.Signals, code: int, sample: P
 
 
 SLOW_DISK = """
-import os, time
+import os, threading, time
+from w2v.training.run import Run
 def fsync(file):
     os.write(1, b"waits")
     time.sleep(60)
-os.fsync = fsync
+def train(run, *arguments):
+    threading.Thread(target=tell, args=(run.kernel,), daemon=True).start()
+    whole(run, *arguments)
+def tell(kernel):
+    while not kernel.position:
+        time.sleep(0.001)
+    os.fsync = fsync
+    os.write(1, b"trains")
+whole, Run.train = Run.train, train
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="elsewhere an unfinished file has a name")
 def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
     arguments = quick(sample, tmp_path, "--epochs", 100_000, "--checkpoint-every", "1h")
-    with start(*arguments, before=SLOW_DISK, text=True) as process:
-        wait_for(lambda: (tmp_path / "states").exists())
-        time.sleep(0.5)  # until it trains
-        process.send_signal(signal.SIGINT)
+    with start(*arguments, before=SLOW_DISK) as process:
         assert process.stdout
-        assert process.stdout.read(5) == "waits"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "")
+        for said in (b"trains", b"waits"):
+            assert os.read(process.stdout.fileno(), 100) == said
+            process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"")
     assert process.returncode == -signal.SIGINT  # for a shell, 130
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 

@@ -65,22 +65,22 @@ def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
 # -- in this process ------------------------------------------------------------------------
 
 
-@given(st.integers(1, 60_000), st.integers(0, 1 << 20))
-def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int) -> None:
+@given(st.integers(1, 60_000), st.integers(0, 1 << 20), st.integers(1, 128).map(lambda half: 2 * half))
+def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int, frequent: int) -> None:
     seen = np.zeros(rows, np.int64)
     sizes = set()
     cycle = 1
-    while cycle * distributed.FREQUENT_ROWS < 2 * rows:
+    while cycle * frequent < 2 * rows:
         cycle *= 2
     for number in range(first, first + cycle):
-        found = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows)])
+        found = np.concatenate([np.array(part, np.int64) for part in rows_of_round(number, rows, frequent)])
         assert len(np.unique(found)) == len(found)
         seen[found] += 1
         sizes.add(len(found))
-    bands = np.arange(rows) // distributed.FREQUENT_ROWS
+    bands = np.arange(rows) // frequent
     expected = cycle >> np.array([int(band).bit_length() for band in range(bands[-1] + 1)])
     assert (seen == expected[bands]).all()
-    assert max(sizes) <= distributed.FREQUENT_ROWS + distributed.FREQUENT_ROWS // 2 * cycle.bit_length()
+    assert max(sizes) <= frequent + frequent // 2 * cycle.bit_length()
 
 
 class TwoRanks:
@@ -106,7 +106,7 @@ class TwoRanks:
 def test_changes_are_added_unless_they_agree_after_many_updates(
     trained: float, agreed: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distributed, "rows_of_round", lambda number, rows: [range(2), range(2, 4)])
+    monkeypatch.setattr(distributed, "rows_of_round", lambda *_: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
     # Changes of two rows and their squared lengths, then the flags.
     world: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])

@@ -44,6 +44,8 @@ static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
 /* A word of up to 8 bytes is its own key: equal keys and lengths mean equal words. Longer words are hashed. */
 static inline uint64_t word_key(const uint8_t *word, int64_t length)
 {
+    if (length == 0)
+        return 0;
     if (length <= 8)
         return load_bytes(word) & (~(uint64_t)0 >> (64 - 8 * length));
     uint64_t key = hash_seed[0];

@@ -15,9 +15,13 @@ squares is the idea of the model combiner of Gill et al. 2019, "Distributed Trai
 Analytics"; this form needs only sums over the ranks.
 
 Frequent rows must be exchanged often, rare ones need not be. With rows ordered by frequency, the first n are exchanged
-in every round, the next n in every second, the next 2n in every fourth, and so on; n is FREQUENT_ROWS. Each round takes
-another slice of these, so that all messages are of about the same size, which grows with the logarithm of the
-vocabulary. All rows are exchanged at the end of an epoch, and before a checkpoint.
+in every round, the next n in every second, the next 2n in every fourth, and so on. Each round takes another slice of
+these, so that all messages are of about the same size, which grows with the logarithm of the vocabulary. All rows are
+exchanged at the end of an epoch, and before a checkpoint.
+
+Short rounds with few rows learn better than long rounds with many, at the same number of bytes (bench/README.md,
+"Several ranks"). But each round takes the time of a message, so long texts have long rounds, with n = FREQUENT_ROWS;
+in short ones, n is in proportion to the words of a round.
 
 The first n rows are exchanged before the next round begins: those that converge within a few rounds would overshoot if
 they were trained without the contributions of the other ranks. The others, which are most of the message, are exchanged
@@ -51,9 +55,10 @@ from w2v.training.schedule import Schedule
 from w2v.training.start import Start
 from w2v.training.world import LOOK, World
 
-FREQUENT_ROWS = 256  # rows of a matrix that are exchanged in every round
-ROUNDS = 1000  # of an epoch
-MIN_WORDS, MAX_WORDS = 1 << 11, 1 << 15  # of a thread in a round, for texts of any length
+FREQUENT_ROWS = 256  # rows of a matrix that are exchanged in every round, at most
+WORDS_PER_ROW = 8  # words of a thread in a round for each of these rows, at least
+ROUNDS, MAX_ROUNDS = 1000, 4000  # of an epoch: for each rank, and in all
+MIN_WORDS, MAX_WORDS = 1 << 10, 1 << 15  # of a thread in a round, for texts of any length
 MAX_CHUNK = 1 << 10  # ids: small, so that a round has several chunks per thread, since all threads wait for the last
 CURVATURE = 0.04  # of the loss of a prediction, along a row; see the head of the module
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
@@ -78,10 +83,18 @@ def merged_types(world: World, store: IdStore) -> TypeCounts:
     return merged
 
 
-def rows_of_round(number: int, rows: int) -> list[range]:
-    """The rows, of `rows` ordered by frequency, that are exchanged after round `number`: see the head of the module."""
-    found = [range(min(FREQUENT_ROWS, rows))]
-    start, every, share = FREQUENT_ROWS, 2, FREQUENT_ROWS // 2
+def words_of_round(words: int, ranks: int) -> int:
+    """The words of a thread in a round, for so many words of each rank: more ranks, which change more, meet sooner."""
+    return min(max(words // min(ROUNDS * ranks, MAX_ROUNDS), MIN_WORDS), MAX_WORDS)
+
+
+def rows_of_round(number: int, rows: int, frequent: int = FREQUENT_ROWS) -> list[range]:
+    """The rows, of `rows` ordered by frequency, that are exchanged after round `number`: see the head of the module.
+
+    `frequent` is the n described there, an even number.
+    """
+    found = [range(min(frequent, rows))]
+    start, every, share = frequent, 2, frequent // 2
     while start < rows:
         first = start + number % every * share
         found.append(range(min(first, rows), min(first + share, rows)))
@@ -158,10 +171,16 @@ class Exchange:
     """
 
     def __init__(
-        self, world: World, matrices: list[tuple[NDArray[Any], NDArray[np.float64]]], seed: int, threads: int
+        self,
+        world: World,
+        matrices: list[tuple[NDArray[Any], NDArray[np.float64]]],
+        seed: int,
+        threads: int,
+        frequent: int = FREQUENT_ROWS,
     ) -> None:
         self.trained = 0.0
         self._world = world
+        self._frequent = frequent
         self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), frequencies) for rows, frequencies in matrices]
         self._width = matrices[0][0].shape[1]
         self._seed, self._count = seed, 0  # exchanges
@@ -190,7 +209,7 @@ class Exchange:
         """
         others: list[Part] = []
         if number is not None:
-            ranges = [rows_of_round(number, len(matrix.rows)) for matrix in self._matrices]
+            ranges = [rows_of_round(number, len(matrix.rows), self._frequent) for matrix in self._matrices]
             self._begin(self._parts(each[:1] for each in ranges), Flags())
             self.finish()
             others = self._parts(each[1:] for each in ranges)
@@ -304,7 +323,8 @@ class DistributedRun(Run):
         super().__init__(settings, start, store, *arguments, **options)
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers)
+        frequent = min(self._words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
+        self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # during which this rank did not train
 
     def _frequencies(self) -> dict[str, NDArray[np.float64]]:
@@ -337,8 +357,8 @@ class DistributedRun(Run):
     def _schedule(self) -> Schedule:
         self._tokens = self.world.total(self.plan.tokens)
         largest = self.world.maximum(self.plan.tokens)
-        words = min(max(largest // ROUNDS, MIN_WORDS), MAX_WORDS) * self.world.maximum(self.plan.workers)
-        rounds = -(-largest // words)
+        self._words = words_of_round(largest, self.world.size)
+        rounds = -(-largest // (self._words * self.world.maximum(self.plan.workers)))
         return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:
