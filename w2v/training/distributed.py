@@ -184,7 +184,8 @@ class Exchange:
         self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), frequencies) for rows, frequencies in matrices]
         self._width = matrices[0][0].shape[1]
         self._seed, self._count = seed, 0  # exchanges
-        self._pool = ThreadPoolExecutor(threads)
+        # One thread is the caller's: passing parts to another takes longer than small parts do.
+        self._map: Callable[..., Iterable[Any]] = ThreadPoolExecutor(threads).map if threads > 1 else map
         self._own = self._total = np.empty(0, np.float32)  # the message of this rank, and the sum of all
         self._pending: list[Pending] = []
         self._size = 0  # of the message under way; 0 if there is none
@@ -238,7 +239,7 @@ class Exchange:
         self._size = starts[-1] + len(flags)
         if self._size > len(self._own):
             self._own, self._total = np.empty(self._size, np.float32), np.empty(self._size, np.float32)
-        self._pending = list(self._pool.map(self._packed, parts, starts))
+        self._pending = list(self._map(self._packed, parts, starts))
         self._own[starts[-1] : self._size] = flags
         self._request = self._world.start_sum(self._own[: self._size], self._total[: self._size])
         self.bytes += 4 * self._size
@@ -248,7 +249,7 @@ class Exchange:
         if self._request is not None:
             self._world.wait(self._request)
         self._count += 1
-        list(self._pool.map(self._unpack, self._pending, count()))
+        list(self._map(self._unpack, self._pending, count()))
         flags = Flags(*map(bool, self._total[self._size - len(Flags._fields) : self._size]))
         self._request, self._pending, self._size = None, [], 0
         return flags
@@ -267,12 +268,13 @@ class Exchange:
     def _unpack(self, pending: Pending, index: int) -> None:
         """Add the other ranks' contributions to a part."""
         (matrix, rows), start, before, progress = pending
-        random = np.random.Generator(np.random.PCG64([self._seed, self._count, index]))  # the same on all ranks
+        seeds = [self._seed, self._count, index]  # the same on all ranks
+        random = np.random.Generator(np.random.PCG64(seeds)) if bfloat16.is_bfloat16(matrix.rows) else None
         total = self._of_part(self._total, pending.part, start)
         agreed = matrix.last[rows] + combined_change(total[:, :-1], total[:, -1:], progress)
-        matrix.last[rows] = rounded_to(agreed, matrix.last.dtype, random)
+        matrix.last[rows] = rounded(agreed, random)
         since = matrix.rows[rows].astype(np.float32) - before  # 0 if the rank did not train meanwhile
-        matrix.rows[rows] = rounded_to(matrix.last[rows] + since, matrix.rows.dtype, random)
+        matrix.rows[rows] = rounded(matrix.last[rows] + since, random)
 
     def _of_part(self, message: NDArray[np.float32], part: Part, start: int) -> NDArray[np.float32]:
         """The values of a part in a message: its changes and their squared lengths, (rows, D + 1)."""
@@ -280,14 +282,13 @@ class Exchange:
         return message[start : start + width * part.size].reshape(part.size, width)
 
 
-def rounded_to(values: NDArray[Any], dtype: np.dtype[Any], random: np.random.Generator) -> NDArray[Any]:
-    """Values as float32 or, rounded stochastically, as bfloat16."""
-    values = values.astype(np.float32, copy=False)
-    if dtype == np.float32:
+def rounded(values: NDArray[np.float32], random: np.random.Generator | None) -> NDArray[Any]:
+    """The values or, if there is a random generator, these rounded stochastically to bfloat16."""
+    if random is None:
         return values
     noise = random.integers(0, 1 << 16, values.shape, np.uint32)
-    rounded: NDArray[Any] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16).view(dtype)
-    return rounded
+    bits: NDArray[np.uint16] = ((values.view(np.uint32) + noise) >> np.uint32(16)).astype(np.uint16)
+    return bits.view(bfloat16.bfloat16())
 
 
 def combined_change(

@@ -30,6 +30,7 @@ BEAT = 1.0  # seconds between signs of life
 PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
 SIGN_OF_LIFE = 7  # the tag of these messages
 LOOK = 2e-4  # seconds between checks of a message under way: MPI makes progress only when it is called
+BUSY = 2e-3  # seconds that a rank which only waits checks without sleeping
 LAST_LOOK = 5e-3  # seconds between checks for the last sign of life
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A shell program that prints its argument if standard input ends without a line.
@@ -131,8 +132,9 @@ class World:
 
     def wait(self, request: Any) -> None:
         """Wait for a message of MPI without blocking inside it."""
+        end = time.monotonic() + BUSY
         while not request.Test():
-            time.sleep(LOOK)
+            time.sleep(LOOK if time.monotonic() > end else 0)
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum over all ranks of arrays of one shape and type."""
