@@ -62,7 +62,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@echo "building the variant $*: about a minute"
 	@rm -rf build/$*/w2v
 	@find w2v -type d ! -name __pycache__ -exec mkdir -p build/$*/{} ';'
-	@find w2v -type f ! -name '*.so' ! -name '*.pyc' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
+	@find w2v -type f ! -name '*.so' ! -path '*/__pycache__/*' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
 	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@

@@ -124,7 +124,7 @@ def test_errors() -> None:
         word_map(vectors, "nothing")
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, [])
-    for wrong in ({"groups": "none"}, {"top": 0}, {"clusters": 0}):
+    for wrong in ({"groups": "none"}, {"top": 0}, {"clusters": 0}, {"groups": "sections", "clusters": 3}):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 

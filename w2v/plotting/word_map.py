@@ -78,6 +78,8 @@ def word_map(
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
     if top < 1 or (clusters is not None and clusters < 1):
         raise SettingsError(f"{'top' if top < 1 else 'clusters'} must be at least 1")
+    if clusters is not None and groups in ("sections", "frequency"):
+        raise SettingsError(f'clusters has no effect with groups="{groups}"')
     words = [words] if isinstance(words, str) else words
     sections = words if isinstance(words, Mapping) else {"": vectors.first_words(top) if words is None else [*words]}
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}

@@ -40,9 +40,8 @@ def combined(inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[n
         matrix += block.T @ block
     directions = np.linalg.eigh(matrix)[1][:, : -size - 1 : -1]  # of the largest eigenvalues, in descending order
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
-    directions = (directions * np.where(largest < 0, -1, 1)).astype(
-        np.float32
-    )  # the sign of an eigenvector is arbitrary
+    signs = np.where(largest < 0, -1, 1)  # the sign of an eigenvector is arbitrary
+    directions = (directions * signs).astype(np.float32)
     found = np.empty(inputs.shape, np.float32)
     for start, block in parts:
         np.matmul(block, directions, out=found[start : start + len(block)])
