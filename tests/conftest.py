@@ -24,8 +24,10 @@ assert_origin()
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# What a shell runs in the background ignores Ctrl-C, and so would the programs that tests start and stop.
+# What a shell runs in the background ignores Ctrl-C, and under nohup the end of the terminal; the programs that tests
+# start and stop would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,21 @@ def run_json(*arguments: object, **options: Any) -> dict[str, Any]:
     return result
 
 
-def start(*arguments: object, before: str = "", **options: Any) -> subprocess.Popen[Any]:
+class Started(subprocess.Popen[Any]):
+    """A process that is killed if its `with` block fails: otherwise the test would wait for its end."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind:
+            self.kill()
+        super().__exit__(kind, error, trace)
+
+
+def start(*arguments: object, before: str = "", **options: Any) -> Started:
     """Start a command in a process of its own, which first runs the code `before`."""
     program = [*PROGRAM[:2], before + PROGRAM[2], *map(str, arguments)]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return Started(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 def wait_for(ready: Callable[[], object]) -> None:
