@@ -684,6 +684,30 @@ def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> N
     assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
 
 
+DURING_CONSTRUCTION = """
+import os, signal
+from w2v.cli import console
+class Something:
+    def __init__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        "here it is raised".split()
+        self.made = True
+    def __del__(self):
+        assert self.made
+def show(self, progress):
+    if progress.phase == "train" and progress.done:
+        Something()
+console.Reporter.__call__ = show
+"""
+
+
+def test_objects_that_a_signal_left_half_made_say_nothing(sample: Path, tmp_path: Path) -> None:
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=DURING_CONSTRUCTION, text=True) as process:
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr == f"w2v: stopped by Ctrl-C; resume with: w2v train --resume {tmp_path / 'states'}\n"
+
+
 DURING_IMPORTS = """
 import os, signal, sys
 class Finder:

@@ -161,7 +161,11 @@ def _signals_raise() -> Iterator[None]:
     A second signal ends the program at once.
     """
 
+    stopped = False
+
     def stop(number: int, frame: object) -> NoReturn:
+        nonlocal stopped
+        stopped = True
         for other in handled:  # the system repeats SIGXCPU every second
             signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
         if sys.stderr.isatty():  # a bar hides the cursor, and a second signal would leave it hidden
@@ -170,12 +174,15 @@ def _signals_raise() -> Iterator[None]:
         raise Stopped(number)
 
     def swallowed(ignored: Any) -> None:
-        """Raise an exception again a little later if it was raised in a destructor, where Python ignores it."""
+        """Raise an exception again a little later if it was raised in a destructor, where Python ignores it.
+
+        Other exceptions there are not shown after a signal, which may have interrupted the making of the object.
+        """
         if isinstance(ignored.exc_value, Stopped):
             number = ignored.exc_value.args[0]
             signal.signal(signal.SIGALRM, lambda _, frame: stop(number, frame))
             signal.setitimer(signal.ITIMER_REAL, RETRY)
-        else:
+        elif not stopped:
             hook(ignored)
 
     hook, sys.unraisablehook = sys.unraisablehook, swallowed
@@ -189,7 +196,8 @@ def _signals_raise() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-        sys.unraisablehook = hook
+        if not stopped:  # otherwise the traceback keeps objects until the process ends
+            sys.unraisablehook = hook
 
 
 class Reporter:
