@@ -22,8 +22,7 @@ needs root and Linux, and the processor must keep up with the links.
 `quality` trains the text under mpiexec, with the changes of the ranks combined in several ways: as w2v does; their sum;
 their mean; their sum divided by the square root of the number of ranks that have some; equal ones always averaged; by
 the model combiner of GraphAny2Vec, for which each rank needs the changes of all others; and as w2v does, but with the
-first n · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of
-slices.
+first n · 2^z rows exchanged after round r, with z the number of zeros at the end of r in binary, instead of slices.
 """
 
 from __future__ import annotations
@@ -210,7 +209,7 @@ def time_sums(options: argparse.Namespace) -> None:
 # -- quality --------------------------------------------------------------------------------
 
 
-def first_rows(number: int, rows: int, frequent: int = 0) -> list[range]:
+def first_rows(number: int, rows: int, frequent: int = distributed.FREQUENT_ROWS) -> list[range]:
     """Instead of distributed.rows_of_round."""
     first, end = min(frequent, rows), min(frequent * (~number & number + 1), rows)
     return [range(first), range(first, end)]

@@ -663,11 +663,18 @@ def test_a_second_signal_ends_it_at_once(sample: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["states"]
 
 
-IN_A_DESTRUCTOR = """
+IN_A_METHOD = """
 import os, signal
 from w2v.cli import console
 class Something:
+    def __init__(self):
+        end_in("__init__")
+        self.made = True
     def __del__(self):
+        end_in("__del__")
+        assert self.made
+def end_in(method):
+    if method == METHOD:
         os.kill(os.getpid(), signal.SIGTERM)
         "here it is raised".split()
 def show(self, progress):
@@ -677,35 +684,13 @@ console.Reporter.__call__ = show
 """
 
 
-def test_a_signal_in_a_destructor_is_not_lost(sample: Path, tmp_path: Path) -> None:
-    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=IN_A_DESTRUCTOR, text=True) as process:
+@pytest.mark.parametrize("method", ["__init__", "__del__"])
+def test_a_signal_while_an_object_is_made_or_destroyed(method: str, sample: Path, tmp_path: Path) -> None:
+    before = IN_A_METHOD.replace("METHOD", repr(method))
+    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=before, text=True) as process:
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143
     assert stderr == f"w2v: stopped by SIGTERM; resume with: w2v train --resume {tmp_path / 'states'}\n"
-
-
-DURING_CONSTRUCTION = """
-import os, signal
-from w2v.cli import console
-class Something:
-    def __init__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        "here it is raised".split()
-        self.made = True
-    def __del__(self):
-        assert self.made
-def show(self, progress):
-    if progress.phase == "train" and progress.done:
-        Something()
-console.Reporter.__call__ = show
-"""
-
-
-def test_objects_that_a_signal_left_half_made_say_nothing(sample: Path, tmp_path: Path) -> None:
-    with start(*quick(sample, tmp_path, "--epochs", 100_000), before=DURING_CONSTRUCTION, text=True) as process:
-        _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert stderr == f"w2v: stopped by Ctrl-C; resume with: w2v train --resume {tmp_path / 'states'}\n"
 
 
 DURING_IMPORTS = """

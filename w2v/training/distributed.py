@@ -283,7 +283,7 @@ class Exchange:
 
 
 def rounded(values: NDArray[np.float32], random: np.random.Generator | None) -> NDArray[Any]:
-    """The values or, if there is a random generator, these rounded stochastically to bfloat16."""
+    """Values rounded stochastically to bfloat16; without a random generator, as they are."""
     if random is None:
         return values
     noise = random.integers(0, 1 << 16, values.shape, np.uint32)
