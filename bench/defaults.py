@@ -27,7 +27,7 @@ from w2v.losses.registry import LOSSES as ALL_LOSSES
 from w2v.losses.registry import Settings
 from w2v.settings import ModelName
 
-BASE = Settings(window=5, workers=2, epochs=5, vectors="input", sample=1e-3)
+BASE = Settings(window=5, workers=2, epochs=5, vectors="input", sample=1e-3, ns_exponent=0.75)
 LOSSES = [name for name, kind in ALL_LOSSES.items() if "cython" in kind.kernels]
 MEGABYTES = {"class": 5, "softmax": 3}
 MAX_WORDS = 2000

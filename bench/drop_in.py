@@ -23,8 +23,9 @@ from common import alternate, arguments, finish, quotients, seconds, split_lines
 from w2v.losses.registry import Settings
 
 SETTINGS = Settings(
-    model="cbow", window=5, sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2, vectors="input"
-)
+    model="cbow", window=5, ns_exponent=0.75, sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2,
+    vectors="input",
+)  # fmt: skip
 
 
 class Sentences:

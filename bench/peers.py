@@ -24,7 +24,10 @@ from w2v.memory import peak
 from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
-BASE = Settings(vector_size=300, window=5, negative=5, sample=1e-4, min_count=5, epochs=1, workers=2, vectors="input")
+BASE = Settings(
+    vector_size=300, window=5, negative=5, ns_exponent=0.75, sample=1e-4, min_count=5, epochs=1, workers=2,
+    vectors="input",
+)  # fmt: skip
 CONFIGURATIONS = {
     "sg-ns-300": BASE,
     "sg-ns-100": replace(BASE, vector_size=100),
@@ -55,6 +58,7 @@ def untrained_gensim(settings: Settings) -> Any:
         sg=int(settings.model == "skipgram"),
         hs=int(settings.loss == "hs"),
         negative=settings.negative if settings.loss == "ns" else 0,
+        ns_exponent=settings.ns_exponent,
         vector_size=settings.vector_size,
         window=settings.window_size,
         min_count=settings.min_count,

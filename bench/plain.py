@@ -28,8 +28,8 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 
-GENSIM = Settings(window=5, alpha=0.025, min_alpha=0.0001, sample=1e-3, workers=3, epochs=5)
-WORD2VEC = Settings(window=5, sample=1e-3, workers=12, epochs=5)
+GENSIM = Settings(window=5, ns_exponent=0.75, alpha=0.025, min_alpha=0.0001, sample=1e-3, workers=3, epochs=5)
+WORD2VEC = Settings(window=5, ns_exponent=0.75, sample=1e-3, workers=12, epochs=5)
 FASTTEXT = Settings(window=5, alpha=0.05, sample=1e-4, workers=12, epochs=5)
 GROUP = ("text", "model", "defaults of")
 

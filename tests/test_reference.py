@@ -89,7 +89,7 @@ def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn
     """−log p of the centre word given one input row, by definition; `drawn` is how often each word was drawn."""
     scores = outputs @ row
     size = len(COUNTS)
-    noise = COUNTS**0.75 / (COUNTS**0.75).sum()
+    noise = COUNTS**0.5 / (COUNTS**0.5).sum()
     data: Any = loss.data
     if loss.name == "sampled":
         expected = sum(drawn.values()) * noise

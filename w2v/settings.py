@@ -58,7 +58,7 @@ class BaseSettings:
         MODEL,
         default_text="combined, where output rows belong to words",
     )
-    sample: float = option(3e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
+    sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
     sample_formula: Formula = option(
         "word2vec",
         "Keep a word with probability min(1, sqrt(t/f) + t/f) (word2vec), or min(1, sqrt(t/f)) (paper).",

@@ -124,7 +124,7 @@ def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int
     The second of two negatives is no repetition of the first.
     """
     found, scores, true = learnt(model=model, loss="ns", negative=negative)
-    noise = found.vocabulary.counts**0.75
+    noise = found.vocabulary.counts**0.5
     drawn = np.where(np.eye(len(noise), dtype=bool), 0, noise)  # of each word, given the centre word
     drawn /= drawn.sum(axis=1, keepdims=True)
     if negative == 2:

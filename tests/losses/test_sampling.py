@@ -19,7 +19,7 @@ from w2v.reference import Random, draw_words
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 
 
-def noise(counts: np.ndarray, exponent: float = 0.75) -> np.ndarray:
+def noise(counts: np.ndarray, exponent: float = 0.5) -> np.ndarray:
     weights = counts.astype(np.float64) ** exponent
     return weights / weights.sum()
 

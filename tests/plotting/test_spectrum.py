@@ -1,6 +1,7 @@
 """The picture of w2v rank."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ def test_singular_values_relative_to_the_first() -> None:
 
 def test_command(tmp_path: Path) -> None:
     model, drawn = tmp_path / "m.safetensors", tmp_path / "rank.svg"
-    w2v.train([["a", "b", "c", "d"]] * 50, min_count=1, negative=2, epochs=1, vector_size=4, workers=1).save(model)
+    settings: dict[str, Any] = {"min_count": 1, "negative": 2, "epochs": 1, "vector_size": 4, "sample": 0, "workers": 1}
+    w2v.train([["a", "b", "c", "d"]] * 50, **settings).save(model)
     run("rank", model, "-o", drawn, "--quiet")
     assert b"<svg" in drawn.read_bytes()

@@ -14,8 +14,8 @@ from w2v.training.epochs import epochs_for
 @pytest.mark.parametrize(
     ("tokens", "skipgram", "cbow"),
     [
-        (1, 50, 50), (60_000, 47, 50), (200_000, 25, 38), (500_000, 16, 24), (1_300_000, 10, 15), (3_000_000, 10, 10),
-        (100_000_000, 10, 10), (100_000_001, 5, 5),
+        (1, 50, 50), (60_000, 22, 32), (200_000, 16, 24), (500_000, 13, 19), (1_300_000, 10, 15), (3_000_000, 10, 12),
+        (7_000_000, 10, 10), (100_000_000, 10, 10), (100_000_001, 5, 5),
     ],
 )  # fmt: skip
 def test_fewer_for_more_text(tokens: int, skipgram: int, cbow: int) -> None:
@@ -38,7 +38,7 @@ def test_the_number_is_kept(sample: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = SMALL | {"epochs": "auto", "vector_size": 4}
     whole = w2v.train(sample, **options)
     epochs = whole.settings.epochs
-    assert epochs == len(whole.metrics["loss"]) == round(10 * (1.3e6 / whole.metrics["tokens"]) ** 0.5)
+    assert epochs == len(whole.metrics["loss"]) == round(10 * (1.3e6 / whole.metrics["tokens"]) ** 0.25)
     found = stopped(tmp_path / "states", sample, **options)
     assert found.state.settings.epochs == epochs
     assert_same(w2v.resume(tmp_path / "states"), whole)
@@ -47,5 +47,5 @@ def test_the_number_is_kept(sample: Path, tmp_path: Path) -> None:
 def test_command(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "model.safetensors"
     found = run_json("train", sample, "-o", output, "--vector-size", 4, "--epochs", "auto")
-    assert found["settings"]["epochs"] == len(found["loss"]) == round(10 * (1.3e6 / found["tokens"]) ** 0.5)
+    assert found["settings"]["epochs"] == len(found["loss"]) == round(10 * (1.3e6 / found["tokens"]) ** 0.25)
     assert w2v.Model.load(output).settings.epochs == found["settings"]["epochs"]

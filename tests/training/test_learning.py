@@ -101,7 +101,7 @@ HEEDED = [
 
 @pytest.mark.parametrize(("model", "heeded", "unused"), HEEDED, ids=str)
 def test_settings_are_heeded_where_they_matter(model: dict[str, Any], heeded: list[str], unused: list[str]) -> None:
-    special: dict[str, Any] = {"negative": 3, "ns_exponent": 0.5, "per_pair": True, "cbow_gradient": "corrected"}
+    special: dict[str, Any] = {"negative": 3, "ns_exponent": 0.25, "per_pair": True, "cbow_gradient": "corrected"}
     general: dict[str, Any] = {"window": 2, "shrink_windows": False, "sample": 0.01, "alpha": 0.01, "min_alpha": 0.001}
     usual = train(topics()[:300], **model, epochs=1).inputs
     for name in [*general, *heeded, *unused]:

@@ -18,7 +18,7 @@ from w2v.settings import LOSS, BaseSettings
 class SamplingSettings(BaseSettings):
     negative: int = option(5, "Number of words drawn for each prediction.", LOSS, minimum=1, maximum=1 << 14)
     ns_exponent: float = option(
-        0.75, "Draw words in proportion to their count to this power.", LOSS, minimum=-10, maximum=10
+        0.5, "Draw words in proportion to their count to this power.", LOSS, minimum=-10, maximum=10
     )
 
 
