@@ -13,7 +13,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 
 LITTLE = 1_000_000  # words
-EPOCHS = 20  # fewer are too few for little text (bench/README.md)
+EPOCHS = 10  # fewer are too few for little text (bench/README.md)
 TYPES = 20_000  # the first types of the text, which are examined; most of the frequent ones are among them
 ATTACHED, CAPITALS = 0.05, 0.05  # above these shares of the words, a text is not preprocessed
 LONG = 20  # mean characters per word; languages written with spaces are far below
