@@ -35,7 +35,7 @@ demo: sample.txt
 	w2v train sample.txt -o sample.bin --force
 	w2v analogy sample.bin
 	w2v query sample.bin king - man + woman --topn 5
-	w2v query sample.bin france --topn 5
+	w2v query sample.bin france --topn 5 --top 1000
 
 test: $(VENV)/.checks
 	ruff check .

@@ -33,7 +33,7 @@ def training(settings: Settings, vocabulary: Vocabulary, store: IdStore, losses:
 
 def main() -> None:
     options = arguments(__doc__, 7, corpus=True).parse_args()
-    base = Settings(window=5, workers=1, epochs=1, sample=1e-4)
+    base = Settings(window=5, workers=1, epochs=1, sample=1e-4, ns_exponent=0.75)
     speeds: dict[str, Spread] = {}
     ratios: dict[str, Spread] = {}
     with prepared(options.corpus, options.share, base) as text:

@@ -131,7 +131,7 @@ def main() -> None:
             "softmax": {},
             "dsoftmax": {"blocks": blocks, "vector_size": sum_of_lengths},
             "mos": {"mixtures": options.mixtures},
-            "charcnn": {"negative": 20},
+            "charcnn": {"negative": 20, "ns_exponent": 0.75},
         }
         base = {"vector_size": options.size, "epochs": options.epochs, "max_vocab": options.max_vocab}
         base |= {"window": 5, "sample": 0, "min_count": 1, "workers": 1}

@@ -86,7 +86,7 @@ class BaseSettings:
     )
     epochs: int | Literal["auto"] = option(
         "auto",
-        "Passes over the corpus; auto: from 50 for little text to 10, and 5 above 100 million words.",
+        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words.",
         TRAINING,
         minimum=1,
         maximum=1_000_000,
