@@ -1,4 +1,5 @@
 # make demo: build, train on the sample corpus, try the vectors.    make test: build and check everything.
+# make demo-real CORPUS=text.txt: the same with real text, and the scores to expect of so much text.
 # make bench CORPUS=... QUESTIONS=... PAIRS=...: measure speed and quality beside gensim's.
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +8,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo test cluster browser compat docs faults fuzz sanitize bench clean
+.PHONY: build demo demo-real test cluster browser compat docs faults fuzz sanitize bench wheels wheels-test clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -19,7 +20,7 @@ $(VENV)/.built: $(SOURCES)
 	@test -e "`$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))'`/Python.h" || { echo "w2v needs Python's C headers: Python.h is not there; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "building w2v in $(VENV): about a minute"
-	@$(PIP) --editable '.[all]'
+	@$(PIP) --editable .
 	@touch $@
 
 # What the checks need, without building again: w2v itself is installed already.
@@ -36,6 +37,11 @@ demo: sample.txt
 	w2v analogy sample.bin
 	w2v query sample.bin king - man + woman --topn 5
 	w2v query sample.bin france --topn 5 --top 1000
+
+# A text of yours, or one of ../shared; with QUESTIONS and PAIRS, as make bench takes them, if there are any.
+demo-real: $(VENV)/.built
+	@$(PIP) 'w2v[tokenize]'
+	@python bench/demo.py $(CORPUS) $(if $(QUESTIONS),--questions $(QUESTIONS)) $(if $(PAIRS),--pairs $(PAIRS))
 
 test: $(VENV)/.checks
 	ruff check .
@@ -115,6 +121,20 @@ bench: build
 	python bench/quality.py $(CORPUS) --questions $(QUESTIONS) --pairs $(PAIRS) --tools w2v --seeds 1 --json build/bench/quality.json
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
+# The source distribution and wheels for Linux in dist/, then their tests with every Python in PATH, or with those named:
+# make wheels-test PYTHONS='python3.11 python3.13'. tests/wheels/debian.sh gets more of them, arm64 too.
+wheels: build/tools/.built
+	build/tools/bin/python tests/wheels/build.py
+
+PYTHONS ?=
+wheels-test: build/tools/.built
+	build/tools/bin/python tests/wheels/run.py $(PYTHONS)
+
+build/tools/.built: tests/wheels/requirements.txt
+	@$(PYTHON) -m venv build/tools
+	@build/tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
 clean:
-	rm -rf build dist *.egg-info sample.txt sample.bin
+	rm -rf build dist *.egg-info sample.txt sample.bin real.safetensors
 	find w2v -name '*.so' -delete

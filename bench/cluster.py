@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from peers import BASE
 
 import w2v
-from w2v import memory
+from w2v.system import memory
 from w2v.training import distributed
 from w2v.training.distributed import MAX_WORDS, Exchange, Flags, rows_of_round, words_of_round
 from w2v.training.world import LOOK, World, join

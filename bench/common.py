@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.cli.options import option_names
-from w2v.cpu import processors
-from w2v.instruction_set import instruction_set
 from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
+from w2v.plan import instruction_set
+from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -318,7 +318,26 @@ def runs_markdown(
     document: Mapping[str, Any], title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str
 ) -> str:
     commands = [line for command in document["commands"] for line in (f"`{command}`", "")]
-    return "\n".join([f"### {title}", "", *commands, table(header, rows), "", *notes, document["machine"]])
+    return "\n".join([f"## {title}", "", *commands, table(header, rows), "", *notes, document["machine"]])
+
+
+def new_picture(rows: int, columns: int, **options: Any) -> tuple[Any, Any]:
+    """A matplotlib figure of the bench programs' style, and its axes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "w2v"  # the same data give the same file
+    mpl.rcParams["svg.fonttype"] = "none"  # text stays text, which is small
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(rows, columns, layout="constrained", **options)
+    for each in axes:
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def save_picture(figure: Any, path: Path) -> None:
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def machine() -> str:
@@ -346,7 +365,7 @@ def finish(options: argparse.Namespace, title: str, notes: str, **tables: Mappin
 
 def markdown(document: Mapping[str, Any]) -> str:
     """The tables of a benchmark's JSON: every member that maps names to metrics with a median."""
-    lines = [f"### {document['title']}", ""] if "title" in document else []
+    lines = [f"## {document['title']}", ""] if "title" in document else []
     if "command" in document:
         lines += [f"`{document['command']}`", ""]
     for name, rows in document.items():
@@ -367,5 +386,6 @@ def number(value: float | None) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown, numbers to the right."""
-    rule = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
+    rule = "|".join(["", "---", *["---:"] * (len(header) - 1), ""])
+    first, *others = ("| " + " | ".join(row) + " |" for row in [header, *rows])
+    return "\n".join([first, rule, *others])

@@ -23,9 +23,9 @@ from common import training_seconds as train
 from numpy.typing import NDArray
 from peers import BASE
 
-from w2v import memory
-from w2v.instruction_set import instruction_set
 from w2v.losses.registry import Settings
+from w2v.plan import instruction_set
+from w2v.system import memory
 
 WINDOWS = 500_000  # whose rows are drawn
 DISTANCES = (2, 4, 8, 16, 32)  # rows

@@ -73,7 +73,7 @@ def measure(command: list[str], model: Path, questions: Path, held_out: Path) ->
     return {
         "processor seconds": round(seconds, 1),
         **{name: round(100 * (value or 0), 2) for name, value in shares.items()},
-        "perplexity": round(perplexity["perplexity"], 1),
+        "perplexity": round(perplexity["perplexity_as_trained"], 1),
         "unigram_perplexity": round(perplexity["unigram_perplexity"], 1),
     }
 

@@ -94,7 +94,7 @@ def measure(text: Path, held_out: Path, questions: Path, pairs: Path, settings: 
         model.inputs.size + outputs,
         outputs,
         seconds,
-        w2v.perplexity(model, held_out).perplexity,
+        w2v.perplexity(model, held_out).perplexity_as_trained,
         rare_perplexity(model, held_out),
         100 * (w2v.analogies(model.wv, questions).accuracy or 0.0),
         100 * (w2v.word_pairs(model.wv, pairs).spearman or 0.0),

@@ -14,13 +14,14 @@ import json
 import sys
 import time
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import BENCH, seconds
 
 from w2v.losses.registry import Settings
-from w2v.memory import peak
+from w2v.system.memory import peak
 from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
@@ -34,13 +35,15 @@ CONFIGURATIONS = {
     "sg-hs-300": replace(BASE, loss="hs"),
     "cbow-ns-300": replace(BASE, model="cbow"),
     "cbow-hs-300": replace(BASE, model="cbow", loss="hs"),
+    "sg-subwords-100": replace(BASE, vector_size=100, subwords="3-6", alpha=0.05),
 }
 FASTTEXT = """
 import fasttext, sys
-name, loss, size, window, negative, sample, least, epochs, threads, alpha, source, target = sys.argv[1:]
+name, loss, *lengths, size, window, negative, sample, least, epochs, threads, alpha, source, target = sys.argv[1:]
 model = fasttext.train_unsupervised(
     source, model=name, loss=loss, dim=int(size), ws=int(window), neg=int(negative), t=float(sample),
-    minCount=int(least), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=0, maxn=0, verbose=0)
+    minCount=int(least), epoch=int(epochs), thread=int(threads), lr=float(alpha), minn=int(lengths[0]),
+    maxn=int(lengths[1]), verbose=0)
 if target.endswith(".vec"):
     with open(target, "w", encoding="utf-8") as file:
         print(len(model.words), size, file=file)
@@ -52,9 +55,11 @@ else:
 
 
 def untrained_gensim(settings: Settings) -> Any:
-    from gensim.models import Word2Vec
+    from gensim.models import FastText, Word2Vec
 
-    return Word2Vec(
+    ngrams = settings.ngrams
+    kind = partial(FastText, min_n=ngrams.shortest, max_n=ngrams.longest) if ngrams else Word2Vec
+    return kind(
         sg=int(settings.model == "skipgram"),
         hs=int(settings.loss == "hs"),
         negative=settings.negative if settings.loss == "ns" else 0,
@@ -110,7 +115,8 @@ def binary_command(tool: str, path: str, settings: Settings, text: Path, output:
     }  # fmt: skip
     if tool == "fasttext":
         order = ("size", "window", "negative", "sample", "min-count", "iter", "threads", "alpha", "train", "output")
-        return [path, "-c", FASTTEXT, settings.model, settings.loss, *(str(values[name]) for name in order)]
+        lengths = str(settings.subwords or "0-0").split("-")
+        return [path, "-c", FASTTEXT, settings.model, settings.loss, *lengths, *(str(values[name]) for name in order)]
     if tool == "word2vec":
         values |= {"cbow": int(settings.model == "cbow"), "hs": int(settings.loss == "hs")}
         values["negative"] = settings.negative if settings.loss == "ns" else 0

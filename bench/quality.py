@@ -35,7 +35,7 @@ from common import (
 )
 from peers import BASE, MODES, gensim_command
 
-from w2v.evaluation.judge import judge
+from w2v.evaluation.evaluate import evaluate
 from w2v.losses.registry import Settings
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.benchmarks import analogies, word_pairs
@@ -57,7 +57,7 @@ def scores(vectors: KeyedVectors, questions: Path, pairs: list[Path]) -> dict[st
     found = {"semantic": analogy.semantic, "syntactic": analogy.syntactic, "total": analogy.accuracy}
     found |= {path.stem: word_pairs(vectors, path).spearman for path in pairs}
     if vectors.counts is not None:
-        found |= {one.measure: one.scores[0].value for one in judge([vectors]) if one.measure == "rare neighbours"}
+        found |= {one.measure: one.scores[0].value for one in evaluate(vectors) if one.measure == "rare neighbours"}
     return {name: None if value is None else round(100 * value, 3) for name, value in found.items()}
 
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common import markdown
+from common import markdown, new_picture, save_picture
 from quality import quality_markdown
 
 OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8")
@@ -20,12 +20,6 @@ OURS, THEIRS = "#1f6f8b", ("#9a9a9a", "#c4c4c4", "#7a6f5d", "#b8a88a", "#d9cfb8"
 
 def draw(documents: list[dict[str, Any]], picture: Path) -> None:
     """Left: words per second by configuration, w2v and peers. Right: fractions of the measured limits."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "w2v"  # the same data give the same file
-    from matplotlib import pyplot
-
     speeds: dict[str, dict[str, float]] = {}
     fractions: dict[str, float] = {}
     for document in documents:
@@ -38,7 +32,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
         for label, row in document.get("fraction", {}).items():
             if label.endswith("lower limit"):
                 fractions[f"training, {label.partition(',')[0]}"] = row["median"]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=[3, 2])
+    figure, (left, right) = new_picture(1, 2, figsize=(11, 4), width_ratios=[3, 2])
     peers = list(dict.fromkeys(who for row in speeds.values() for who in row))
     for place, who in enumerate(peers):
         at = [k + (place - (len(peers) - 1) / 2) * 0.8 / len(peers) for k in range(len(speeds))]
@@ -53,9 +47,7 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
     right.invert_yaxis()
     right.set_xlim(0, 1.1)
     right.set_xlabel("fraction of the measured limit, one thread")
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
+    save_picture(figure, picture)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from common import Spread, alternate, arguments, finish, prepared, quotients, spread, training_seconds
 from peers import BASE
 
-from w2v.cpu import processors
+from w2v.system.threads import processors
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ double take_steps(const char *instruction_set, float *pool, int64_t width, const
                   int64_t calls) {
     static _Thread_local StepLoss loss __attribute__((aligned(64)));
     float *inputs[MAX_ROWS], *outputs[MAX_ROWS];
-    const StepFunction function = step_choose(instruction_set);
+    const StepFunctions *const functions = step_choose(instruction_set);
     Step step = {.width = width, .m = m, .inputs = inputs, .outputs = outputs, .target = target, .offset = offset,
                  .alpha = alpha, .scratch = scratch, .loss = &loss};
     loss.total = 0;
@@ -21,7 +21,7 @@ double take_steps(const char *instruction_set, float *pool, int64_t width, const
         step.n = shapes[shape];
         for (int64_t i = 0; i < step.n; i++) inputs[i] = pool + chosen[i] * width;
         for (int64_t j = 0; j < m; j++) outputs[j] = pool + chosen[MAX_ROWS + j] * width;
-        function(&step);
+        functions->move(&step);
         if (++shape == shape_count) shape = 0;
     }
     return step_loss_total(&loss);

@@ -19,9 +19,9 @@ import numpy as np
 from common import BENCH, LANES, Peaks, Spread, alternate, arguments, compiled, finish, quotients, seconds, spread
 from numpy.typing import NDArray
 
-from w2v import memory
 from w2v._kernels import step_for
-from w2v.instruction_set import INSTRUCTION_SETS
+from w2v.plan import INSTRUCTION_SETS
+from w2v.system import memory
 
 OUTPUTS = 6
 MAX_ROWS = 32  # inputs or outputs in one call

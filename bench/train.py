@@ -5,6 +5,7 @@
 
 Training alone, for each configuration: window 5, negative 5, sample 1e-4, min_count 5, one epoch, two threads. w2v
 reads ids; gensim reads the text in both of its modes, of which the faster counts, with a given vocabulary.
+With subwords, gensim's FastText takes the place of its Word2Vec.
 `whole` is the whole process, from text file to vector file, skip-gram, negative sampling, 300 dimensions.
 
 gensim cuts sentences at 10,000 words, so the text is copied in lines of 1000 words to a temporary folder, and both
@@ -40,7 +41,15 @@ from peers import BASE, CONFIGURATIONS, MODES, Gensim, binary_command, gensim_co
 
 from w2v.losses.registry import Settings
 
-GOALS = {"sg-ns-300": 10, "sg-ns-100": 14, "sg-hs-300": 6, "cbow-ns-300": 4, "cbow-hs-300": 4, "whole": 8}
+GOALS = {
+    "sg-ns-300": 10,
+    "sg-ns-100": 14,
+    "sg-hs-300": 6,
+    "cbow-ns-300": 4,
+    "cbow-hs-300": 4,
+    "sg-subwords-100": 10,
+    "whole": 8,
+}
 TOOLS = ("word2vec", "pword2vec", "fasttext")
 
 

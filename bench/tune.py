@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
-from w2v.training.tune import CHOICES, HELD_OUT, Tuner, seconds_of
+from w2v.training.tune import CHOICES, HELD_OUT, Tuner, Watch, seconds_of
 from w2v.vectors.held_out import HeldOut
 
 
@@ -66,12 +65,12 @@ def agreement(text: Path, questions: Path, pairs: list[Path], seconds: float) ->
             return found[-1][0]
 
         columns = ["total", *(path.stem for path in pairs)]
-        share, end = start / len(store.ids), time.monotonic() + seconds
-        Tuner(store, vocabulary, share, {}, CHOICES, judge, end, lambda *_: None, False, None).search(seconds)
+        share, watch = start / len(store.ids), Watch(seconds)
+        Tuner(store, vocabulary, share, {}, CHOICES, judge, watch, lambda *_: None, False).search()
     first, *others = np.array(found).T
     rows = [[name, f"{spearmanr(first, each).statistic:.2f}"] for name, each in zip(columns, others, strict=True)]
     rows.append(["mean", f"{spearmanr(first, np.mean(others, axis=0)).statistic:.2f}"])
-    heading = f"### Held-out text and other scores, {len(found)} trainings"
+    heading = f"## Held-out text and other scores, {len(found)} trainings"
     return "\n".join([heading, "", f"`{command_line()}`", "", table(["score", "correlation"], rows), machine()])
 
 

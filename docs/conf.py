@@ -15,7 +15,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 html_theme = "furo"
 html_title = "w2v"
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # bench/README.md has its sections one level lower
 napoleon_use_ivar = True
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"

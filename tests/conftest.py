@@ -40,9 +40,9 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A text of 150,000 words."""
+    """A text of 100,000 words."""
     path = tmp_path_factory.mktemp("sample") / "corpus.txt"
-    path.write_text("".join(make.corpus(150_000, seed=1)), "utf-8")
+    path.write_text("".join(make.corpus(100_000, seed=1)), "utf-8")
     return path
 
 

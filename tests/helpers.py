@@ -1,12 +1,16 @@
 """What several test files use: the command line, stopped runs, models of a known answer, texts and their ids."""
 
-import contextlib
+import fcntl
 import itertools
 import json
+import os
+import pty
+import signal
+import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+import termios
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -25,10 +29,10 @@ from w2v.losses.sampling import alias_table, noise_weights
 from w2v.plan import Plan
 from w2v.progress import Progress, Report
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.training import checkpoint
-from w2v.training import run as running
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
 
@@ -71,11 +75,74 @@ def start(*arguments: object, before: str = "", **options: Any) -> Started:
     return Started(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
-def wait_for(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+class Terminal:
+    """A Python program on a pseudo-terminal, which ends with the `with` block, and what it has shown."""
+
+    def __init__(self, *arguments: object, width: int = 80, **variables: str) -> None:
+        self.shown = b""
+        self._leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            env=os.environ | {"TERM": "xterm"} | variables,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that what is typed as Ctrl-C is a signal
+        )
+        os.close(follower)
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.hang_up()
+
+    def type(self, text: bytes) -> None:
+        os.write(self._leader, text)
+
+    def read_until(self, expected: bytes) -> None:
+        """Read, no further than until this is shown."""
+        start = len(self.shown)
+        while expected not in self.shown[start:]:
+            self.shown += os.read(self._leader, 1)  # raises OSError where the program ends
+
+    def wait(self) -> int:
+        """Read to the end; returns the exit code."""
+        with suppress(OSError):  # how Linux tells that nobody is left at the other end
+            while data := os.read(self._leader, 4096):
+                self.shown += data
+        return self.process.wait()
+
+    def hang_up(self) -> None:
+        if self._leader >= 0:
+            os.close(self._leader)
+        self._leader = -1
+
+
+# The `turn`-th call of a function, "module.function" or "module:Class.method", raises an error or a signal.
+FAULT = """
+import itertools, pkgutil, signal
+def fault(name, kind, turn):
+    place, _, name = name.rpartition(".")
+    owner = pkgutil.resolve_name(place)
+    whole, turns = getattr(owner, name), itertools.count()
+    def replaced(*arguments, **options):
+        if next(turns) == turn:
+            if kind == "error":
+                raise RuntimeError("broken")
+            signal.raise_signal(signal.Signals[kind])
+        return whole(*arguments, **options)
+    setattr(owner, name, replaced)
+"""
+
+
+def fault(name: str, kind: str, turn: int = 0, where: str = "True") -> str:
+    """Code for `before` that makes a call of a function fail, or signals at that moment, if `where`; see FAULT."""
+    return f"{FAULT}if {where}:\n    fault({name!r}, {kind!r}, {turn})\n"
 
 
 def assert_one_line(stderr: str) -> None:
@@ -102,20 +169,20 @@ def stop_at(share: float) -> Report:
 
 
 def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> checkpoint.Checkpoint:
-    """Stop a run after at least this share of it, with two or more checkpoints written, and return the last.
+    """Stop a run after this share of it, with two or more checkpoints written, and return the last."""
+    with pytest.raises(Stop):
+        w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **SMALL | options)
+    found = checkpoint.latest(folder)
+    assert 0 < found.state.position < found.state.end
+    assert len(checkpoint.files(folder)) == 2
+    return found
 
-    On a busy machine a run can end before its progress is looked at: then it is repeated.
-    """
-    for _ in range(20):
-        for path in checkpoint.files(folder) if folder.exists() else []:
-            path.unlink()
-        with contextlib.suppress(Stop), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(running, "POLL", 0.002)
-            w2v.train(corpus, checkpoint=folder, checkpoint_every="0.005s", progress=stop_at(share), **SMALL | options)
-        found = checkpoint.latest(folder)
-        if 0 < found.state.position < found.state.end and len(checkpoint.files(folder)) > 1:
-            return found
-    pytest.fail("each run ended before its progress was looked at")
+
+def interrupted(*arguments: object) -> str:
+    """Run `w2v train` until it saves its model, where Ctrl-C ends it; what it says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        return run("train", *arguments, code=130).stderr
 
 
 def assert_same(one: w2v.Model, other: w2v.Model) -> None:
@@ -201,8 +268,8 @@ def texts(words: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 
 
 def read_text(corpus: Corpus, *, workers: int = 1, progress: Report | None = None, **reading: Any) -> IdStore:
-    """Read a corpus with these options, as keyword arguments."""
-    return read_corpus(corpus, ReadingOptions(**reading), workers=workers, progress=progress)
+    """Read a corpus with these options, as keyword arguments; what looks like a table is plain text."""
+    return read_corpus(corpus, ReadingOptions(**{"column": PLAIN, **reading}), workers=workers, progress=progress)
 
 
 def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[bytes]]:

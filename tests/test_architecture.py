@@ -16,11 +16,14 @@ from typing import NamedTuple
 import pytest
 
 import w2v
+from w2v.errors import INSTALL
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # Each room imports only from those before it. Base is the files of w2v/ itself, but for those of the kernel.
 ROOMS = [
+    "errors",
+    "system",
     "base",
     "text",
     "formats",
@@ -36,27 +39,27 @@ ROOMS = [
     "data",
     "top",
 ]
-KERNEL = {"w2v._kernels", "w2v._worker", "w2v.instruction_set", "w2v.plan", "w2v.reference"}
+KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
+    "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
     "w2v.cli.commands.pictures": {"w2v.explore.server", "w2v.plotting.analogies", "w2v.plotting.word_map"},
     "w2v.cli.commands.training": {"w2v.plotting.history"},
-    "w2v.cli.console": {"rich.console", "rich.progress"},
+    "w2v.cli.console": {"rich.console", "rich.live", "rich.progress_bar", "rich.text"},
     "w2v.cli.outputs": {"w2v.plotting.figure"},
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
-    "w2v.evaluation.judge": {"scipy"},
+    "w2v.evaluation.evaluate": {"scipy"},
     "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
-    "w2v.plotting.projection": {"openTSNE", "umap"},
-    "w2v.plotting.word_map": {"scipy.cluster.vq"},
+    "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},
     "w2v.progress": {"IPython"},
     "w2v.text.columns": {"pyarrow"},
     "w2v.text.decompress": {"zstandard"},
@@ -64,12 +67,9 @@ INSIDE_FUNCTIONS = {
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.training.world": {"mpi4py"},
     "w2v.vectors.benchmarks": {"scipy"},
-    "w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"},
 }
-# Methods that only call a function of a later room, for convenience; all others follow the order of ROOMS.
-METHODS = {"w2v.vectors.keyed": {"w2v.explore.page", "w2v.plotting.word_map"}}
 # Test files about several modules; all others are named after the one that they test.
-ABOUT_SEVERAL = {"architecture", "compat", "completion", "faults", "hostile", "learning", "losses", "startup"}
+ABOUT_SEVERAL = {"architecture", "compat", "completion", "edges", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -91,6 +91,7 @@ def module_name(path: Path) -> str:
 
 SOURCES = sorted(path for suffix in ("py", "pyx", "pxd") for path in PACKAGE.rglob(f"*.{suffix}"))
 MODULES = {module_name(path) for path in SOURCES}
+PACKAGES = {module_name(path) for path in SOURCES if path.stem == "__init__"}
 COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
 
 
@@ -101,6 +102,8 @@ def python_imports(tree: ast.AST, inside: bool = False) -> Iterator[Import]:
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "a relative import"
             yield Import(str(node.module), tuple(alias.name for alias in node.names), inside)
+        elif isinstance(node, ast.Constant) and node.value in MODULES - PACKAGES:
+            yield Import(str(node.value), (), inside)  # by its name, with import_module
         else:
             yield from python_imports(node, inside or isinstance(node, ast.FunctionDef))
 
@@ -139,6 +142,8 @@ def room(module: str) -> str:
         return "top"
     if module in KERNEL:
         return "kernel"
+    if module == "w2v.errors":
+        return "errors"
     parts = module.split(".")
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
@@ -159,8 +164,9 @@ def test_imports_of_every_kind_are_seen() -> None:
     assert [(module, names) for module, names, _ in cython_imports(source)] == found
     assert [inside for *_, inside in cython_imports(source)] == 5 * [False] + [True]
     python = "if TYPE_CHECKING:\n    import a\nclass B:\n    import b\n    def c(self):\n        if d: from e import f"
+    python += "\n        import_module('w2v.errors')"
     assert list(python_imports(ast.parse(python))) == [
-        Import("a", (), False), Import("b", (), False), Import("e", ("f",), True)
+        Import("a", (), False), Import("b", (), False), Import("e", ("f",), True), Import("w2v.errors", (), True)
     ]  # fmt: skip
     assert {"w2v._kernels", "w2v._worker", "w2v.losses._trees", "w2v.data.make"} < MODULES
     assert "w2v._worker" in imported_modules(PACKAGE / "_kernels.pyx")
@@ -169,15 +175,14 @@ def test_imports_of_every_kind_are_seen() -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_each_room_imports_from_those_before_it(path: Path) -> None:
     own = ROOMS.index(room(module_name(path)))
-    others = imported_modules(path) - METHODS.get(module_name(path), set())
-    assert [module for module in sorted(others) if ROOMS.index(room(module)) > own] == []
+    assert [module for module in sorted(imported_modules(path)) if ROOMS.index(room(module)) > own] == []
 
 
 def test_no_imports_go_in_a_circle() -> None:
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
     for path in SOURCES:
         name = module_name(path)
-        graph[name] |= imported_modules(path) - {name} - METHODS.get(name, set())
+        graph[name] |= imported_modules(path) - {name}
     assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
 
 
@@ -210,8 +215,7 @@ def test_names_come_from_where_they_are_defined() -> None:
 
 def test_every_package_is_installed() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    packages = {module_name(path) for path in PACKAGE.rglob("__init__.py")}
-    assert set(settings["tool"]["setuptools"]["packages"]) == packages
+    assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
 def test_click_is_of_the_command_line() -> None:
@@ -235,6 +239,13 @@ def test_tests_share_helpers_alone() -> None:
         shared = {module for module, *_ in imports(path) if module.split(".")[0] in {"tests", "conftest"}}
         assert all(re.match(r"tests\.(helpers|faults)\b", module) for module in shared), path
         assert not re.search(r"""["'(]/tmp\b""", path.read_text("utf-8").replace(r'["\'(]/tmp', "")), path
+
+
+def test_no_test_depends_on_how_quickly_something_runs() -> None:
+    """A run is stopped at a position: see tests.helpers.stopped."""
+    for path in TESTS.rglob("*.py"):
+        timed = re.search(r"\bsleep\(|\bPOLL\b|\bmonotonic\(|\bperf_counter\(", path.read_text("utf-8"))
+        assert not timed or path.parent.name in {"faults", "browser"}, f"{path}: {timed}"
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
@@ -268,22 +279,60 @@ def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pyt
     queried = {"france", "king", "man", "queen", "woman"}
     lines = sample.read_text("utf-8").splitlines(keepends=True)
     lines.sort(key=lambda line: queried.isdisjoint(line.split()))
-    (tmp_path / "corpus.txt").write_text("".join(lines[: len(lines) // 30]), "utf-8")
+    lines = lines[: len(lines) // 30]
+    (tmp_path / "corpus.txt").write_text("".join(lines), "utf-8")
+    (tmp_path / "reviews.csv").write_text("id,text\n" + "".join(f"1,{line}" for line in lines), "utf-8")
     blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
-    assert [language for language, _ in blocks] == ["sh", "sh", "sh", "sh", "python"]
+    assert [language for language, _ in blocks] == ["sh", "python", "sh"]
     for language, block in blocks:
         run_block(language, block)
 
 
 def run_block(language: str, block: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else [sys.executable, "-W", "error", "-c"]
+    strict = [sys.executable, "-W", "error", "-W", "ignore::UserWarning", "-c"]  # TextWarning: the text is small
+    program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else strict
     done = subprocess.run([*program, block], capture_output=True, text=True, env=os.environ | {"PATH": path})
     assert done.returncode == 0, done.stderr
     assert done.stdout or (language == "python" and "print" not in block)
 
 
-def test_readme_links_to_files_that_are_there() -> None:
-    for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", file.read_text("utf-8")):
-            assert (file.parent / target).exists(), target
+def test_every_line_about_installing_names_what_the_errors_name() -> None:
+    """Before w2v is on the package index, its name there may be a stranger's."""
+    named = re.compile(r"pip install '?([\w.]+)\[")
+    (expected,) = named.findall(INSTALL)
+    for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *PACKAGE.rglob("*.py")]:
+        assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file
+
+
+def test_pages_link_to_headings_that_are_there() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)\"]+)", page.read_text("utf-8")):
+            name, _, heading = target.partition("#")
+            file = page.parent / name if name else page
+            assert file.exists(), (page, target)
+            if heading and file.name != "measurements.md":  # which includes another page
+                assert heading in headings(file), (page, target)
+
+
+def headings(page: Path) -> list[str]:
+    """The headings of a page, as links name them."""
+    found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
+
+
+def test_the_demo_expects_what_the_page_measured() -> None:
+    """bench/demo.py reads the table of docs/small-text.md."""
+    program = "import demo; print(demo.expected(300_000)['text'], demo.expected(10**9)['text'], demo.table_rows()[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "bench")
+    assert done.stdout.startswith("2 MB 100 MB {'model': 'skipgram', 'text': '1 MB'"), done.stderr
+    for column in ("questions-words", "bundled questions", "EN-WS-353-ALL", "EN-SIMLEX-999", "rank of queen"):
+        assert f"'{column}'" in done.stdout
+
+
+def test_the_demo_wants_a_text() -> None:
+    command = [sys.executable, ROOT / "bench/demo.py", "--shared", ROOT / "nothing"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "name a text of some megabytes: make demo-real CORPUS=text.txt\n"

@@ -181,7 +181,7 @@ def test_what_cannot_be_written_is_one_line(redirected: str, tmp_path: Path):
     file = tmp_path / "corpus.txt"
     script = f'"$@" {redirected.format(file=file)}'
     program = [sys.executable, "-m", "w2v.data.make", "corpus", "--tokens", "1000"]
-    done = subprocess.run(["sh", "-c", script, "sh", *program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", script, "sh", *program], capture_output=True, text=True)
     if "-o" in redirected:
         assert (done.returncode, done.stderr) == (0, "")
         assert file.read_text("utf-8") == "".join(make.corpus(1000, seed=1))

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tests.helpers import loss_of
-from w2v import memory, reference
+from w2v import reference
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
-from w2v.instruction_set import INSTRUCTION_SETS
-from w2v.plan import Plan
+from w2v.plan import INSTRUCTION_SETS, Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.system import memory
+from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.words import Words
 from w2v.training.run import thresholds
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
@@ -51,7 +53,7 @@ LOSSES: list[dict[str, Any]] = [
 
 
 def run_of(
-    loss: str | dict[str, Any], size: int = 600, dimensions: int = 21, sample: float = 0.02, **settings: Any
+    loss: str | dict[str, Any], size: int = 300, dimensions: int = 21, sample: float = 0.02, **settings: Any
 ) -> dict[str, Any]:
     """Arguments of a training run with matrices far from zero, for Kernel and its twin alike."""
     ids, words, counts = corpus(size)
@@ -127,10 +129,27 @@ def test_kernel_equals_reference(loss: dict[str, Any], model: dict[str, Any]) ->
     assert_equals_reference(run_of(loss, **model), SETS)
 
 
+def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
+    """A run whose words have n-grams, some of which they share."""
+    words = len(arguments["inputs"])
+    subwords = SubwordRows.of(Subwords(1, 2, 50), Words.of(f"{number:x}" for number in range(words)))
+    inputs = memory.aligned_rows(words + len(subwords.buckets), arguments["vector_size"])
+    random = np.random.default_rng(6)
+    inputs[:, : arguments["vector_size"]] = random.normal(0, 0.5, (len(inputs), arguments["vector_size"]))
+    shares = random.random(len(subwords.rows), np.float32)
+    return arguments | {"inputs": inputs, "subwords": subwords, "shares": shares, "chunk": chunk}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", [{"loss": "ns"}, {"loss": "hs"}], ids=str)
+def test_input_rows_are_composed_of_subwords(loss: dict[str, Any], model: dict[str, Any]) -> None:
+    assert_equals_reference(with_subwords(run_of(loss, **model), chunk=64), SETS)
+
+
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
-        assert_equals_reference(run_of(loss, size=150, dimensions=dimensions, window=window, shrink_windows=False))
+        assert_equals_reference(run_of(loss, size=80, dimensions=dimensions, window=window, shrink_windows=False))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)

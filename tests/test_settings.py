@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.cpu import processors
 from w2v.losses.registry import LOSSES, Settings
+from w2v.system.threads import processors
 
 WHOLE = ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"]
 REAL = ["ns_exponent", "sample", "alpha", "min_alpha"]
@@ -55,6 +55,10 @@ def test_only_what_has_no_default_may_be_left_open(name: str) -> None:
 def test_the_window_depends_on_the_model() -> None:
     assert (Settings().window_size, Settings(model="cbow").window_size) == (5, 8)
     assert Settings(model="cbow", window=3).as_dict()["window"] == 3
+
+
+def test_a_single_value_is_not_combined() -> None:
+    assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
 
 
 def test_a_rate_of_zero_learns_nothing() -> None:

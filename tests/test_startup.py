@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -22,6 +23,24 @@ def run(script: str) -> str:
 
 def test_import_loads_no_heavy_module() -> None:
     assert run(f"import sys, w2v; print({HEAVY} & set(sys.modules))") == "set()\n"
+
+
+def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: Path) -> None:
+    """As when Python runs in the folder in which `pip install .` ran."""
+    built = Path(w2v.__file__).parent
+    (tmp_path / "w2v").mkdir()
+    for name in ("__init__.py", "__main__.py", "pictured.py"):
+        (tmp_path / "w2v" / name).write_text((built / name).read_text("utf-8"), "utf-8")
+    # -S: the folders of installed packages, which Python adds, are named here; a build in place would add its sources.
+    program = [sys.executable, "-S", "-c", "import w2v._kernels as k, sys; print(k.__file__)"]
+    path = os.pathsep.join([str(built.parent), *sys.path])
+    done = subprocess.run(program, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+    assert Path(done.stdout.strip()).parent == built, done.stderr
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    alone = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert alone.stderr.splitlines()[-1] == (
+        f"ImportError: the sources in {tmp_path / 'w2v'} are not built: run pip install . in the folder above"
+    )
 
 
 def test_help_loads_no_heavy_module() -> None:

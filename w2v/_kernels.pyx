@@ -39,15 +39,20 @@ Sharing.    The K negatives are drawn once per window and shared by its context 
             steps are sequential: each context word sees the output rows as updated by the words before it. With
             G = X Xᵀ, these updates change the scores of row i by Σ_k<i G_ik alpha E_k. So the step still consists of
             matrix products, and gives the result of one step per word.
+Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
+            rows of its n-grams. `compose` makes the means of all words of a chunk, once each, the steps update them,
+            and `spread` adds their changes to the parts at the end of the chunk. An n-gram receives only a share of
+            each change: many words of a chunk have it, and the sum of their changes, all computed from its value
+            before the chunk, would overshoot.
 Prefetching. The rows of a window are chosen LOOKAHEAD windows before its step, and their cache lines are prefetched
             meanwhile: output rows are accessed at random, and the matrix is larger than any cache.
 Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, and
             rounds them stochastically when it has updated them.
 Races.      Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose. They do so
-            in the step, and in copy_hot and merge_hot: the output rows that all threads would write all the time (the
-            nodes near the root, or the most frequent words) are copied for each worker during a chunk. The thread that
-            checks for divergence reads some rows at the same time. The chunk counter, token count and stop flag are
-            atomic. All other state belongs to one thread.
+            in the step, in compose and spread, and in copy_hot and merge_hot: the output rows that all threads would
+            write all the time (the nodes near the root, or the most frequent words) are copied for each worker during a
+            chunk. The thread that checks for divergence reads some rows at the same time. The chunk counter, token
+            count and stop flag are atomic. All other state belongs to one thread.
 """
 
 from libc.math cimport INFINITY, log
@@ -57,7 +62,7 @@ from libc.string cimport memcpy
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
-    BLOCK_OUTPUTS, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunction, Window, Worker, lay_out, size_of,
+    BLOCK_OUTPUTS, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunctions, Window, Worker, lay_out, size_of,
     step_choose, step_column, step_columns, step_loss_start, step_loss_total, step_rounded, step_widened, take,
 )
 
@@ -172,13 +177,14 @@ cdef class Kernel:
     Args:
         plan: the text, the loss and the schedule; see Plan.
         inputs, outputs: float32, or uint16 that hold bfloat16: (V, width) and (R, width), C-contiguous, each row
-            aligned to 64 bytes. Updated in place. V words, R output rows.
+            aligned to 64 bytes. Updated in place. V words, R output rows. With subwords, `inputs` has the rows of
+            their n-grams after those of the words.
     """
 
     cdef const uint32_t[::1] ids
     cdef const int32_t[::1] words
     cdef const uint32_t[::1] keep
-    cdef char[:, ::1] inputs                 # (V, bytes in a row)
+    cdef char[:, ::1] inputs                 # (V or more, bytes in a row)
     cdef char[:, ::1] outputs                # (R, bytes in a row)
     cdef const uint32_t[:, ::1] alias_table
     cdef const int64_t[::1] starts
@@ -193,7 +199,11 @@ cdef class Kernel:
     cdef const int64_t[::1] tokens_before
     cdef float alpha, min_alpha
     cdef uint64_t seed
-    cdef StepFunction step
+    cdef const StepFunctions *functions
+    cdef const int64_t[::1] part_starts      # of each word, as in SubwordRows
+    cdef const int32_t[::1] parts
+    cdef const float[::1] shares             # of a word's change that each of its parts receives
+    cdef bint composes                       # whether input rows are composed of subwords
     cdef int64_t hot, first_hot       # the output rows from first_hot to first_hot + hot are copied by each worker
     cdef Counters *counters
     cdef Worker **workers
@@ -228,7 +238,10 @@ cdef class Kernel:
         self.id_count = self.ids.shape[0]
         self.chunk = plan.chunk
         self.chunks = (self.id_count + self.chunk - 1) // self.chunk
-        self.step = step_choose(plan.instruction_set.encode())
+        self.functions = step_choose(plan.instruction_set.encode())
+        self.composes = plan.subwords is not None
+        if self.composes:
+            self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
         self.first_hot = self.outputs.shape[0] - self.hot if self.loss == HS else 0  # the root is the last row
         self.worker_losses = np.zeros((workers, epochs))
@@ -263,7 +276,9 @@ cdef class Kernel:
         step_loss_start(worker.loss)
         worker.step.loss = worker.loss
         worker.step.width = self.sizes.width
-        worker.step.bfloat16 = self.sizes.bfloat16
+        worker.step.bfloat16 = worker.parts.bfloat16 = self.sizes.bfloat16
+        worker.parts.rows, worker.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
+        worker.parts.width = self.sizes.width
         worker.step.pooled = self.cbow
         worker.step.sequential = self.loss == HS
         if self.loss == CLASS:
@@ -362,6 +377,7 @@ cdef class Kernel:
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         self.copy_hot(worker)
+        self.compose(worker, last)
         for centre in range(first, last):
             if worker.kept[centre] == END_OF_SENTENCE:
                 continue
@@ -375,6 +391,7 @@ cdef class Kernel:
             self.update(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
             done += 1
         self.merge_hot(worker)
+        self.spread(worker)
         self.worker_losses[number, epoch] += step_loss_total(worker.loss)
         self.worker_predictions[number, epoch] += predictions
         atomic_add(&self.counters.tokens, worker.known)
@@ -408,6 +425,48 @@ cdef class Kernel:
         else:
             for k in range(size):
                 (<float *>hot)[k] += share * ((<float *>now)[k] - (<float *>then)[k])
+
+    cdef void compose(self, Worker *worker, int64_t last) noexcept nogil:
+        """Composes the input row of each word in `kept`, whose chunk ends at `last`, of its subwords."""
+        cdef int64_t first = self.window + 1, k = first - 1, start
+        worker.distinct_count = 0
+        if not self.composes or last == first:
+            return
+        while worker.kept[k] != END_OF_SENTENCE:
+            k -= 1
+        while k < last or worker.kept[k] != END_OF_SENTENCE:
+            self.add_distinct(worker, worker.kept[k])
+            k += 1
+        for k in range(worker.distinct_count):
+            start = self.part_starts[worker.distinct[k]]
+            self.functions.compose(
+                &worker.parts, self.part_starts[worker.distinct[k] + 1] - start, &self.parts[start],
+                worker.composed + k * self.sizes.row_bytes, <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
+            )
+        memcpy(worker.composed_before, worker.composed, worker.distinct_count * self.sizes.row_bytes)
+
+    cdef inline void add_distinct(self, Worker *worker, int32_t word) noexcept nogil:
+        """Adds a word to the chunk's distinct words, unless it is there or marks the end of a sentence."""
+        cdef int64_t slot
+        if word == END_OF_SENTENCE:
+            return
+        slot = worker.slots[word]
+        if slot >= worker.distinct_count or worker.distinct[slot] != word:
+            worker.slots[word] = <int32_t>worker.distinct_count
+            worker.distinct[worker.distinct_count] = word
+            worker.distinct_count += 1
+
+    cdef void spread(self, Worker *worker) noexcept nogil:
+        """Gives the changes of the composed rows to the subwords."""
+        cdef int64_t k, start
+        for k in range(worker.distinct_count):
+            start = self.part_starts[worker.distinct[k]]
+            self.functions.spread(
+                &worker.parts, self.part_starts[worker.distinct[k] + 1] - start, &self.parts[start],
+                &self.shares[start], worker.composed + k * self.sizes.row_bytes,
+                worker.composed_before + k * self.sizes.row_bytes,
+                <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
+            )
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
         """Writes the chunk's words that subsampling keeps into `kept`, from index window + 1; returns their end.
@@ -461,11 +520,11 @@ cdef class Kernel:
         w.alpha = self.learning_rate(tokens_before + worker.token_number[centre])
         left = right = centre
         self.find_context(worker, &left, &right)
-        self.form_groups(w, worker.kept, left, centre, right)
+        self.form_groups(worker, w, left, centre, right)
         if w.n == 0:
             return 0
         self.choose_outputs(worker, w, worker.kept[centre])
-        self.prefetch_inputs(w, worker.kept, centre)
+        self.prefetch_inputs(worker, w, centre)
         return 1 if self.cbow else w.n
 
     cdef inline float learning_rate(self, int64_t tokens) noexcept nogil:
@@ -485,11 +544,12 @@ cdef class Kernel:
             right[0] += 1
 
     cdef inline void form_groups(
-        self, Window *w, const int32_t *kept, int64_t left, int64_t centre, int64_t right
+        self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
     ) noexcept nogil:
         """Sets the input rows of the context words, and the groups of them that take a step together."""
         cdef int64_t first = left, k, j  # first: the first word of the group in `kept`
         cdef bint repeated
+        cdef const int32_t *kept = worker.kept
         w.n = w.groups = w.repeats = 0
         for k in range(left, right + 1):
             if k == centre:
@@ -505,7 +565,7 @@ cdef class Kernel:
                 first = k
             else:
                 w.repeats |= repeated
-            w.inputs[w.n] = self.input_row(kept[k])
+            w.inputs[w.n] = self.input_row(worker, kept[k])
             w.n += 1
         w.group_starts[w.groups] = w.n
 
@@ -524,16 +584,18 @@ cdef class Kernel:
             self.set_target(w, w.centre)
             w.no_prefetch = w.m
 
-    cdef inline void prefetch_inputs(self, Window *w, const int32_t *kept, int64_t centre) noexcept nogil:
+    cdef inline void prefetch_inputs(self, Worker *worker, Window *w, int64_t centre) noexcept nogil:
         """Adds the input row that enters the next windows to the rows to prefetch, after the window's output rows."""
-        cdef int64_t entering = kept[centre + self.window]  # past the end of a sentence: any word that comes soon
+        cdef int64_t entering = worker.kept[centre + self.window]  # after the end of a sentence: a word that comes soon
         cdef float **last = &w.outputs[(w.output_sets - 1) * self.max_rows + w.m]
         if self.loss == HS:
-            self.prefetch_path(kept, centre)
-        last[0] = self.input_row(entering) if entering >= 0 else w.inputs[0]
+            self.prefetch_path(worker.kept, centre)
+        last[0] = self.input_row(worker, entering) if entering >= 0 else w.inputs[0]
 
-    cdef inline float *input_row(self, int64_t row) noexcept nogil:
-        return <float *>(&self.inputs[0, 0] + row * self.sizes.row_bytes)
+    cdef inline float *input_row(self, Worker *worker, int64_t word) noexcept nogil:
+        """The address of a word's input row: composed for the chunk, or in the matrix."""
+        return <float *>(worker.composed + worker.slots[word] * self.sizes.row_bytes if self.composes
+                         else &self.inputs[0, 0] + word * self.sizes.row_bytes)
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """The address of an output row for this worker: among its copies, or in the matrix."""
@@ -693,7 +755,7 @@ cdef class Kernel:
             if coming != NULL and coming.groups and group < coming.output_sets:
                 step.prefetch = coming.outputs + group * self.max_rows + coming.no_prefetch
                 step.prefetch_count = coming.m - coming.no_prefetch + (group + 1 == coming.output_sets)
-            self.step(step)
+            self.functions.move(step)
         if self.adaptive and w.groups:
             self.adapt_samples(worker)
 
@@ -728,6 +790,8 @@ cdef Sizes sizes_of(plan) except *:
     s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
     s.weighted, s.pooled = loss in (NCE, SAMPLED), plan.cbow
+    s.composed = s.kept if plan.subwords else 0
+    s.words = len(plan.keep) if plan.subwords else 0
     s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
     s.hot = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
     return s

@@ -1,6 +1,6 @@
 """The state of one training thread, its layout in memory, and the step that it calls (see _kernels.pyx)."""
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
 cdef extern from "step.h" nogil:
     enum: STEP_PANEL
@@ -28,7 +28,20 @@ cdef extern from "step.h" nogil:
         int bfloat16
         uint64_t random
         StepLoss *loss
-    ctypedef void (*StepFunction)(const Step *step)
+    ctypedef struct StepParts:
+        char *rows
+        int64_t row_bytes, width
+        int bfloat16
+        float *scratch
+    ctypedef struct StepFunctions:
+        void (*move)(const Step *step) noexcept nogil
+        void (*compose)(
+            const StepParts *parts, int64_t n, const int32_t *rows, void *to, uint32_t random
+        ) noexcept nogil
+        void (*spread)(
+            const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
+            const void *then, uint32_t random
+        ) noexcept nogil
     int64_t step_column(int64_t j)
     int64_t step_columns(int64_t m)
     int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat16)
@@ -36,7 +49,7 @@ cdef extern from "step.h" nogil:
     uint16_t step_rounded(float value, uint16_t chance)
     void step_loss_start(StepLoss *loss)
     double step_loss_total(StepLoss *loss)
-    StepFunction step_choose(const char *name)
+    const StepFunctions *step_choose(const char *name)
 
 cdef enum:
     LOOKAHEAD = 2     # windows
@@ -79,6 +92,8 @@ cdef struct Sizes:
     int64_t negative       # K; 0 if no words are drawn
     bint weighted          # whether output rows have weights
     bint pooled            # whether X is the mean of the context words
+    int64_t composed       # words whose input rows are composed of subwords in a chunk, at most; 0 without subwords
+    int64_t words          # V with subwords, otherwise 0
 
 
 cdef struct Worker:
@@ -93,6 +108,12 @@ cdef struct Worker:
     StepLoss *loss
     int64_t blocks         # a prediction draws this many times K words
     float *zero_row        # zeros: the output row of columns in use without a word
+    StepParts parts        # the input matrix, and those below, of models with subwords
+    int32_t *slots         # V: the place of a word among the chunk's words; not set for others
+    int32_t *distinct      # the chunk's words, each once
+    int64_t distinct_count
+    char *composed         # their input rows, which the steps update
+    char *composed_before  # the same before the chunk
     char *copies           # the worker's copies of the hot output rows
     char *originals        # their values when they were copied
     void *memory
@@ -118,6 +139,11 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.zero_row = <float *>take(&at, s.row_bytes)
     worker.copies = <char *>take(&at, s.hot * s.row_bytes)
     worker.originals = <char *>take(&at, s.hot * s.row_bytes)
+    worker.parts.scratch = <float *>take(&at, 2 * s.width * sizeof(float) if s.composed else 0)
+    worker.slots = <int32_t *>take(&at, s.words * sizeof(int32_t))
+    worker.distinct = <int32_t *>take(&at, s.composed * sizeof(int32_t))
+    worker.composed = <char *>take(&at, s.composed * s.row_bytes)
+    worker.composed_before = <char *>take(&at, s.composed * s.row_bytes)
     worker.step.scratch = <float *>take(
         &at, step_scratch(s.inputs_per_step, s.m, s.width, s.pooled, s.bfloat16) * sizeof(float)
     )

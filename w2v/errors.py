@@ -1,9 +1,14 @@
-"""The errors that a user's data or settings can cause, and text that is safe to print."""
+"""The errors and warnings that a user's data or settings can cause, and text that is safe to print."""
 
 import re
+import sys
+import warnings
 
 # Control characters, line and paragraph separators, those that change the direction of the text, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# How to install an optional extra. Once w2v is on the package index, it is w2v[{}] there, not the folder.
+INSTALL = "pip install '.[{}]' in the folder of w2v's sources"
 
 
 class W2VError(ValueError):
@@ -23,11 +28,27 @@ class NothingToTrain(W2VError):
 
 
 class Diverged(W2VError):
-    """Training has made NaN or infinite values."""
+    """Training has made NaN or infinite values, or its loss has risen to a multiple."""
+
+
+class OtherVersion(W2VError):
+    """A file was written by a version of w2v whose files this one cannot read."""
 
 
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
+
+
+class TextWarning(UserWarning):
+    """A text can be used, but a change of it or of an option would give better vectors: one line says which."""
+
+
+def warn_of_text(line: str) -> None:
+    """Issue a TextWarning that names the line of the user's code that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_globals.get("__name__", "").split(".")[0] == "w2v" and frame.f_back:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(line, TextWarning, level)
 
 
 def counted(number: int, noun: str) -> str:

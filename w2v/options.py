@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
@@ -16,6 +16,10 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from w2v.errors import SettingsError
+from w2v.system.files import is_nameable
+
+SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
+SUGGESTIONS = 3
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,9 @@ class Option:
         flags: its names on the command line, by default made from the field's name.
         default_text: the description of a computed default in help.
         only_with: a setting and its values; with other values the option has no effect.
-        choices: returns the possible values; called when they are needed.
+        choices: returns the possible values and what each means; called when they are needed.
         fixed: whether a model's matrices depend on it, so that it cannot change when training is continued.
+        common: whether `--help` lists it; --help-all lists all.
     """
 
     help: str
@@ -40,8 +45,9 @@ class Option:
     flags: tuple[str, ...] = ()
     default_text: str = ""
     only_with: tuple[str, tuple[str, ...]] | None = None
-    choices: Callable[[], Iterable[str]] | None = None
+    choices: Callable[[], Mapping[str, str]] | None = None
     fixed: bool = False
+    common: bool = False
 
 
 def option(default: Any, help: str, group: str, **more: Any) -> Any:
@@ -72,12 +78,12 @@ def words_of(kind: Any, name: str) -> tuple[str, ...]:
     return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
 
 
-def choices_of(kind: type, name: str) -> tuple[str, ...]:
-    """The values that an option can have, if there is a list of them; otherwise ()."""
+def choices_of(kind: type, name: str) -> Mapping[str, str]:
+    """The values that an option can have and what each means ("" if its name says it), if there is a list of them."""
     hint, choices = type_of(kind, name), options_of(kind)[name].choices
     if choices:
-        return tuple(choices())
-    return get_args(hint) if get_origin(hint) is Literal else ()
+        return choices()
+    return dict.fromkeys(get_args(hint) if get_origin(hint) is Literal else (), "")
 
 
 def check_options(values: Any) -> None:
@@ -95,8 +101,8 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
     if value is None and default is None:
         return None
     if choices := choices_of(kind, name):
-        if value not in choices and value != default:
-            raise SettingsError(f"{name} {value!r}: choose from {', '.join(choices)}")
+        if value not in [*choices, default]:  # a list: not every value can be hashed
+            raise SettingsError(f"{name} {value!r}: {suggestion(str(value), choices)}")
         return value
     if value_type is bool:
         if not isinstance(value, bool):
@@ -105,7 +111,7 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
     if value_type in (int, float):
         words = words_of(kind, name)
         return value if value in words else _checked_number(name, value, value_type, options_of(kind)[name], words)
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in os.fspath(value):
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value) or not is_nameable(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")
     return os.fspath(value)
 
@@ -123,12 +129,44 @@ def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: O
     return kind(value)
 
 
+def check_whole(minimum: int, **values: Any) -> None:
+    """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
+    for name, value in values.items():
+        _checked_number(name, value, int, Option("", "", minimum), ())
+
+
 def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise SettingsError for a name in `given` that is not `known`; it suggests a known name if one is similar."""
+    """Raise SettingsError, which suggests similar known names, for a name in `given` that is not `known`."""
     known = list(known)
     for name in given:
         if name in known:
             continue
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"write {renamed[name]}" if name in renamed else f"did you mean {near[0]}?" if near else ""
-        raise SettingsError(f"unknown setting {name!r}: {hint or 'choose from ' + ', '.join(known)}")
+        hint = f"write {renamed[name]}" if name in renamed else suggestion(name, known)
+        raise SettingsError(f"unknown setting {name!r}: {hint}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The known names that an unknown one may stand for, the best first; all if none is similar.
+
+    A name may also be the beginning of one, or of what one means, if `known` is a mapping to that: "neg" is ns.
+    """
+    wanted, means = _folded(name), known if isinstance(known, Mapping) else dict.fromkeys(known, "")
+
+    def likeness(other: str) -> float:
+        begins = any(_folded(text).startswith(wanted) for text in (other, means[other]))
+        return 1 if begins else difflib.SequenceMatcher(None, wanted, _folded(other)).ratio()
+
+    ordered = sorted(means, key=likeness, reverse=True)
+    least = max(SIMILAR, ALMOST_BEST * max(map(likeness, means), default=0))
+    found = [other for other in ordered if likeness(other) >= least]
+    return did_you_mean(found[:SUGGESTIONS]) if wanted and found else f"choose from {', '.join(means)}"
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-").strip("-")
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """A question: "did you mean a, b or c?"."""
+    *others, last = names
+    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"

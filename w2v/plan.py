@@ -1,16 +1,25 @@
-"""The input of a kernel: the text, the loss and the schedule, the same for Cython, Numba and the reference."""
+"""The input of a kernel: the text, the loss and the schedule, the same for Cython, Numba and the reference.
+
+Also the instruction set that the compiled step is to use.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
+from w2v._kernels import step_for
+from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.settings import Storage
+from w2v.system import memory
+from w2v.text.subwords import SubwordRows
+
+INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,10 @@ class Plan:
         window, shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
         vector_size: D. storage: the type of the matrices.
         chunk: number of ids in a chunk.
+        subwords: the subwords of each word, or None. shares: float32 (n,), the share of a word's change that each of
+            subwords.rows receives.
         workers: number of threads.
-        instruction_set: the target of the machine code: one of w2v.instruction_set for the Cython kernel, the compiler
+        instruction_set: the target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
     """
 
@@ -52,6 +63,8 @@ class Plan:
     chunk: int
     workers: int
     instruction_set: str
+    subwords: SubwordRows | None = None
+    shares: NDArray[np.float32] | None = None
 
     def first(self, share: float) -> Plan:
         """The plan of a run over the first `share` of the ids, from 0 to 1, but at least one id."""
@@ -80,3 +93,20 @@ class Plan:
     def end(self) -> int:
         """Chunks in all epochs."""
         return self.epochs * self.chunks
+
+
+def available_sets() -> list[str]:
+    """The instruction sets that this machine supports, the fastest first."""
+    return [name for name in INSTRUCTION_SETS if step_for(name)]
+
+
+def instruction_set() -> str:
+    """The instruction set in use: the fastest that this machine supports, or the one that W2V_SIMD names.
+
+    Raises SettingsError if W2V_SIMD names one that it does not support.
+    """
+    available = available_sets()
+    chosen = os.environ.get("W2V_SIMD") or available[0]
+    if chosen not in available:
+        raise SettingsError(f"W2V_SIMD={chosen}: this machine supports {', '.join(available)}")
+    return chosen

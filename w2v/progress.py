@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ PHASES = {
     "count": "words",  # whose pairs are counted
     "join": "words",  # into phrases
     "train": "words",
+    "tune": "seconds",
     "predict": "words",  # of a text, by perplexity, or of the vocabulary, by rank
     "load": "rows",  # of a vector file
     "save": "rows",
@@ -26,7 +26,7 @@ PHASES = {
     "index": "words",  # for approximate search
 }
 
-REDRAWN_EVERY = 0.1  # seconds between updates of a bar in a notebook
+SHOWN_AFTER, REDRAWN_EVERY = 1.0, 0.1  # seconds until a notebook shows a bar, and between its updates
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,15 @@ class Progress:
 
     Attributes:
         phase: see PHASES.
-        done, total: units done, and in all. A resumed run counts from the beginning of the whole run.
+        done, total: units done, and in all; equal in the last report of work that succeeds. A resumed run counts from
+            the beginning of the whole run.
         unit: that of the phase.
         rate: units per second since this process began the phase.
         seconds_left: time that the rest takes at that rate.
         epoch, epochs: the epoch being trained, from 1, and their number.
         loss: mean loss per prediction so far in this epoch.
         alpha: the learning rate.
+        score: the best so far, of tuning.
         memory, memory_limit: estimated bytes that training needs at its peak, and bytes that this process may take.
     """
 
@@ -55,6 +57,7 @@ class Progress:
     epochs: int | None = None
     loss: float | None = None
     alpha: float | None = None
+    score: float | None = None
     memory: int | None = None
     memory_limit: int | None = None
 
@@ -63,19 +66,28 @@ Report = Callable[[Progress], None]
 
 
 def formatted_values(progress: Progress) -> list[str]:
-    """The known values of a report, formatted."""
+    """The known values of a report, the most important first."""
     found = []
+    if progress.seconds_left:
+        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
+    if progress.score is not None:
+        found.append(f"best score {100 * progress.score:.2f}")
     if progress.epochs is not None:
         found.append(f"epoch {progress.epoch}/{progress.epochs}")
+    if progress.rate is not None:
+        found.append(f"{quantity(progress.rate)} {progress.unit}/s")
     if progress.loss is not None:
         found.append(f"loss {progress.loss:.3f}")
     if progress.alpha is not None:
         found.append(f"alpha {progress.alpha:.2g}")
-    if progress.rate is not None:
-        found.append(f"{quantity(progress.rate)} {progress.unit}/s")
-    if progress.seconds_left:
-        found.append(f"{timedelta(seconds=round(progress.seconds_left))} left".removeprefix("0:"))
     return found
+
+
+def duration(seconds: float) -> str:
+    """A time to read: "45 seconds", "72 minutes", "2.5 hours"."""
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
 def quantity(number: float) -> str:
@@ -84,22 +96,25 @@ def quantity(number: float) -> str:
 
 
 class NotebookBar:
-    """Progress of one phase as a bar below the running cell of a notebook."""
+    """Progress of one phase as a bar below the running cell of a notebook; it disappears when the phase ends.
+
+    Work of less than a second shows none.
+    """
 
     def __init__(self) -> None:
         self._display: Any = None
-        self._last = -math.inf
+        self._next = time.monotonic() + SHOWN_AFTER
 
     def __call__(self, progress: Progress) -> None:
         from IPython import display  # always installed in a notebook
 
-        now = time.monotonic()
-        if progress.done != progress.total and now < self._last + REDRAWN_EVERY:
+        now, ended = time.monotonic(), progress.done == progress.total
+        if now < self._next if not ended else not self._display:
             return
-        self._last = now
+        self._next = now + REDRAWN_EVERY
         share = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
         values = ", ".join(formatted_values(progress))
-        line = display.HTML(f"<div>{progress.phase} <progress{share}></progress> {values}</div>")
+        line = display.HTML("" if ended else f"<div>{progress.phase} <progress{share}></progress> {values}</div>")
         if self._display:
             self._display.update(line)
         else:

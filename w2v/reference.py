@@ -199,10 +199,26 @@ def collect(
     return kept, known
 
 
+def compose(plan: Plan, inputs: Matrix) -> Matrix:
+    """The input rows of the words, (V, D): the rows themselves, or the means of those of their subwords."""
+    if plan.subwords is None:
+        return inputs
+    return np.add.reduceat(inputs[plan.subwords.rows], plan.subwords.starts[:-1]) / plan.subwords.sizes[:, np.newaxis]
+
+
+def spread(plan: Plan, inputs: Matrix, change: Matrix) -> None:
+    """Gives the changes of composed rows, (V, D), to the subwords."""
+    if plan.subwords is not None and plan.shares is not None:
+        np.add.at(
+            inputs, plan.subwords.rows, plan.shares[:, np.newaxis] * np.repeat(change, plan.subwords.sizes, axis=0)
+        )
+
+
 def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
     """Trains `inputs` and `outputs` in place, as Kernel does with the same arguments; returns its mean losses."""
     tokens = sum(plan.words[number] >= 0 for number in plan.ids.tolist())
     means = []
+    composed = before = compose(plan, inputs)  # at the beginning of a chunk
     for epoch in range(plan.epochs):
         kept, _ = collect(plan.ids, plan.words, plan.keep, key_of(plan.seed, epoch, SUBSAMPLING))
         negative = plan.loss.predrawn
@@ -211,6 +227,9 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
         for index, (position, centre, known) in enumerate(kept):
             if position // plan.chunk != current:
                 current = position // plan.chunk
+                spread(plan, inputs, composed - before)
+                composed = compose(plan, inputs)
+                before = composed.copy()
                 random, blocks = Random(hash_of(key_of(plan.seed, epoch, WINDOWS), current), negative), 1
             if centre == END_OF_SENTENCE:
                 continue
@@ -231,14 +250,15 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
             least = np.inf
             for first in range(0, len(context), inputs_per_step):
                 group = context[first : first + inputs_per_step]
-                rows = inputs[group].mean(axis=0, keepdims=True) if plan.cbow else inputs[group]
+                rows = composed[group].mean(axis=0, keepdims=True) if plan.cbow else composed[group]
                 choice = choose(plan.loss, random, centre, blocks)
                 if getattr(plan.loss, "adaptive", False):
                     least = min(least, effective(rows @ outputs[choice.rows].T - choice.offset, choice.weight))
                 change, outputs_change, moved = step(rows, outputs[choice.rows], choice, rate)
-                np.add.at(inputs, group, change / (len(group) if plan.cbow and plan.corrected else 1))
+                np.add.at(composed, group, change / (len(group) if plan.cbow and plan.corrected else 1))
                 outputs[choice.rows] += outputs_change
                 loss, predictions = loss + moved, predictions + len(rows)
             blocks = adapted(blocks, least, negative) if np.isfinite(least) else blocks
         means.append(loss / predictions if predictions else float("nan"))
+    spread(plan, inputs, composed - before)
     return means

@@ -29,6 +29,7 @@ class BaseSettings:
         "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
         MODEL,
         fixed=True,
+        common=True,
     )
     vector_size: int = option(
         100,
@@ -38,6 +39,7 @@ class BaseSettings:
         maximum=1 << 20,
         flags=("--vector-size", "--size"),
         fixed=True,
+        common=True,
     )
     window: int | None = option(
         None,
@@ -46,8 +48,9 @@ class BaseSettings:
         minimum=1,
         maximum=1 << 14,
         default_text="5 for skip-gram, 8 for CBOW",
+        common=True,
     )
-    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0)
+    min_count: int = option(5, "Leave out words that occur less often.", TEXT, minimum=0, common=True)
     max_vocab: int | None = option(
         None, "Keep only this many of the most frequent words.", TEXT, minimum=1, default_text="all"
     )
@@ -57,6 +60,23 @@ class BaseSettings:
         "or the input rows alone.",
         MODEL,
         default_text="combined, where output rows belong to words",
+    )
+    subwords: str | tuple[int, int] | None = option(
+        None,
+        "Compose each word's vector of those of its character n-grams, for instance of 3 to 6 characters (3-6), so "
+        "that unknown words have a vector, too.",
+        MODEL,
+        default_text="none",
+        fixed=True,
+        common=True,
+    )
+    buckets: int = option(
+        2_000_000,
+        "With --subwords, n-grams are hashed to this many rows; only those in use take memory.",
+        MODEL,
+        minimum=1,
+        maximum=(1 << 31) - 1,
+        fixed=True,
     )
     sample: float = option(1e-4, "Threshold of subsampling frequent words; 0 for none.", MODEL, minimum=0, maximum=1)
     sample_formula: Formula = option(
@@ -91,6 +111,7 @@ class BaseSettings:
         minimum=1,
         maximum=1_000_000,
         flags=("--epochs", "--iter"),
+        common=True,
     )
     alpha: float | None = option(
         None,
@@ -123,6 +144,7 @@ class BaseSettings:
         maximum=1 << 10,
         flags=("--workers", "--threads"),
         default_text="one per processor",
+        common=True,
     )
     storage: Storage = option(
         "float32",

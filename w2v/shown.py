@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import Any
 
 from w2v.errors import printable
+from w2v.system.files import PathLike, atomic_write
 
 MAX_CHARACTERS = 200  # of a value in a table
 MAX_ITEMS = 10  # of a list of numbers or words
 WIDTH, HEIGHT = 320, 90  # of a curve, in pixels
+FRAME_HEIGHT = 720  # of a page, in pixels
 
 
 def text(value: object) -> str:
@@ -80,3 +82,25 @@ def _value(value: object) -> object:
     if isinstance(value, list) and len(value) > MAX_ITEMS:
         return f"{text(value[:MAX_ITEMS])} … ({len(value):,} in all)"
     return value
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """A page to explore models with, complete in itself. A notebook displays it."""
+
+    html: str
+
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write the page to a file, atomically. Raises W2VError as KeyedVectors.save does."""
+        with atomic_write(path, force) as file:
+            file.write(self.html.encode())
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, which has no access to the notebook."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-forms" title="w2v explore" '
+            f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Page: {len(self.html):,} characters; a notebook displays it, save(path) writes it>"

@@ -4,6 +4,7 @@ Screenshots are kept in build/browser/.
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -24,6 +25,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 
 import w2v
 from tests.helpers import run, start
+from w2v.explore.examples import examples
 
 # These tests do not measure time: on a busy machine, what is expected may take long.
 PATIENCE = 60_000  # milliseconds
@@ -32,7 +34,7 @@ expect.set_options(timeout=PATIENCE)
 PICTURES = Path(__file__).parents[2] / "build" / "browser"
 SOURCES = ["file", "served"]
 PHONE = {"width": 390, "height": 780}
-DESKTOP = {"width": 1280, "height": 860}
+DESKTOP = {"width": 1280, "height": 800}
 HOSTILE = [
     "<script>document.title='pwned'</script>",
     "</script><img src=x onerror=alert(1)>",
@@ -184,8 +186,9 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
     assert counts == [vectors.counts[vectors.key_to_index[word]] for word in words(table)]
     assert page.locator("svg.bars rect").count() == vectors.vector_size
     page.get_by_text("Values as a table").click()
-    shown = list(map(float, page.locator("details tbody td").all_text_contents()))
-    exact = vectors["france"]
+    values, exact = page.locator("details tbody td"), vectors["france"]
+    expect(values).to_have_count(len(exact))
+    shown = np.array(values.all_text_contents(), float)
     assert np.abs(shown - exact).max() <= np.abs(exact).max() / 200
     page.get_by_label("Results").select_option("20")
     expect(table.locator("tbody tr")).to_have_count(20)
@@ -196,7 +199,8 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
 
 def test_links_go_back_and_survive_a_reload(page: Page) -> None:
     view(page, "Neighbours").click()
-    page.locator("main .words a").first.click()
+    page.locator("table.results a").first.click()
+    expect(page).to_have_url(re.compile("word="))
     expect(page.locator("h2")).to_contain_text("Neighbours of ")
     first = page.locator("h2").text_content()
     page.locator("table.results a").first.click()
@@ -218,6 +222,8 @@ def test_an_analogy_is_solved_by_both_formulas(page: Page, place: str, model: Pa
         page.get_by_label(name, exact=True).fill(text)
         page.get_by_label(name, exact=True).press("Escape")
     page.get_by_role("button", name="Solve").click()
+    expect(page).to_have_url(re.compile("plus=king"))
+    expect(page.locator(".equation")).to_contain_text("king − man + woman")
     tables = page.locator("table.results")
     expect(tables).to_have_count(2)
     assert state(page)["plus"] == ["king", "woman"]
@@ -233,11 +239,14 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
     assert box
     centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     before = page.url
+    page.get_by_role("button", name="First view").click()
+    first = at_rest(page, before)
+    before = page.url
     page.mouse.move(*centre)
     for _ in range(6):
         page.mouse.wheel(0, -300)
     zoomed = at_rest(page, before)
-    assert zoomed[2] == 6.05  # exp(0.3 * 6)
+    assert zoomed[2] == pytest.approx(first[2] * math.exp(0.3 * 6), abs=0.03)
     before = page.url
     page.mouse.down()
     page.mouse.move(centre[0] + 60, centre[1] + 20, steps=3)
@@ -262,8 +271,9 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
     page.mouse.up()
     assert at_rest(page, before)[2] < panned[2], "a click soon after has undone the zoom"
     page.go_back()
-    page.get_by_role("button", name="Show all").click()
-    expect(page).to_have_url(re.compile("at=0.0000%2C0.0000%2C1.00"))
+    before = page.url
+    page.get_by_role("button", name="First view").click()
+    assert at_rest(page, before) == first
     page.go_back()
     expect(page.locator(".chip")).to_have_count(0)
 
@@ -283,19 +293,22 @@ def test_the_keyboard_is_enough(page: Page) -> None:
             break
     before = page.url
     page.keyboard.press("0")
+    first = at_rest(page, before)
+    before = page.url
     page.keyboard.press("+")
     page.keyboard.press("ArrowRight")
     x, _, zoom = at_rest(page, before)
-    assert x > 0
-    assert zoom == 1.6
+    assert x > first[0]
+    assert zoom == pytest.approx(1.6 * first[2], abs=0.02)
     assert page.evaluate("document.activeElement.tagName") == "CANVAS"
     summary = page.get_by_text("Words in view as a table")
     summary.focus()
     page.keyboard.press("Enter")
-    select = page.get_by_role("button", name="Select the", exact=True)
+    word = page.locator("details tbody bdi").first.text_content()
+    select = page.get_by_role("button", name=f"Select {word}", exact=True)
     select.focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".chip a")).to_have_text(["the"])
+    expect(page.locator(".chip a")).to_have_text([word or ""])
     expect(select).to_have_attribute("aria-pressed", "true")
 
 
@@ -347,12 +360,35 @@ def test_an_unknown_word_is_one_line_with_others_like_it(page: Page, place: str)
     expect(page.locator("canvas")).to_be_visible()
 
 
+def test_it_opens_with_clusters_and_examples_of_its_own_words(page: Page, place: str, model: Path) -> None:
+    vectors = w2v.load(model)
+    shown = examples([vectors], len(vectors))
+    assert (
+        len(set(page.locator(".legend i").evaluate_all("all => all.map(i => getComputedStyle(i).backgroundColor)")))
+        == 8
+    )
+    expect(page.get_by_role("heading", name=f"Neighbours of {shown['word']}")).to_be_visible()
+    assert_like(page.locator("table.results"), vectors.most_similar(shown["word"]), place)
+    view(page, "Neighbours").click()
+    expect(page.locator("h2")).to_have_text(f"Neighbours of {shown['word']}")
+    view(page, "Analogy").click()
+    a, b, c = shown["analogy"]
+    expect(page.locator(".equation")).to_have_text(f"{a} − {b} + {c} ≈ {shown['word']}")
+    assert [field.input_value() for field in page.locator(".analogy input").all()] == [a, b, c]
+    view(page, "Compare").click()
+    expect(page.locator(".matrix tbody th")).to_have_text([a, b, c, shown["word"]])
+    expect(page.locator(".chip")).to_have_count(0)
+
+
 VIEWS = {
     "map": {"view": "map"},
+    "zoomed": {"view": "map", "at": "0,0,3"},
     "word-on-map": {"view": "map", "word": "france", "list": ["paris", "king"]},
     "neighbours": {"view": "neighbours", "word": "france", "list": ["paris"]},
     "unknown": {"view": "neighbours", "word": "frnce"},
-    "start": {"view": "neighbours"},
+    "first-neighbours": {"view": "neighbours"},
+    "first-analogy": {"view": "analogy"},
+    "first-compare": {"view": "compare"},
     "analogy": {"view": "analogy", "plus": ["king", "woman"], "minus": "man"},
     "compare": {"view": "compare", "list": ["king", "queen", "paris", "france"]},
 }
@@ -368,6 +404,8 @@ def test_every_view_is_accessible_and_fits(browser: Browser, model: Path, other:
         with address(source, *models) as url, opened(browser, url, **options) as page:
             for name, fragment in VIEWS.items():
                 visit(page, url, fragment)
+                if looks != "phone" and len(models) == 1:
+                    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), f"{name} is too high"
                 for details in page.locator("details summary").all():
                     details.click()
                 result = Axe().run(page)
@@ -495,8 +533,8 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp
 def test_a_server_that_has_ended_is_one_line(browser: Browser, model: Path) -> None:
     with start("explore", model, "--json") as server, browser.new_page() as page:
         page.goto(f"{json.loads(server.stdout.readline())['url']}#view=neighbours")
-        expect(page.locator("main .words a").first).to_be_visible()
+        expect(page.locator("table.results a").first).to_be_visible()
         server.send_signal(signal.SIGINT)
         server.wait(PATIENCE / 1000)
-        page.locator("main .words a").first.click()
+        page.locator("table.results a").first.click()
         expect(page.locator(".error").first).to_contain_text("the server has ended")

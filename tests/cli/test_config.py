@@ -37,7 +37,7 @@ def test_what_is_written_is_read(
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "config.toml"
     config = Config(tuple(corpus), Path(output), options)
-    config.save(file)
+    config.save(file, force=True)
     assert Config.load(file) == config
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
@@ -96,6 +96,7 @@ def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
     ("content", "expected", "code"),
     [
         ("vector_sise = 3", "run.toml: unknown setting 'vector_sise': did you mean vector_size?", 2),
+        ("loss = ['ns']", "run.toml: loss ['ns']: choose from ns", 2),
         ("size = 3", "run.toml: unknown setting 'size': write vector_size", 2),
         ('vector_size = "3"', "run.toml: vector_size '3': it must be a whole number", 2),
         ("vector_size = 3.0", "run.toml: vector_size 3.0: it must be a whole number", 2),
@@ -129,12 +130,14 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.safetensors"
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
     assert "vectors.safetensors: it has no settings" in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors)
+    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors, force=True)
     assert "its settings: damaged: " in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors)
+    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors, force=True)
     assert "model files run no code" in error(vectors, code=2)
     for name in ("corpus", "output", "cache"):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(vectors)
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(
+            vectors, force=True
+        )
         assert f"unknown setting '{name}'" in error(vectors, code=2)
     (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
     assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")

@@ -1,25 +1,21 @@
 """What a terminal shows while a command works, and what a log file gets instead."""
 
-import fcntl
+import io
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json
+from tests.helpers import PROGRAM, QUICK, Terminal, assert_one_line, run, run_json, start
 from w2v.cli import console
 from w2v.progress import Progress
 
@@ -30,99 +26,92 @@ TRAINING = Progress(
 )
 
 
-class Terminal:
-    """A Python program on a pseudo-terminal of 80 columns, and what it has shown."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.shown = b""
-        self._leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, *map(str, arguments)],
-            stdin=follower,
-            stdout=follower,
-            stderr=follower,
-            env=os.environ | {"TERM": "xterm"},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that what is typed as Ctrl-C is a signal
-        )
-        os.close(follower)
-
-    def type(self, text: bytes) -> None:
-        os.write(self._leader, text)
-
-    def read_until(self, expected: bytes, seconds: float = 60) -> None:
-        """Read until this is shown after what was shown before."""
-        start, end = len(self.shown), time.monotonic() + seconds
-        while expected not in self.shown[start:]:
-            assert select.select([self._leader], [], [], max(0, end - time.monotonic()))[0], self.shown
-            self.shown += os.read(self._leader, 4096)
-
-    def wait(self) -> int:
-        """Read to the end; returns the exit code."""
-        try:
-            while data := os.read(self._leader, 4096):
-                self.shown += data
-        except OSError:  # how Linux tells that nobody is left at the other end
-            pass
-        return self.process.wait(timeout=60)
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._leader)
-
-
 @pytest.fixture
 def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
     """A training on a terminal that has no end, once its bar is shown."""
     options = ["-o", tmp_path / "m.bin", "--epochs", 100_000, "--vector-size", 8]
-    terminal = Terminal("-m", "w2v", "train", sample, *options)
-    try:
+    with Terminal("-m", "w2v", "train", sample, *options) as terminal:
         terminal.read_until(b"words/s")
         yield terminal
-    finally:
-        terminal.close()
 
 
 def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
     training.type(b"\x03")
     assert training.wait() == 130
-    assert training.shown.endswith(b"w2v: stopped by Ctrl-C\r\n")
+    note = b"nothing was saved; with --checkpoint states, a run can be resumed after Ctrl-C"
+    assert training.shown.endswith(b"w2v: stopped by Ctrl-C; " + note + b"\r\n")
     assert b"[?25" not in ESCAPE.sub(b"", training.shown)  # every escape sequence is whole
     assert training.shown.rindex(SHOW) > training.shown.rindex(HIDE)
 
 
 def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once() -> None:
     program = """if True:
-        import time
+        import signal
         from w2v.cli import console
         from w2v.progress import Progress
         with console._signals_raise(), console.Reporter() as report:
             report(Progress("train", 1, 2, "words"))
             try:
-                time.sleep(60)
+                signal.pause()
             finally:
-                time.sleep(60)  # as if a checkpoint were being written
+                signal.pause()  # as if a checkpoint were being written
         """
-    terminal = Terminal("-c", program)
-    try:
+    with Terminal("-c", program) as terminal:
         terminal.read_until(b"50%")
         terminal.type(b"\x03")
         terminal.read_until(SHOW)
         terminal.type(b"\x03")
         assert terminal.wait() == -signal.SIGINT
-    finally:
-        terminal.close()
 
 
 def test_bar_shows_where_the_training_stands(training: Terminal) -> None:
-    training.read_until(b"left")
+    training.read_until(b", loss ")
+    training.read_until(b"\r")
     shown = ESCAPE.sub(b"", training.shown).decode()
     assert "w2v: train: needs about " in shown
-    assert re.search(
-        r"train +.* 0% epoch \d+/100000, loss \d\.\d{3}, alpha 0\.05, \d\.\d\d M words/s, [\d:]+ left", shown
-    )
+    assert re.search(r"train .* 0%, [\d:]+ left, epoch \d+/100000, [\d.]+ [kM] words/s, loss [\d.]+\s", shown)
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (100, "train ━ 25%, 1:02:05 left, epoch 2/5, 1.28 M words/s, loss 2.346, alpha 0.041"),
+        (65, "train ━ 25%, 1:02:05 left, epoch 2/5, 1.28 M words/s"),
+        (30, "train ━ 25%, 1:02:05 left"),
+        (16, "train ━ 25%"),
+        (12, "train ━"),
+        (10, "train"),
+    ],
+)
+def test_a_narrow_terminal_loses_numbers_then_the_bar(width: int, expected: str) -> None:
+    """And no line reaches the last two columns, where Ctrl-C is shown: it would wrap, and a bar be drawn twice."""
+    bars = console.Reporter()
+    bars(TRAINING)
+    drawn = Console(width=width, file=io.StringIO(), force_terminal=True, color_system="standard")
+    with drawn.capture() as shown:
+        drawn.print(bars)
+    (line,) = ESCAPE.sub(b"", shown.get().encode()).decode().splitlines()
+    assert re.sub("[━╸╺]+", "━", line.rstrip()) == expected
+    assert len(line.rstrip()) == (width - 2 if "━" in line else 5)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_trials_of_tuning_stay_above_the_bar(width: int, sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
+    before = """if True:
+        from w2v.training import tune
+        tune.SEEDS, tune.KEEP_PROBABILITY = (1,), 0
+        tune.CHOICES = {"window": (9,), "negative": (4,), "sample": (0.003,), "alpha": (0.5,), "min_alpha": (0.1,)}
+        """
+    script = before + PROGRAM[2]
+    with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK, width=width) as terminal:
+        assert terminal.wait() == 0, terminal.shown
+    rows = re.findall(rb"\r\x1b\[2K( +(\d+) +\d+%[^\r\x1b]*(?:\r\n {44}[^\r\x1b]*)*)", terminal.shown)
+    assert b"".join(number for _, number in rows) == b"1234"  # the defaults; a candidate with 1/9, 1/3, all epochs
+    assert all(len(line) <= width for row, _ in rows for line in row.split(b"\r\n"))
+    assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.025 min_alpha=0.0025".split()
+    assert b"w2v: tuning takes about 10 minutes\r\n" in terminal.shown
+    assert b"tune " not in ESCAPE.sub(b"", terminal.shown.rsplit(b"\x1b[2K", 1)[1])  # the bar is gone
 
 
 def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +123,7 @@ def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err.splitlines() == [
         "w2v: read: 5.00 M bytes, 2.50 M bytes/s",
         "w2v: train: 0%, epoch 1/5, alpha 0.05",
-        "w2v: train: 25%, epoch 2/5, loss 2.346, alpha 0.041, 1.28 M words/s, 1:02:05 left, needs about 230 MB",
+        "w2v: train: 25%, 1:02:05 left, epoch 2/5, 1.28 M words/s, loss 2.346, alpha 0.041, needs about 230 MB",
     ]
 
 
@@ -159,7 +148,7 @@ def shell(redirected: str, *arguments: object) -> subprocess.CompletedProcess[st
     """Run a command with a shell's redirections."""
     script = f'"$@" {redirected}'
     command = ["sh", "-c", script, "sh", *PROGRAM, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
@@ -168,16 +157,12 @@ def test_a_log_that_cannot_be_written_stops_no_run(closed: str, sample: Path, tm
     done = shell(closed, "train", sample, *QUICK, "-o", output)
     assert (done.returncode, done.stderr) == (0, "")
     assert output.stat().st_size
-    assert "vocabulary" in done.stdout
+    assert "words at" in done.stdout
 
 
 @pytest.mark.parametrize(("closed", "word"), [("2>&-", "nowhere"), ("2>/dev/full", "--nowhere")])
-def test_exit_codes_without_a_log(closed: str, word: str, sample: Path, model: Path, tmp_path: Path) -> None:
+def test_exit_codes_without_a_log(closed: str, word: str, model: Path) -> None:
     assert shell(closed, "query", model, word).returncode == 1 + word.startswith("--")
-    done = shell(closed, "vocab", sample, "-o", tmp_path / "words")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "words").stat().st_size
-    assert "vocabulary" in done.stdout
 
 
 CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
@@ -237,7 +222,7 @@ def test_a_pipe_that_nobody_reads_is_quiet(arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
-        dead = subprocess.run([*PROGRAM, *arguments], stdout=pipe, stderr=subprocess.PIPE, timeout=60)
+        dead = subprocess.run([*PROGRAM, *arguments], stdout=pipe, stderr=subprocess.PIPE)
     assert (dead.returncode, dead.stderr) == (1, b"")
 
 
@@ -247,7 +232,7 @@ def test_a_log_into_a_dead_pipe_stops_nothing(sample: Path, tmp_path: Path) -> N
     script = "from w2v.cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
     command = [sys.executable, "-c", script, "train", sample, *QUICK, "-o", tmp_path / "m.bin", "--json"]
     with os.fdopen(writer, "wb") as pipe:
-        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe, timeout=60)
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe)
     assert done.returncode == 0
     assert b'"tokens_trained"' in done.stdout
 
@@ -269,15 +254,11 @@ console.Reporter.__call__ = report_and_wait
 
 def test_a_terminal_that_is_closed_stops_no_run(sample: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.bin"
-    terminal = Terminal("-c", UNTIL_IT_HANGS_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK)
-    try:
+    with Terminal("-c", UNTIL_IT_HANGS_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK) as terminal:
         terminal.read_until(b"words/s")
-        os.close(terminal._leader)
-        assert terminal.process.wait(timeout=60) == 1  # its summary is not printed
-        assert output.stat().st_size
-    finally:
-        terminal.process.kill()
-        terminal.process.wait()
+        terminal.hang_up()
+        assert terminal.process.wait() == 1  # its summary is not printed
+    assert output.stat().st_size
 
 
 def test_a_bar_that_gets_no_thread_is_left_out() -> None:
@@ -292,13 +273,10 @@ def test_a_bar_that_gets_no_thread_is_left_out() -> None:
         with console.Reporter() as report:
             report(Progress("train", 1, 2, "words"))
         """
-    terminal = Terminal("-c", script)
-    try:
+    with Terminal("-c", script) as terminal:
         assert terminal.wait() == 0
-        assert b"w2v: train: 50%" in terminal.shown
-        assert terminal.shown.rindex(SHOW) > terminal.shown.rindex(HIDE)
-    finally:
-        terminal.close()
+    assert b"w2v: train: 50%" in terminal.shown
+    assert terminal.shown.rindex(SHOW) > terminal.shown.rindex(HIDE)
 
 
 # -- text that could control a terminal -----------------------------------------------------
@@ -319,7 +297,7 @@ def hostile(tmp_path: Path) -> Path:
     [
         ["query", "plain"],
         ["info"],
-        ["similarity", "pairs"],
+        ["similarity", "pairs", "--verbose"],
         ["analogy", "questions"],
         ["convert", "\x1b.txt"],
         ["evaluate"],
@@ -331,7 +309,7 @@ def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile
     (tmp_path / "pairs").write_text(f"plain \x1b[31mno 1\nplain {HOSTILE[1]} 2\n", "utf-8")
     (tmp_path / "questions").write_text(f": \x1b[31m\nplain {HOSTILE[1]} plain {HOSTILE[2]}\n", "utf-8")
     command, *others = arguments
-    rest: list[Any] = others if command == "query" else [tmp_path / other for other in others]
+    rest: list[Any] = [each if command == "query" or each[0] == "-" else tmp_path / each for each in others]
     shown = run(command, hostile, *rest).stdout
     assert not set(shown) & set("\x1b\x9b\x07\u202e")
     assert "\\x1b" in shown
@@ -371,3 +349,51 @@ def test_a_thread_that_cannot_be_started_is_one_line(sample: Path, tmp_path: Pat
         assert done.returncode == 1
         assert_one_line(done.stderr)
         assert done.stderr.startswith("w2v: cannot start another thread")
+
+
+IN_A_METHOD = """
+import os, signal
+from w2v.cli import console
+class Something:
+    def __init__(self):
+        end_in("__init__")
+        self.made = True
+    def __del__(self):
+        end_in("__del__")
+        assert self.made
+def end_in(method):
+    if method == METHOD:
+        os.kill(os.getpid(), signal.SIGTERM)
+        "here it is raised".split()
+def show(self, progress):
+    if progress.phase == "train" and progress.done:
+        Something()
+console.Reporter.__call__ = show
+"""
+
+
+@pytest.mark.parametrize("method", ["__init__", "__del__"])
+def test_a_signal_while_an_object_is_made_or_destroyed(method: str, sample: Path, tmp_path: Path) -> None:
+    before = IN_A_METHOD.replace("METHOD", repr(method))
+    arguments = ["train", sample, "-o", tmp_path / "m.bin", "--epochs", 100_000]
+    with start(*arguments, before=before, text=True) as process:
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (143, "w2v: stopped by SIGTERM\n")
+
+
+DURING_IMPORTS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from w2v.__main__ import main
+sys.argv = ["w2v", "info"]
+main()
+"""
+
+
+def test_a_signal_during_imports_leaves_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"w2v: stopped by Ctrl-C\n")

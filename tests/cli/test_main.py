@@ -1,27 +1,26 @@
 """The commands, as they are used: what they print, write, refuse and leave alone."""
 
 import bz2
-import contextlib
 import gzip
 import json
 import os
-import pty
-import select
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, assert_one_line, run, run_json, start, wait_for
+from tests.helpers import PROGRAM, QUICK, Terminal, assert_one_line, run, run_json, start
+from w2v.cli import main as cli
 from w2v.cli import outputs
-from w2v.cli import train as jobs
+from w2v.system.files import EXISTS
 
 COMMANDS = [
     "train", "analogy", "similarity", "evaluate", "compare", "query", "info", "convert", "vocab", "perplexity", "rank",
@@ -37,12 +36,19 @@ def test_train_with_nothing_else_writes_model_bin_here(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # done before progress is shown
-    result = run("train", "text.txt")
+    result = run("train", "text.txt", "--epochs", 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
     assert len(w2v.load("model.bin")) > 300
-    assert result.stderr.count("\n") == 1
-    assert "words, which are few to learn word vectors from" in result.stderr
-    for shown in ("model.bin", "loss by epoch", "peak memory", "vector_size 100", "alpha 0.05"):
+    advice, hint = result.stderr.splitlines()
+    assert "words, which are few to learn word vectors from" in advice
+    assert hint.startswith("w2v: model.bin has only words and vectors; -o model.safetensors also keeps the counts")
+    output, _, settings = result.stdout.splitlines()
+    assert output.startswith("output    model.bin: ")
+    assert settings == "settings  model skipgram, loss ns, window 5, epochs 2; all: --verbose"
+    assert "model.bin exists: name another file with -o, or add --force" in run("train", "text.txt", code=1).stderr
+    result = run("train", "text.txt", "-o", "other.bin", "--epochs", 2, "--verbose")
+    assert "only words" not in result.stderr
+    for shown in ("other.bin", "loss by epoch", "peak memory", "vector_size 100", "alpha 0.05"):
         assert shown in result.stdout
 
 
@@ -53,7 +59,7 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
     assert figures["output"] == str(output)
     assert (figures["vocabulary_size"], figures["vector_size"]) == vectors.vectors.shape
     assert figures["tokens_trained"] == 3 * figures["tokens"]
-    assert 130_000 < figures["tokens"] < 150_100  # without the rare words
+    assert 90_000 < figures["tokens"] < 100_100  # without the rare words
     assert len(figures["loss"]) == 3
     assert figures["loss"] == sorted(figures["loss"], reverse=True)
     seconds = figures["seconds"]
@@ -65,13 +71,13 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
     assert figures["settings"]["alpha"] == 0.05
 
 
-@pytest.mark.parametrize("name", ["m.bin", "m.txt", "m.vec", "m.safetensors", "m.bin.gz", "m.vec.gz"])
-def test_extension_decides_the_format(sample: Path, tmp_path: Path, name: str) -> None:
-    run("train", sample, "-o", tmp_path / name, *QUICK)
+def test_extension_decides_the_format(sample: Path, tmp_path: Path) -> None:
     expected = w2v.train(sample, epochs=1, vector_size=8, workers=1).wv
-    vectors = w2v.load(tmp_path / name)
-    assert vectors.index_to_key == expected.index_to_key
-    np.testing.assert_array_equal(vectors.vectors, expected.vectors)
+    for name in ("m.bin", "m.txt", "m.vec", "m.safetensors", "m.bin.gz", "m.vec.gz"):
+        run("train", sample, "-o", tmp_path / name, *QUICK)
+        vectors = w2v.load(tmp_path / name)
+        assert vectors.index_to_key == expected.index_to_key
+        np.testing.assert_array_equal(vectors.vectors, expected.vectors)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +145,11 @@ def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
 def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
     """Words are made in the same way by each command that reads a text, and of what a model is asked."""
     model, raw = tmp_path / "m.safetensors", tmp_path / "raw.txt"
-    lines = sample.read_text("utf-8").splitlines()[:12_000]
-    raw.write_text("".join(f"<p>{line.title()}, 1984.</p>\n" for line in lines), "utf-8")
+    lines = sample.read_text("utf-8").splitlines()
+    raw.write_text("".join(f"<p>{line.title().replace('K', 'Ｋ')}, 1984.</p>\n" for line in lines), "utf-8")
     plain = tmp_path / "plain.txt"
     plain.write_text("".join(f"{line} one nine eight four\n" for line in lines), "utf-8")
-    options = ["--lower", "--tokenize", "words", "--digits", "spell", "--strip-markup"]
+    options = ["--lower", "--tokenize", "words", "--digits", "spell", "--normalize", "nfkc", "--strip-markup"]
     run("vocab", raw, "-o", tmp_path / "raw.words", *options)
     run("vocab", plain, "-o", tmp_path / "plain.words")
     assert (tmp_path / "raw.words").read_text() == (tmp_path / "plain.words").read_text()
@@ -154,7 +160,7 @@ def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
     assert found.vocabulary.words == expected.vocabulary.words
     assert np.array_equal(found.inputs, expected.inputs)
     assert run_json("info", model)["text"] == {
-        "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True
+        "lower": True, "tokenize": "words", "digits": "spell", "normalize": "nfkc", "strip_markup": True
     }  # fmt: skip
     assert run_json("info", tmp_path / "plain.safetensors")["text"] == {}
 
@@ -164,7 +170,7 @@ def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
 
     for asked, words in {
         "King": ["king"],
-        "KING - Man + 8": ["king", "eight"],
+        "ＫING - Man + 8": ["king", "eight"],
         "King, 18": ["king", "one", "eight"],
     }.items():
         assert run_json("query", model, asked)["positive"] == words
@@ -189,7 +195,7 @@ def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
     command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
     assert run_json(*command)["cache_reused"] is False
     assert run_json(*command)["cache_reused"] is True
-    assert "not read again" in run(*command).stdout
+    assert "not read again" in run(*command, "--verbose").stdout
     pruned = ["--max-types", 1000, "--min-count", 1]
     figures = run_json(*command, *pruned)
     assert figures["pruned"] > 1000 >= figures["vocabulary_size"]
@@ -213,15 +219,6 @@ def test_quiet_says_nothing(sample: Path, tmp_path: Path) -> None:
     assert run("vocab", sample, "-o", tmp_path / "v", "--quiet").output == ""
 
 
-def test_failed_saving_does_not_lose_the_vectors(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder went away after it
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    error = run("train", sample, "-o", tmp_path / "gone" / "m.vec", *QUICK, code=1).stderr
-    (saved,) = tmp_path.iterdir()
-    assert f"saved as {saved} instead" in error
-    assert len(w2v.load(saved)) > 2900
-
-
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
 def test_an_output_that_appears_meanwhile_stands(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
@@ -233,10 +230,10 @@ def test_an_output_that_appears_meanwhile_stands(
     (tmp_path / "mine.txt").write_bytes(b"mine")
     error = run("train", sample, option, "mine.txt", *QUICK, code=1).stderr
     (saved,) = (tmp_path / "tmp").iterdir()
-    assert f"cannot write mine.txt: File exists; saved as {saved} instead" in error
+    assert f"cannot write mine.txt: {EXISTS}; saved as {saved} instead" in error
     assert (tmp_path / "mine.txt").read_bytes() == b"mine"
     run("train", sample, "-o", "mine.txt", "--force", *QUICK)
-    assert len(w2v.load("mine.txt")) > 2900
+    assert len(w2v.load("mine.txt")) > 2000
 
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
@@ -251,21 +248,6 @@ def test_an_output_that_is_one_of_the_corpus_files(
     Path("link.txt").symlink_to("texts/one.txt")
     assert "is named twice" in run(*command.format(corpus, "tiny.txt").split(), "--force", code=2).stderr
     assert Path("tiny.txt").read_bytes() == sample.read_bytes()
-
-
-def test_failed_saving_everywhere_names_the_first_place(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outputs, "check", lambda *_: None)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(jobs, "train", lambda *_, **__: w2v.Model(*[None] * 5))  # type: ignore[arg-type]
-    monkeypatch.setattr(w2v.Model, "save", refuse)
-    assert "cannot write gone/m.bin" in run("train", sample, "-o", "gone/m.bin", code=1).stderr
-
-
-def refuse(model: w2v.Model, path: Path, **_: bool) -> None:
-    raise w2v.W2VError(f"cannot write {path}")
 
 
 # -- analogy, similarity --------------------------------------------------------------------
@@ -309,8 +291,9 @@ def test_similarity(model: Path, tmp_path: Path) -> None:
     result = run_json("similarity", model, file)
     assert (result["found"], result["pairs"], result["malformed"]) == (2, 3, 1)
     assert result["unknown"] == ["unheard"]
-    shown = run("similarity", model, file).stdout
-    assert "unheard" in shown
+    assert "not in the vocabulary: 1 word (--verbose: which)\n" in run("similarity", model, file).stdout
+    shown = run("similarity", model, file, "--verbose").stdout
+    assert "not in the vocabulary: unheard\n" in shown
     assert "skipped 1 malformed line\n" in shown
 
 
@@ -485,12 +468,53 @@ def test_help_shows_an_example(command: str) -> None:
 
 
 def test_help_shows_the_defaults_of_settings() -> None:
-    shown = " ".join(run("train", "--help").stdout.split())
+    shown = " ".join(run("train", "--help-all").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
     assert "Maximum number of context words on either side. [default: 5 for skip-gram, 8 for CBOW]" in shown
     assert "100 million words. [default: auto]" in shown
     assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown
+
+
+@pytest.mark.parametrize("command", ["train", "tune", "phrases", "plot"])
+def test_help_lists_the_common_options(command: str) -> None:
+    parameters = cli.main.get_command(click.Context(cli.main), command).params
+    options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
+    short, every = (
+        re.findall(r"^  (?:-\w, )?(--[\w-]+)(?:, --\w+)? ", run(command, flag).stdout, re.MULTILINE)
+        for flag in ("--help", "--help-all")
+    )
+    assert len(every) == len(options) + 2  # --help and --help-all
+    assert 10 < len(short) < 25
+    assert short[0] == "--output"
+    assert short[-2:] == ["--help-all", "--help"]
+
+
+def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood() -> None:
+    shown = run("--help").stdout
+    assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", *cli.GROUPS]
+    assert run("help").stdout == shown
+    assert run("help", "query").stdout == run("query", "--help").stdout
+    assert run("version").stdout == run("--version").stdout == f"w2v {w2v.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("trian corpus", "No such command 'trian': did you mean train?"),
+        ("help sim", "No such command 'sim': did you mean similarity?"),
+        ("train corpus --loss neg", "'neg': did you mean ns?"),
+        ("train corpus --loss s", "'s': did you mean sampled or softmax?"),
+        ("train corpus --model CBOW", "'CBOW': did you mean cbow?"),
+        ("train corpus --epoch 3", "No such option '--epoch': did you mean --epochs?"),
+        ("train corpus --vector_size 3", "No such option '--vector_size': did you mean --vector-size?"),
+        ("train corpus --errors replaced", "'replaced': did you mean replace?"),
+        ("query model king --method Mul", "'Mul': did you mean mul?"),
+        ("query model king --tops 3", "No such option '--tops': did you mean --top?"),
+    ],
+)
+def test_nearest_names_are_suggested(command: str, expected: str) -> None:
+    assert run(*command.split(), code=2).stderr.endswith(f"{expected}\n")
 
 
 @pytest.mark.parametrize(
@@ -506,22 +530,15 @@ def test_help_shows_the_defaults_of_settings() -> None:
         ("train {corpus} --loss hinge", "'hinge'"),
         ("train {corpus} --errors pass", "'pass'"),
         ("train {corpus} --alpha nan", "alpha nan"),
-        ("train {corpus} --alpha inf", "alpha inf"),
         ("train {corpus} --alpha 0", "alpha 0"),
-        ("train {corpus} --alpha -1", "alpha -1"),
         ("train {corpus} --min-alpha 1 --alpha 0.1", "min_alpha 1.0: it is above alpha, 0.1"),
-        ("train {corpus} --sample nan", "sample nan"),
-        ("train {corpus} --sample -1", "sample -1"),
-        ("train {corpus} --vector-size -1", "vector_size -1"),
         ("train {corpus} --size 0", "vector_size 0"),
         ("train {corpus} --window 0", "window 0"),
         ("train {corpus} --negative 0", "negative 0"),
         ("train {corpus} --epochs 0", "epochs 0"),
         ("train {corpus} --workers 0", "workers 0"),
-        ("train {corpus} --min-count -1", "min_count -1"),
         ("train {corpus} --max-vocab 0", "max_vocab 0"),
         ("train {corpus} --max-types 0", "max_types"),
-        ("train {corpus} --seed -1", "seed -1"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
@@ -664,30 +681,12 @@ def rows(*rows: tuple[bytes, list[float]]) -> bytes:
     return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5], "cut"),
-        (b"1 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4])), "wrong header"),
-        (b"9999999999999 300\n" + rows((b"a", [1, 2])), "cut, or its header is wrong"),
-        (b"2 2\n" + rows((b"a", [1, np.nan]), (b"b", [3, 4])), "NaN"),
-        (b"2 2\n" + rows((b"a", [1, 2]), (b"a", [3, 4])), "'a' appears twice"),
-        (b"2 2\n" + rows((b"a", [1, 2]), (b"\xff", [3, 4])), "not valid UTF-8"),
-        (b"2 2\na 1 2\nb 3\n", "row 2"),
-        (b"2 2\na 1 2\nb 3 nan\n", "NaN"),
-        (b"2 2\na 1 2\n", "cut"),
-        (b"0 0\n", "no vectors"),
-        (b"\x80\x04\x95pickle", "a Python pickle"),
-        (b"\x10\0\0\0\0\0\0\0{" + b" " * 15, "header"),
-    ],
-)
 @pytest.mark.parametrize("command", ["analogy {}", "similarity {}", "query {} a", "info {}", "convert {} new.bin"])
-def test_damaged_models(
-    content: bytes, expected: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_model(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may be damaged, and how it is said, is in tests/formats."""
     monkeypatch.chdir(tmp_path)
-    Path("model.bin").write_bytes(content)
-    assert expected in run(*command.format("model.bin").split(), code=1).stderr
+    Path("model.bin").write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
+    assert "cut" in run(*command.format("model.bin").split(), code=1).stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 
@@ -698,11 +697,15 @@ def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
     assert "caf\\ufffd" not in run("query", file, "a", "--errors", "replace").stdout
 
 
-def test_a_native_file_whose_settings_are_damaged(tmp_path: Path) -> None:
+DAMAGED = ["{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}']
+
+
+def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path: Path) -> None:
     file = tmp_path / "m.safetensors"
-    for settings in ("{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}', '{"red": 1}'):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(file)
-        assert "its settings: damaged: " in run("info", file, code=1).stderr
+    unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"
+    for settings, message in [*((each, "damaged: ") for each in DAMAGED), ('{"red": 1}', unknown)]:
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(file, force=True)
+        assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 
 def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -726,27 +729,23 @@ def test_permissions(sample: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "number", "code"),
+    ("phase", "number"),
     [
-        ("read", signal.SIGINT, 130),
-        ("train", signal.SIGINT, 130),
-        ("train", signal.SIGTERM, 143),
-        ("train", signal.SIGHUP, 129),
-        ("train", signal.SIGXCPU, 152),
+        ("w2v.text.idstore._put", signal.SIGINT),
+        ("w2v.training.run.Run._check_numbers", signal.SIGINT),
+        ("w2v.training.run.Run._check_numbers", signal.SIGTERM),
+        ("w2v.training.run.Run._check_numbers", signal.SIGHUP),
+        ("w2v.training.run.Run._check_numbers", signal.SIGXCPU),
     ],
 )
-def test_signals_end_it_cleanly(phase: str, number: signal.Signals, code: int, sample: Path, tmp_path: Path) -> None:
+def test_signals_end_it_cleanly(
+    phase: str, number: signal.Signals, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signals that end a process are in tests/training/test_checkpoint.py."""
     (tmp_path / "tmp").mkdir()
-    source = "-" if phase == "read" else sample  # standard input that does not end
-    command = ["train", source, "-o", tmp_path / "model.bin", "--epochs", 100_000, "--cache", tmp_path / "cache"]
-    with start(*command, stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}) as process:
-        wait_for(lambda: (tmp_path / "cache").exists() and (phase == "read" or any((tmp_path / "cache").iterdir())))
-        time.sleep(0.3)
-        process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert stdout == b""
-    assert_one_line(stderr.decode())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(phase, lambda *_: signal.raise_signal(number))
+    run("train", sample, "-o", tmp_path / "model.bin", "--cache", tmp_path / "cache", code=128 + number)
     assert not (tmp_path / "model.bin").exists()
     assert [path for path in tmp_path.rglob("*") if ".tmp" in path.name] == []
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -763,7 +762,7 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
         process.stdin.flush()
         assert process.stdout.readline() == b"cos(x, france)\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(b"france\n", timeout=60)
+        process.communicate(b"france\n")
     assert process.returncode == 0
 
 
@@ -774,7 +773,7 @@ def test_broken_pipe_is_quiet(model: Path) -> None:
         process.stdout.read(10)
         process.stdout.close()
         assert process.stderr.read() == b""
-        process.wait(timeout=60)
+        process.wait()
     assert process.returncode == 1
 
 
@@ -799,47 +798,28 @@ def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
         "import sys; from w2v.cli.main import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
         "except SystemExit as end: assert end.code == 0\n"
-        "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.progress', 'ml_dtypes'} & set(sys.modules)"
+        "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.live', 'ml_dtypes'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
 
 
 def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
-    leader, follower = pty.openpty()
-    command = [*PROGRAM, "train", str(sample), "-o", str(tmp_path / "m.bin"), "--json", "--epochs", "3"]
-    shown = b""
-    environment = os.environ | {"TERM": "xterm"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env=environment) as process:
-        os.close(follower)
-        with contextlib.suppress(OSError):  # how Linux tells that nobody is left at the other end
-            while data := os.read(leader, 1 << 16):  # a terminal that nobody reads is soon full
-                shown += data
-        assert process.stdout is not None
-        assert json.load(process.stdout)["tokens"] > 0
-    os.close(leader)
-    assert process.returncode == 0
+    output = tmp_path / "figures"
+    script = f"import sys; sys.stdout = open({str(output)!r}, 'w'); {PROGRAM[2]}"
+    with Terminal("-c", script, "train", sample, "-o", tmp_path / "m.bin", "--json", "--epochs", 3) as terminal:
+        assert terminal.wait() == 0
+    assert json.loads(output.read_text())["tokens"] > 0
     for expected in (b"read", b"train", b"100%", b"M words/s"):
-        assert expected in shown
+        assert expected in terminal.shown
     erase_line = b"\x1b[2K"  # a message takes the place of the bar, which is drawn again below it
-    assert erase_line + b"w2v: train: needs about" in shown
+    assert erase_line + b"w2v: train: needs about" in terminal.shown
 
 
 def test_terminal_is_prompted(model: Path) -> None:
-    leader, follower = pty.openpty()
-    command = [*PROGRAM, "query", str(model), "--topn", "1"]
-    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower) as process:
-        os.close(follower)
-        read_until(leader, b"> ")
-        os.write(leader, b"france\n")
-        read_until(leader, b"cos(x, france)")
-        read_until(leader, b"> ")
-        os.write(leader, b"\x04")
-        assert process.wait(timeout=60) == 0
-    os.close(leader)
-
-
-def read_until(file: int, expected: bytes) -> None:
-    shown = b""
-    while expected not in shown:
-        assert select.select([file], [], [], 60)[0], shown
-        shown += os.read(file, 1)
+    with Terminal(*PROGRAM[1:], "query", model, "--topn", 1) as terminal:
+        terminal.read_until(b"> ")
+        terminal.type(b"france\n")
+        terminal.read_until(b"cos(x, france)")
+        terminal.read_until(b"> ")
+        terminal.type(b"\x04")
+        assert terminal.wait() == 0

@@ -1,6 +1,9 @@
 """The files that commands write: checked before the work, written as a whole, and saved elsewhere where that fails."""
 
+import os
 import re
+import signal
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ import click
 import pytest
 
 import w2v
-from tests.helpers import QUICK, run
+from tests.helpers import PROGRAM, QUICK, Started, run
 from w2v.cli import main, outputs
 from w2v.cli import train as jobs
 from w2v.evaluation import rank as ranks
@@ -91,7 +94,8 @@ def test_what_cannot_be_written_is_refused_before_the_work(
     assert "does not exist" in run(*command, code=1).stderr
     command = arguments(output, sample, model, tmp_path / "out")
     written(command, tmp_path / "out").write_bytes(b"old")
-    assert "exists: name another output, or add --force" in run(*command, code=1).stderr
+    error = run(*command, code=1).stderr
+    assert re.search(r"exists: name another file (with -o|as OUT|there), or add --force", error)
     assert written(command, tmp_path / "out").read_bytes() == b"old"
 
 
@@ -139,11 +143,52 @@ def test_the_words_are_saved_though_the_model_goes_elsewhere(
     error = run("train", sample, *paths, *QUICK, code=1).stderr
     (saved,) = (tmp_path / "tmp").iterdir()
     assert error.endswith(f"saved as {saved} instead\n")
+    assert saved.stat().st_mode & 0o777 == 0o600
     assert w2v.Vocabulary.load(tmp_path / "words.txt").words == w2v.load(saved).index_to_key
     paths = ["-o", tmp_path / "gone" / "m.bin", "--save-vocab", tmp_path / "gone" / "words.txt"]
     error = run("train", sample, *paths, *QUICK, code=1).stderr
     assert error.count("instead") == 2
     assert len(list((tmp_path / "tmp").iterdir())) == 3
+
+
+def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system_open, pipe = os.open, tmp_path / "pipe.bin"
+    os.mkfifo(pipe)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+
+    def wait(path: Any, *rest: Any, **options: Any) -> int:
+        if Path(path) == pipe:
+            signal.raise_signal(signal.SIGTERM)
+        return system_open(path, *rest, **options)
+
+    monkeypatch.setattr(os, "open", wait)
+    command = ["train", sample, "-o", pipe, "--save-vocab", tmp_path / "words.txt", *QUICK]
+    error = run(*command, code=128 + signal.SIGTERM).stderr
+    model, words = sorted((tmp_path / "tmp").iterdir(), key=lambda path: path.suffix)
+    assert error.startswith(f"w2v: stopped by SIGTERM; {pipe} is not written; saved as {model} instead; ")
+    assert w2v.Vocabulary.load(words).words == w2v.load(model).index_to_key
+
+
+def test_standard_output_is_no_output(sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for name, stdout in (("/dev/stdout", subprocess.PIPE), (file, file.open("w"))):
+        with Started([*PROGRAM, "vocab", sample, "--force", "-o", name], stdout=stdout, stderr=subprocess.PIPE) as made:
+            assert b": outputs cannot be written to standard output: name a file" in made.communicate()[1]
+        assert made.returncode == 2
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "words.txt").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    error = run("vocab", sample, "--force", "-o", tmp_path / "words.txt", code=1).stderr
+    assert "words.txt belongs to another user, who alone may replace it" in error
 
 
 def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
@@ -157,7 +202,7 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
     vectors = w2v.KeyedVectors(["a"], [[1.0]])
 
     def save(path: Path, force: bool) -> None:
-        vectors.save(path, replace=force)
+        vectors.save(path, force=force)
 
     def save_elsewhere(name: str) -> None:
         with pytest.raises(w2v.W2VError, match="instead"):

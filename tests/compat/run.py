@@ -36,7 +36,7 @@ LEFT_OUT = {
 # Tests whose result depends on chance, tried again where they fail; gensim's own code fails them as often.
 TRIES = 3
 UP_TO_CHANCE = {
-    "TestWord2VecModel.test_parallel": "4 threads; gensim passes 19 of 20 runs, w2v 30 of 30; with 31 seeds 27 and 28",
+    "TestWord2VecModel.test_parallel": "4 threads; gensim passes 19 of 20 runs, w2v 30 of 30; with 31 seeds 27 and 28"
 }
 
 

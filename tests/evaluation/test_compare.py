@@ -79,4 +79,4 @@ def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
     shown = run("compare", model, other, "--words", 2).stdout
     for expected in ("500 words in both models", "1-100", result["moved"][0]["word"], "bundled pairs"):
         assert expected in shown
-    assert "top must be" in run("compare", model, other, "--top", 0, code=2).stderr
+    assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr

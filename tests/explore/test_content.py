@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import w2v
+from w2v.explore import content
 from w2v.explore.content import MAX_COORDINATE, embedded, encoded, map_of, quantised
 
 
@@ -55,6 +56,14 @@ def test_the_map_has_the_greatest_coordinate_and_no_other_scale_for_either_axis(
     )
     assert found["words"] == list("abcd")
     assert found["counts"] == [4, 3, 2, 1]
+
+
+def test_clusters_are_those_of_the_words_with_which_the_map_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "SHOWN", 4)
+    found = map_of(w2v.KeyedVectors(list("abcdefgh"), np.vstack([np.eye(4), np.eye(4)])), 10, "pca")
+    assert (found["skipped"], found["shown"]) == (4, 4)
+    assert found["names"] == list("efgh")
+    assert decoded(found["clusters"], "u1").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

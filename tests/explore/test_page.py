@@ -138,8 +138,10 @@ def test_the_command_writes_a_file_once(model: Path, tmp_path: Path) -> None:
     assert "--port has no effect" in run("explore", model, "-o", output, "--force", "--port", 1, code=2).stderr
 
 
-def test_methods_of_keyed_vectors_and_the_function_are_one() -> None:
+def test_methods_and_the_function_are_one(model: Path) -> None:
     one, other = w2v.KeyedVectors(["a"], [[1.0]]), w2v.KeyedVectors(["b"], [[2.0]])
     assert one.explore(other, top=3, method="pca").html == explore({"vectors": one, "other": other}, 3, "pca").html
+    trained = w2v.Model.load(model)
+    assert trained.explore(trained, top=3).html == trained.wv.explore(trained.wv, top=3).html
     with pytest.raises(w2v.SettingsError):
         one.explore(method="lda")

@@ -1,11 +1,16 @@
 """The server: who may ask, what is answered, and how it ends."""
 
+import errno
 import http.client
 import json
+import resource
 import signal
 import socket
+import socketserver
 import threading
+import types
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,8 +19,9 @@ import pytest
 
 import w2v
 from tests.helpers import assert_one_line, run, start
+from w2v.explore import server as serving
 from w2v.explore.explorer import Explorer
-from w2v.explore.server import MAX_BYTES, Server
+from w2v.explore.server import MAX_BYTES, MAX_STRANGERS, Server
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +120,109 @@ def test_mistakes_are_told(server: Server) -> None:
     assert request(server, "PUT", body={})[0] == 501
 
 
-@pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}"])
+@pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}", 5000 * "9"])
 def test_a_question_without_a_length_or_too_long_is_refused(server: Server, length: str) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
         header = f"Content-Length: {length}\r\n" if length else ""
         connection.sendall(f"POST {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
         assert connection.makefile("rb").readline().split()[1] == b"413"
+
+
+def connected(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+
+
+def test_connections_that_ask_nothing_keep_out_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving._Handler, "timeout", 1000)
+    with ExitStack() as stack:
+        user = stack.enter_context(connected(server))
+        user.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert user.recv(1 << 16).endswith(b"the page")
+        idle = [stack.enter_context(connected(server)) for _ in range(MAX_STRANGERS + 5)]
+        assert [one.recv(1) for one in idle[:5]] == 5 * [b""]  # closed
+        for one in (user, idle[-1], connected(server)):
+            one.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            assert stack.enter_context(one).makefile("rb").read().endswith(b"the page")
+
+
+def test_a_connection_has_less_time_for_its_first_request(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[float | None] = []
+    send = serving._Handler._send
+
+    def recorded(handler: serving._Handler, *arguments: Any) -> None:
+        times.append(handler.connection.gettimeout())
+        send(handler, *arguments)
+
+    monkeypatch.setattr(serving._Handler, "_send", recorded)
+    request(server, "GET", "/wrong")
+    request(server, "GET")
+    assert times == [5, 60]
+    monkeypatch.setattr(serving._Handler, "timeout", 0.001)
+    with connected(server) as idle:
+        assert idle.recv(1) == b""
+
+
+def test_it_waits_at_the_limit_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(serving, "time", types.SimpleNamespace(sleep=pauses.append))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Server("127.0.0.1", 0) as one, connected(one), ExitStack() as limit:
+        limit.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        one._handle_request_noblock()  # as serve_forever does when a connection waits
+    assert pauses == [serving.PAUSE]
+
+
+def test_at_the_limit_of_open_files_the_oldest_connections_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    accept = socketserver.TCPServer.get_request
+    failures = iter(3 * [OSError(errno.EMFILE, "Too many open files")])
+
+    def limited(server: Server) -> Any:
+        for failure in failures:
+            raise failure
+        return accept(server)
+
+    with Server("127.0.0.1", 0) as server, ExitStack() as stack:
+        threading.Thread(target=server.run, args=("the page", []), daemon=True).start()
+        stack.callback(server.shutdown)
+        waiting = [stack.enter_context(connected(server)) for _ in range(3)]
+        for user in waiting[1:]:
+            user.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert user.recv(1 << 16).endswith(b"the page")
+        monkeypatch.setattr(socketserver.TCPServer, "get_request", limited)
+        assert request(server, "GET") == (200, "the page")
+        assert [each.recv(1) for each in waiting] == 3 * [b""]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_the_browser_gets_no_secret_as_an_argument(
+    shown: bool, model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """But a file, which goes when the page is shown, or at the end."""
+    opened: list[str] = []
+
+    def open_in_browser(url: str) -> bool:
+        file = Path(urlsplit(url).path)
+        assert file.parent == tmp_path
+        assert not file.name.startswith(".")
+        assert file.stat().st_mode & 0o777 == 0o600
+        opened.append(file.read_text())
+        return True
+
+    def serve(server: Server, *_: object) -> None:
+        assert f'content="0; url={server.url}"' in opened[0]
+        assert len(list(tmp_path.iterdir())) == 1
+        with server:
+            if shown:
+                threading.Thread(target=server.handle_request).start()
+                assert request(server, "GET")[0] == 200
+                assert list(tmp_path.iterdir()) == []
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", open_in_browser)
+    monkeypatch.setattr(Server, "run", serve)
+    run("explore", model, "--open")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_browser_that_leaves_is_no_failure(server: Server, capfd: pytest.CaptureFixture[str]) -> None:

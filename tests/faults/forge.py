@@ -30,7 +30,7 @@ from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.schema import checked
+from w2v.system.schema import checked
 from w2v.text import idstore
 from w2v.text.corpus import Corpus
 from w2v.training import checkpoint
@@ -187,7 +187,7 @@ class Forger:
             run = forged(arrays["run"].tobytes().decode(), chance)
             arrays = arrays | {"run": np.frombuffer(run.encode(), np.uint8)}
         path = self.room / "checkpoint-000001.safetensors"
-        write_native(path, arrays, {"settings": kept, "checksum": checkpoint.checksum(arrays, kept)})
+        write_native(path, arrays, metadata | {"settings": kept, "checksum": checkpoint.checksum(arrays, kept)})
 
         def notes() -> None:
             checked(Notes, checkpoint.latest(self.room).origin.notes, path)

@@ -57,6 +57,12 @@ def sound() -> dict[str, dict[str, bytes]]:
             [["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", storage="bf16", sample=0, epochs=1
         ).save(Path(folder, "hs.safetensors"))
         saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
+        composed = w2v.train(
+            [["a", "b", "c"]] * 9, min_count=1, vector_size=2, sample=0, epochs=1, subwords="1-2", buckets=4
+        )
+        for name in ("ngrams.safetensors", "m.ft.bin"):
+            composed.save(Path(folder, name))
+            saved[name] = Path(folder, name).read_bytes()
         Phrases([["a", "b", "c"]] * 9, min_count=1, threshold=0.1).save(Path(folder, "phrases"))
         Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1).save(Path(folder, "gensim"))
         saved |= {name: Path(folder, name).read_bytes() for name in ("phrases", "gensim")}
@@ -79,6 +85,7 @@ def sound() -> dict[str, dict[str, bytes]]:
         "binary": {"plain": saved["m.bin"], "gzip": gzip.compress(saved["m.bin"])},
         "text": {"plain": saved["m.txt"], "bare": without_header, "gzip": gzip.compress(saved["m.txt"])},
         "native": {name: saved[name] for name in saved if name.endswith(".safetensors")},
+        "fasttext": {"plain": saved["m.ft.bin"]},
         "checkpoint": {"ns": saved["ns"], "class": saved["class"]},
         "vocabulary": {
             "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
@@ -137,13 +144,15 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         assert np.isfinite(loaded.vectors).all()
         assert len(set(loaded.index_to_key)) == len(loaded)
         info.model(path, loaded)
+        if loaded.ngrams:
+            assert np.isfinite(loaded.get_mean_vector(["unknown"], pre_normalize=False)).all()
 
     def native(path: Path) -> None:
         try:
             model(path)
         except W2VError:
             mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
-            mapped.save(path.with_name("copy.bin"))
+            mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
     def text(path: Path) -> None:
@@ -165,6 +174,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "binary": model,
         "text": model,
         "native": native,
+        "fasttext": native,
         "checkpoint": checkpoint.read,
         "vocabulary": Vocabulary.load,
         "questions": lambda path: benchmarks.analogies(known, path),

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FAIL, FAIL_FROM, KILL_BEFORE, KILL_AFTER = range(4)  # as in shim.c
-ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES}
+ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EACCES", "EDQUOT", "ESTALE", "EROFS")}
 OLD = b"2 1\nold 1\nfile 2\n"  # stands where outputs are to be written
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM)
 SECONDS = 120  # that a run may take: it takes less than one
@@ -315,7 +315,7 @@ class Runs:
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key|new\.tune\.json"
             may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
-            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
+            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp|\.lock", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
         return written
 
@@ -544,6 +544,7 @@ def prepare() -> None:
 
     import w2v.cli.commands.evaluation
     import w2v.cli.commands.pictures
+    import w2v.cli.commands.preparation
     import w2v.cli.commands.training
     import w2v.cli.commands.vectors  # noqa: F401
 

@@ -4,9 +4,9 @@
     python tests/faults/run.py --table
 
 A part that ends, or is ended, leaves its figures in build/faults, with the version of the code; injections do so each
-minute. --table prints those of all parts as the README shows them. What is promised: no committed checkpoint lost, the
-old file or a whole new one there, the same bits in the end, one clear line otherwise. A run ends with the first thing
-lost, and exit code 1.
+minute. --table prints those of all parts as docs/reliability.md shows them. What is promised: no committed checkpoint
+lost, the old file or a whole new one there, the same bits in the end, one clear line otherwise. A run ends with the
+first thing lost, and exit code 1.
 """
 
 import argparse
@@ -33,14 +33,20 @@ TESTS = {
         ["training/test_checkpoint.py"],
         "vanishes or taken or made_again",
     ),
-    "file names as long as the system allows, and longer": (["test_files.py", "cli/test_outputs.py"], "name"),
+    "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
     "outputs that exist, or whose writing fails at the end": (
         ["cli/test_outputs.py", "test_data.py"],
         "stands or refused or goes",
     ),
+    "a signal while an output waits for the reader of a pipe": (["cli/test_outputs.py"], "waits"),
+    "no folder for temporary files": (["system/test_files.py"], "no_temporary_folder"),
+    "memory limits of the machine, of cgroups that others share, and of the address space": (
+        ["system/test_memory.py"],
+        "smallest_limit",
+    ),
     "--resume of a stranger's checkpoint": (["training/test_seal.py"], ""),
     "links and pipes planted under names that can be guessed": (
-        ["test_files.py", "text/test_idstore.py", "cli/test_outputs.py", "training/test_checkpoint.py"],
+        ["system/test_files.py", "text/test_idstore.py", "cli/test_outputs.py", "training/test_checkpoint.py"],
         "planted or lies_in_wait or no_link or in_place_of",
     ),
     "files that promise more than they hold, read by every command that opens a model: memory": (
@@ -56,15 +62,22 @@ TESTS = {
         ["text/test_corpus.py", "text/test_idstore.py"],
         "changes or changed",
     ),
+    "a text without white space, or without an end": (["text/test_corpus.py"], "white_space or never_ends"),
+    "a cache that another user could change": (["text/test_idstore.py"], "user"),
+    "explorer: connections that ask nothing, and the limit of open files": (
+        ["explore/test_server.py"],
+        "keep_out or limit_of_open",
+    ),
+    "ranks whose copies of a text differ": (["training/test_distributed.py"], "content"),
     "the limit of processor time (SIGXCPU)": (
         ["training/test_checkpoint.py", "cli/test_main.py"],
         "limit_of_processor or signals",
     ),
     "a thread that cannot be started": (
-        ["test_threads.py", "training/test_checkpoint.py", "cli/test_console.py"],
+        ["system/test_threads.py", "training/test_checkpoint.py", "cli/test_console.py"],
         "cannot_be_started or gets_no_thread",
     ),
-    "a mapped model or cache that another process cuts (SIGBUS)": (["test_signals.py"], ""),
+    "a mapped model or cache that another process cuts (SIGBUS)": (["system/test_signals.py"], ""),
     "Numba's cache on disk damaged, full or read-only": (["training/test_numba_kernel.py"], "cannot_be_used"),
     "a terminal or log that is closed while it trains": (
         ["cli/test_console.py"],

@@ -46,7 +46,7 @@ CANARIES = {
 }
 COMPILED = [
     "w2v._kernels",
-    "w2v._signals",
+    "w2v.system._signals",
     "w2v.text._phrases",
     "w2v.text._text",
     "w2v.formats._formats",

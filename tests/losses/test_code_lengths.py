@@ -7,8 +7,8 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
+from w2v.detect import kind_of
 from w2v.losses.code_lengths import code_lengths
-from w2v.text.vocabulary import is_vocabulary
 
 TEXT = "a a a a b b c d\n"
 WORDS = "</s> 1\na 4\nb 2\nc 1\nd 1\n"
@@ -71,10 +71,8 @@ def test_a_text_and_its_vocabulary_say_the_same(sample: Path, model: Path, tmp_p
         ("4 2\na 0.1 0.2\n", False),
     ],
 )
-def test_what_looks_like_a_vocabulary(content: str, expected: bool, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text(content, "utf-8")
-    assert is_vocabulary(tmp_path / "file") == expected
-    assert not is_vocabulary(tmp_path / "missing")
+def test_what_looks_like_a_vocabulary(content: str, expected: bool) -> None:
+    assert (kind_of(content.encode()) == "vocabulary") == expected
 
 
 def test_an_option_says_what_a_file_is(tmp_path: Path) -> None:

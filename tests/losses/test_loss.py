@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v import memory
 from w2v.data import make
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
@@ -16,6 +15,7 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
 from w2v.losses.rows import rows_step
 from w2v.plan import Plan
+from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.numba_kernel import Kernel, new_worker, train_chunk
 
@@ -213,6 +213,9 @@ def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
         ("60,40", 100, ([60, 40], [50, 50])),
         (None, 100, ([50, 25, 25], [33, 33, 34])),
         (None, 7, ([4, 2, 1], [33, 33, 34])),
+        (None, 3, ([2, 1], [50, 50])),
+        (None, 2, ([1, 1], [50, 50])),
+        (None, 1, ([1], [100])),
     ],
 )
 def test_blocks(blocks: str | None, size: int, expected: Any) -> None:
@@ -227,7 +230,8 @@ def test_blocks(blocks: str | None, size: int, expected: Any) -> None:
         ("100,0", "add up to 100"),
         ("50:10,30,20", "all blocks but the last"),
         ("50:10,50:90", "all blocks but the last"),
-        ("50:100,50", "too few"),
+        ("50:100,50", "each block needs a word, and the vocabulary has 100 words"),
+        ("1" * 5000, "write lengths and numbers"),
     ],
 )
 def test_blocks_that_cannot_be(blocks: str, expected: str) -> None:

@@ -103,7 +103,10 @@ def test_probabilities(name: str) -> None:
     assert logs.shape == (4, len(COUNTS))
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
     numbers, words = (part.ravel() for part in np.indices(logs.shape))
-    np.testing.assert_allclose(loss.log_probabilities_of(stored, rows, numbers, words), logs.ravel())
+    common = np.array([0, 2, 3])
+    pairs, table = loss.log_probabilities_of(stored, rows, numbers, words, common)
+    np.testing.assert_allclose(pairs, logs.ravel())
+    np.testing.assert_allclose(table, logs[:, common])
 
 
 @pytest.mark.usefixtures("new_losses")

@@ -9,12 +9,11 @@ from scipy.stats import chisquare
 import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import loss_of
-from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS, Kernel
-from w2v.instruction_set import instruction_set
 from w2v.losses.loss import Loss
-from w2v.plan import Plan
+from w2v.plan import Plan, instruction_set
 from w2v.reference import Random, draw_words
+from w2v.system import memory
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 

@@ -1,7 +1,6 @@
 """Trees: Huffman's is optimal, full and prefix-free; those of files and clusters, good and bad."""
 
 import heapq
-import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,11 +14,6 @@ from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, tree_of
 from w2v.losses.tree import Tree
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
-from w2v.text.vocabulary import Vocabulary
-
-CORPORA = Path(os.environ.get("W2V_CORPORA", Path(__file__).resolve().parents[3] / "shared" / "corpora"))
 
 
 def entropy(shares: np.ndarray) -> float:
@@ -42,6 +36,7 @@ def test_huffman_code_is_optimal(counts: np.ndarray) -> None:
     lengths = Tree.huffman(counts).lengths
     shares = counts / counts.sum()
     assert sum(n * bits for n, bits in zip(counts.tolist(), lengths.tolist(), strict=True)) == heap_cost(counts)
+    assert (np.diff(lengths) >= 0).all()  # of two equal counts, the later word's code is not the shorter
     assert entropy(shares) - 1e-9 <= shares @ lengths < entropy(shares) + 1
 
 
@@ -80,40 +75,17 @@ def test_probabilities_sum_to_one(counts: np.ndarray, seed: int) -> None:
     assert np.exp(-np.add.reduceat(taken, tree.starts[:-1])).sum() == pytest.approx(1, abs=1e-12)
 
 
-@given(COUNTS)
-def test_equal_counts_have_a_fixed_order(counts: np.ndarray) -> None:
-    first, second = Tree.huffman(counts), Tree.huffman(counts.copy())
-    assert (np.diff(first.lengths) >= 0).all()  # of two equal counts, the later word's code is not the shorter
-    for name in "starts", "nodes", "codes":
-        assert np.array_equal(getattr(first, name), getattr(second, name))
-
-
-def test_tree_of_equal_counts_is_balanced() -> None:
-    for bits in range(1, 11):
-        assert (Tree.huffman(np.full(2**bits, 5)).lengths == bits).all()
-
-
-def test_tree_of_two_words_has_one_node() -> None:
-    tree = Tree.huffman(np.array([100, 1]))
-    assert len(tree.starts) - 2 == 1
-    assert tree.starts.tolist() == [0, 1, 2]
-    assert tree.nodes.tolist() == [0, 0]
-    assert sorted(tree.codes.tolist()) == [0, 1]
-
-
 def test_tree_of_doubling_counts_is_a_comb() -> None:
     counts = 2 ** np.arange(40)[::-1]
     assert Tree.huffman(counts).lengths.tolist() == [*range(1, 40), 39]
 
 
-@pytest.mark.skipif(not (CORPORA / "wiki100.txt.xz").exists(), reason="W2V_CORPORA names no folder with wiki100.txt.xz")
-def test_code_lengths_on_wikipedia() -> None:
-    with read_corpus(Corpus(CORPORA / "wiki100.txt.xz")) as store:
-        counts = Vocabulary.from_store(store, min_count=5).counts
-    shares = counts / counts.sum()
-    assert entropy(shares) == pytest.approx(10.556, abs=1e-3)
-    assert shares @ Tree.huffman(counts).lengths == pytest.approx(10.583, abs=1e-3)
-    assert np.log2(len(counts)) == pytest.approx(16.052, abs=1e-3)
+def test_branches_that_are_neither_0_nor_1() -> None:
+    parents, bits = np.array([4, 4, 5, 5, 6, 6], np.int32), np.array([0, 1, 0, 1, 0, 1], np.int8)
+    assert Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4).lengths.tolist() == [2, 2, 2, 2]
+    parents[4], bits[4] = 5, 2  # as far along as branch 0 of node 6
+    with pytest.raises(w2v.W2VError, match="it is not a binary tree over its 4 words"):
+        Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, 4)
 
 
 CODES = "a 00\nb 01\nc 10\nd 11\n"
@@ -165,7 +137,7 @@ def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
         (foreign, f"{foreign}: it has none of the vocabulary's words"),
         (missing, f"cannot read {missing}: No such file or directory"),
         (tmp_path, f"cannot read {tmp_path}: it is a folder"),
-        (text, f"{text}: not a vector file: it begins with b'a b c d"),
+        (text, f"{text}: a text, not a model: "),
     ):
         options = ["--min-count", 1, "--tree", "clustered", "--tree-vectors", path]
         for command in ["tree", text, *options], ["train", text, "-o", tmp_path / "m.bin", "--hs", *QUICK, *options]:

@@ -37,6 +37,15 @@ def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> No
     assert (picture.words, picture.labels) == (8, 8)
 
 
+def test_both_ends_of_every_arrow_have_labels_where_there_is_no_space(tmp_path: Path) -> None:
+    pairs = [(f"first{number}", f"second{number}") for number in range(60)]
+    vectors = w2v.KeyedVectors([word for pair in pairs for word in pair], 60 * [[1.0, 0.0], [0.0, 1.0]])
+    (tmp_path / "questions").write_text("".join(f"{a} {b} {a} {b}\n" for a, b in pairs))
+    picture = analogy_map(vectors, None, tmp_path / "questions", top=60)
+    assert (picture.words, picture.labels) == (120, 120)
+    assert picture.axes[0].get_xticks().size == picture.axes[0].get_yticks().size == 0
+
+
 def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).words == 4
     assert analogy_map(vectors, "pairs", questions, top=1).words == 2

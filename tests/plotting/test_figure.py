@@ -1,13 +1,17 @@
 """Any text in a picture, and the same bytes each time."""
 
+import subprocess
 import sys
 import warnings
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import INSTALL, SettingsError, W2VError
 from w2v.plotting import figure
 from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Lettering, Picture, families_for, format_of, set_title
 
@@ -65,11 +69,65 @@ def test_another_font_is_found_for_what_the_usual_one_lacks(monkeypatch: pytest.
     assert families_for(["a"])[1] == []
 
 
+@pytest.fixture
+def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fonts that matplotlib brings, whatever is installed."""
+    fonts = font_manager.fontManager.ttflist
+    brought = [font for font in fonts if Path(font.fname).is_relative_to(mpl.get_data_path())]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", brought)
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+
+
+@pytest.mark.usefixtures("few_fonts")
+def test_a_font_installed_since_matplotlib_made_its_list_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thin one, as the first of a font of variable weight is."""
+    damaged, thin = tmp_path / "damaged.ttf", tmp_path / "thin.ttf"
+    damaged.write_bytes(b"no font")
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    pen.lineTo((500, 700))
+    pen.lineTo((500, 0))
+    pen.closePath()
+    glyphs = dict.fromkeys([".notdef", "han"], pen.glyph())
+    font = FontBuilder(1000)
+    font.setupGlyphOrder(list(glyphs))
+    font.setupCharacterMap({ord("한"): "han"})
+    font.setupGlyf(glyphs)
+    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (600, 0)))
+    font.setupHorizontalHeader()
+    font.setupNameTable({"familyName": "Test Sans", "styleName": "Thin", "psName": "TestSans"})
+    font.setupOS2(usWeightClass=100)
+    font.setupPost()
+    font.save(thin)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(damaged), str(thin)])
+    picture = Picture(1, 1)
+    set_title(picture.subplots(), "한")
+    picture.save(tmp_path / "title.svg")
+    assert "#TestSans" in (tmp_path / "title.svg").read_text()
+
+
+@pytest.mark.usefixtures("few_fonts")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("한국 中", "such as 中 국 한: install one (on Debian and Ubuntu: apt install fonts-noto-cjk)"),
+        ("ไทย中🫠", "apt install fonts-noto-cjk fonts-noto-core fonts-symbola)"),
+        ("abc\ufdd0", ""),
+    ],
+)
+def test_a_package_with_a_missing_script_is_named(text: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert NO_GLYPH in Lettering([text])(text)
+    assert len(caplog.messages) == bool(said)
+    assert "".join(caplog.messages).endswith(said)
+
+
 def test_a_picture_is_not_replaced_unasked(tmp_path: Path) -> None:
     picture = hostile_picture()
     (tmp_path / "a.png").write_text("mine")
     with pytest.raises(W2VError, match="File exists"):
-        picture.save(tmp_path / "a.png", replace=False)
+        picture.save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_text() == "mine"
     with pytest.raises(SettingsError, match=r"b\.gif: unknown extension of a picture: use \.png, \.svg or \.pdf"):
         picture.save(tmp_path / "b.gif")
@@ -77,15 +135,25 @@ def test_a_picture_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert picture._repr_png_()[1:4] == b"PNG"
 
 
-@pytest.mark.parametrize(
-    ("module", "missing", "message"),
-    [
-        ("w2v.plotting.figure", "matplotlib", "a picture needs matplotlib"),
-        ("w2v.plotting.labels", "textalloc", "a picture with labels needs textalloc"),
-    ],
-)
-def test_missing_library_is_named(module: str, missing: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, module, raising=False)
-    with pytest.raises(W2VError, match=rf"^{message}: pip install 'w2v\[plot\]'$"):
-        __import__(module)
+MISSING = """
+import sys
+import w2v
+vectors = w2v.KeyedVectors("abcd", [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0], [0.0, 1.0]])
+for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE", "tsne"), ("umap", "umap")):
+    sys.modules[library] = None
+    try:
+        vectors.plot(method=method)
+    except w2v.W2VError as error:
+        print(error)
+    del sys.modules[library]
+"""
+
+
+def test_missing_libraries_are_named() -> None:
+    done = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        f"a picture needs matplotlib: {INSTALL.format('plot')}",
+        f"a picture with labels needs textalloc: {INSTALL.format('plot')}",
+        f"t-SNE needs openTSNE: {INSTALL.format('maps')}, or use the method pca",
+        f"UMAP needs umap-learn: {INSTALL.format('maps')}, or use the method pca",
+    ], done.stderr

@@ -1,21 +1,14 @@
 """The course of a run as a picture, also of one that was resumed."""
 
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, start, stopped, wait_for
+from tests.helpers import QUICK, SMALL, interrupted, run, stopped
 from w2v.plotting.history import run_picture
-from w2v.training import checkpoint
 from w2v.training import run as running
-
-
-@pytest.fixture(autouse=True)
-def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "POLL", 0.002)
 
 
 def check(model: w2v.Model) -> None:
@@ -26,13 +19,13 @@ def check(model: w2v.Model) -> None:
     assert 5 < len(words) < 1.5 * running.HISTORY_ROWS
     assert words[-1] == model.metrics["tokens_trained"]
     assert predictions[-1] == sum(model.metrics["predictions"])
-    assert seconds[-1] == pytest.approx(model.metrics["seconds"]["train"], rel=0.01)
+    assert 0 < seconds[-1] <= model.metrics["seconds"]["train"]
     summed = np.dot(model.metrics["loss"], model.metrics["predictions"])
     assert losses[-1] == pytest.approx(summed)
 
 
-def test_a_picture_shows_loss_rate_and_speed(sample: Path) -> None:
-    model = w2v.train(sample, **SMALL)
+def test_a_picture_shows_loss_rate_and_speed(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", **SMALL)
     check(model)
     panels = run_picture(model, "$title$").axes
     loss, alpha, speed = (panel.lines[0].get_xydata() for panel in panels)
@@ -53,24 +46,7 @@ def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> No
     run_picture(model)
 
 
-def test_a_checkpoint_without_a_history(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As earlier versions wrote them."""
-    write = checkpoint.native.write_native
-
-    def without(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str], **options: bool) -> None:
-        del arrays["history"]
-        metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
-        write(path, arrays, metadata, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.native, "write_native", without)
-        stopped(tmp_path, sample, share=0.5)
-    model = w2v.resume(tmp_path)
-    assert model.history[0, 0] > 0.5 * model.metrics["tokens_trained"]
-    run_picture(model)
-
-
-def test_command(sample: Path, tmp_path: Path) -> None:
+def test_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot, model = tmp_path / "run.svg", tmp_path / "m.bin"
     run("train", sample, "-o", model, "--plot", plot, *QUICK)
     assert b"<svg" in plot.read_bytes()
@@ -78,16 +54,14 @@ def test_command(sample: Path, tmp_path: Path) -> None:
     assert "unknown extension" in run("train", sample, "--plot", tmp_path / "a.gif", *QUICK, code=2).stderr
     assert "is named twice" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
     assert sorted(tmp_path.iterdir()) == [model, plot]
+    monkeypatch.setattr("w2v.plotting.history.run_picture", lambda *_: 1 / 0)  # an unforeseen error
+    run("train", sample, "-o", tmp_path / "saved.bin", "--plot", tmp_path / "b.svg", *QUICK, code=1)
+    assert (tmp_path / "saved.bin").exists()
 
 
 def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> None:
     states, plot = tmp_path / "states", tmp_path / "run.png"
-    arguments = ["train", sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, "--epochs", 12]
-    with start(*arguments, "--checkpoint-every", "0.05s", "--vector-size", 16, "--workers", 1) as process:
-        wait_for(lambda: states.exists() and checkpoint.files(states))
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-    assert process.returncode == 130
+    interrupted(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
     assert not plot.exists()
-    run("train", "--resume", states, "--checkpoint-every", "1h")
+    run("train", "--resume", states)
     assert plot.read_bytes()[1:4] == b"PNG"

@@ -1,9 +1,13 @@
 """Points of a map: finite for every model, the same each time."""
 
+import os
+import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any, get_args
 
+import numba
 import numpy as np
 import pytest
 
@@ -90,11 +94,26 @@ def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch)
     assert 9 < np.abs(start).max() < 11
 
 
-@pytest.mark.parametrize(("method", "library"), [("tsne", "openTSNE"), ("umap", "umap")])
-def test_missing_library_is_named(method: Projection, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(W2VError, match=r"pip install 'w2v\[maps\]'"):
-        project(np.eye(3), method)
+@pytest.mark.parametrize(("folder", "kept"), [("/proc/none", False), ("~/none", False), ("{}/own", True)])
+def test_machine_code_of_umap_is_kept_only_in_a_folder_of_this_user(
+    folder: str, kept: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", folder.format(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace())
+    project(np.eye(1), "umap")
+    assert (numba.config.CACHE_DIR == "") == kept
+    if not kept:
+        assert Path(numba.config.CACHE_DIR).stat().st_mode & 0o777 == 0o700
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_variables_of_numba_are_one_line() -> None:
+    script = "import numpy; from w2v.plotting.projection import project; project(numpy.eye(3), 'umap')"
+    variables = os.environ | {"NUMBA_NUM_THREADS": "0"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)
+    assert done.stderr.splitlines()[-1].startswith("w2v.errors.W2VError: umap cannot be used: ")
 
 
 def test_errors() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.plotting.figure import COLOURS, Picture
-from w2v.plotting.word_map import colour_of, k_means, read_sections, word_map
+from w2v.plotting.clusters import k_means
+from w2v.plotting.figure import COLOURS, Picture, colour_of
+from w2v.plotting.word_map import read_sections, word_map
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +80,28 @@ def test_frequent_words_are_larger_and_sections_coloured() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["_odd", "$even$"]
 
 
+@pytest.mark.parametrize(("words", "skip", "first"), [(400, None, 100), (250, None, 50), (30, None, 0), (400, 7, 7)])
+def test_the_most_frequent_words_are_skipped(words: int, skip: int | None, first: int) -> None:
+    vectors = vectors_of(words)
+    picture = word_map(vectors, skip=skip)
+    drawn = vectors.index_to_key[first : first + 200]
+    assert picture.words == len(drawn)
+    assert {text.get_text() for text in picture.axes[0].texts} <= set(drawn)
+
+
+def test_few_words_have_a_small_picture_of_one_colour_and_both_axes_one_scale() -> None:
+    vectors = vectors_of(200)
+    few, many = word_map(vectors, top=6), word_map(vectors)
+    assert few.get_figwidth() < many.get_figwidth() / 1.5
+    assert len(np.unique(few.axes[0].collections[0].get_facecolors(), axis=0)) == 1
+    assert (len(few.legends), len(many.legends)) == (0, 1)
+    for picture in (few, many):
+        axes = picture.axes[0]
+        right, up = np.diff(axes.transData.transform([[0, 0], [1, 1]]), axis=0)[0]
+        assert right == pytest.approx(up)
+        assert axes.get_xticks().size == axes.get_yticks().size == 0
+
+
 def test_a_number_of_clusters_takes_the_place_of_sections() -> None:
     vectors = vectors_of(40)
     sections = {"even": vectors.index_to_key[::2], "odd": vectors.index_to_key[1::2]}
@@ -118,13 +141,22 @@ def test_sections_of_a_file(tmp_path: Path) -> None:
         read_sections(path)
 
 
+def test_methods_draw_the_map(model: Path, tmp_path: Path) -> None:
+    trained = w2v.Model.load(model)
+    for number, drawn in enumerate((trained.plot(top=9), trained.wv.plot(top=9), word_map(trained.wv, top=9))):
+        drawn.save(tmp_path / f"{number}.svg")  # type: ignore[attr-defined]
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
 def test_errors() -> None:
     vectors = vectors_of(5)
     with pytest.raises(w2v.UnknownWordError, match="'nothing'"):
         word_map(vectors, "nothing")
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, [])
-    for wrong in ({"groups": "none"}, {"top": 0}, {"clusters": 0}, {"groups": "sections", "clusters": 3}):
+    with pytest.raises(w2v.W2VError, match="no words to draw"):
+        word_map(vectors, skip=5)
+    for wrong in ({"groups": "none"}, {"top": 0}, {"skip": -1}, {"clusters": 0}, {"groups": "sections", "clusters": 3}):
         with pytest.raises(w2v.SettingsError, match=next(iter(wrong))):
             word_map(vectors, **wrong)  # type: ignore[arg-type]
 
@@ -151,16 +183,13 @@ def test_command(model: Path, tmp_path: Path) -> None:
     [
         (["frence", "-o", "x.png"], 1, "did you mean"),
         (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
+        (["king", "--skip", "5", "-o", "x.png"], 2, "--skip has no effect with WORDS"),
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
         (["--groups", "frequency", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--groups", "sections", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),
         (["--questions", "q.txt", "-o", "x.png"], 2, "--questions has no effect without --analogies"),
         (["-o", "x.png", "--method", "tsne", "--analogies"], 2, "--method has no effect with --analogies"),
-        (
-            ["-o", "x.png", "--analogies", "nothing"],
-            1,
-            "'nothing' is not a section of the questions: choose from",
-        ),
+        (["-o", "x.png", "--analogies", "nothing"], 1, "'nothing' is not a section of the questions: choose from"),
     ],
 )
 def test_wrong_use_is_one_line(

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tests.helpers import read_text, run
-from w2v.errors import SettingsError, W2VError
+from w2v.detect import kind_of
+from w2v.errors import INSTALL, SettingsError, W2VError
 from w2v.text import columns, corpus
 from w2v.text._text import PADDING
-from w2v.text.columns import texts
+from w2v.text.columns import refuse_table, texts
 from w2v.text.corpus import Corpus
 
 TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8")), min_size=1, max_size=20)
@@ -38,7 +40,9 @@ def test_json_lines(values: list[str | None], size: int, escaped: bool) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1), CHUNKS, st.sampled_from(",\t")
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1),
+    CHUNKS,
+    st.sampled_from(",\t;"),
 )
 def test_csv(values: list[str], size: int, delimiter: str) -> None:
     file = io.StringIO()
@@ -128,6 +132,57 @@ def test_what_is_no_table(tmp_path: Path, content: bytes, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+TABLES = {
+    "a": (b"id,text\n1,one two\n2,three\n", "CSV with the columns id, text;"),
+    "b": (b',text,label\r\n0,"It, was\nlate",1\r\n', "CSV with the columns , text, label;"),
+    "c": ("nombre;texto útil\n1;a,b\n2;c\n".encode(), "CSV with the columns nombre, texto útil;"),
+    "d": (b"id\ttext\n1\tOne, two.\n2\tThree.\n", "CSV with the columns id, text;"),
+    "e.csv": (b"id,text\n" + b"1," + 70_000 * b"a " + b"\n2,b\n3,c", "CSV with the columns id, text;"),
+    "f.CSV.gz": (gzip.compress(b"text\nOne, two\n"), "CSV with the columns text;"),
+    "g.tsv": (b"0\tOne, two.\n", "CSV with the columns 0, One, two.;"),
+    "h": (b'{"id": 1, "text": "One, two."}\n', "JSON with the columns id, text;"),
+    "i": (b'\n {"text":' + 70_000 * b" " + b'""}', "JSON with the columns text, …;"),
+    "j": (b'{\n  "text": "a"\n}\n', "JSON, but not with one object on each line: write it as `jq -c '.[]'` does;"),
+    "k": (b'[{"text": "a"}]', "JSON, but not with one object on each line"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_not_read_as_text(tmp_path: Path, name: str) -> None:
+    content, message = TABLES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(W2VError) as error:
+        read_text(Corpus(path), column=None)
+    assert str(error.value).startswith(f"{path} looks like {message}")
+    assert str(error.value).endswith(
+        '; add --column NAME (column="NAME"), or --column none (column="none") if it is plain text'
+    )
+    text = gzip.decompress(content) if name.endswith("gz") else content
+    assert words(path, column="none") == text.split()
+
+
+PROSE = st.lists(
+    st.tuples(
+        st.from_regex(r"""["'(]?[\wé大]{1,8}[.,;:!?)"']*""", fullmatch=True) | st.sampled_from(",;:"),
+        st.sampled_from([" ", "  ", "\n", " \n", "\r\n", "\n\n"]),
+    )
+)
+
+
+@given(PROSE)
+def test_prose_is_no_table(pairs: list[tuple[str, str]]) -> None:
+    for text in ("".join(map("".join, pairs)), "\n".join(word for word, _ in pairs)):
+        refuse_table("text", text.encode())
+        assert kind_of(text.encode(), least=10) == ""
+
+
+def test_text_is_no_table(sample: Path) -> None:
+    for file in (sample, *Path(__file__).parents[2].glob("**/*.md")):
+        refuse_table(file.name, file.read_bytes())
+        assert kind_of(file.read_bytes(), least=10) == ""
+
+
 def test_parquet_of_other_things(tmp_path: Path) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
@@ -135,8 +190,10 @@ def test_parquet_of_other_things(tmp_path: Path) -> None:
         read_text(Corpus(path), column="t")
     with pytest.raises(W2VError, match="has no column 'x'; its columns are t, u"):
         read_text(Corpus(path), column="x")
-    with pytest.raises(W2VError, match="a Parquet table: name the column that holds the text with --column"):
-        read_text(Corpus(path))
+    with pytest.raises(W2VError, match=r"file looks like Parquet with the columns t, u; add --column NAME \(column="):
+        read_text(Corpus(path), column=None)
+    with pytest.raises(W2VError, match="a Parquet table, not text: name the column that holds the text with --column"):
+        read_text(Corpus(path), column="none")
     assert words(path, column="u") == [b"a"]
 
 
@@ -144,7 +201,7 @@ def test_pyarrow_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": ["a"]}), path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(W2VError, match=r"pip install 'w2v\[parquet\]'"):
+    with pytest.raises(W2VError, match=re.escape(INSTALL.format("parquet"))):
         read_text(Corpus(path), column="t")
 
 
@@ -161,7 +218,7 @@ def test_long_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lists_have_no_columns() -> None:
-    with pytest.raises(SettingsError, match="lists of tokens have no columns"):
+    with pytest.raises(SettingsError, match="lists have no columns"):
         read_text(Corpus([["a"]]), column="t")
 
 

@@ -3,9 +3,11 @@
 import bz2
 import glob
 import gzip
+import hashlib
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,12 +15,14 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from w2v.errors import W2VError
+import w2v
+from w2v.errors import INSTALL, W2VError
 from w2v.text import corpus
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
@@ -34,8 +38,8 @@ compressions = pytest.mark.parametrize("compression", COMPRESS)
 packed = pytest.mark.parametrize("compression", [name for name in COMPRESS if name != "plain"])
 
 
-def text(source):
-    blocks = list(Corpus(source).blocks())
+def text(source, **options):
+    blocks = list(Corpus(source).blocks(**options))
     assert all(block.text.endswith(PADDING) for block in blocks)
     return b"".join(block.text.removesuffix(PADDING) for block in blocks)
 
@@ -89,7 +93,7 @@ def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression)
 def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    fails(tmp_path / "file", "pip install 'w2v\\[zstd\\]'")
+    fails(tmp_path / "file", re.escape(INSTALL.format("zstd")))
 
 
 @compressions
@@ -228,7 +232,7 @@ def test_a_file_that_changes_before_it_is_read(tmp_path):
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
-    fails(["the cat sat", "the dog"], "'the cat sat' does not exist; to give sentences, give lists of tokens")
+    fails("the cat sat", r"'the cat sat' does not exist; to train on texts instead of files, give iter\(texts\)$")
     fails("", "^the path of a corpus is empty$")
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
@@ -251,7 +255,7 @@ def test_unreadable_files(tmp_path, monkeypatch):
         list(corpus_then.blocks())
 
 
-@pytest.mark.parametrize("wrong", [None, 7, b"bytes", [b"bytes"], [1], [None]])
+@pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1], [None]])
 def test_sources_of_the_wrong_type(wrong):
     fails(wrong, "(a corpus is|sentence 0 is of type)")
 
@@ -260,7 +264,7 @@ def test_sources_of_the_wrong_type(wrong):
 def test_standard_input(monkeypatch, compression):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(COMPRESS[compression](b"a b\nc"))))
     assert text("-") == b"a b\nc\n"
-    assert Corpus("-").fingerprint() is None
+    assert Corpus("-").sizes is None
     assert Corpus("-").total_bytes is None
     assert str(Corpus("-")) == "standard input"
 
@@ -278,7 +282,7 @@ def test_a_pipe_that_delivers_byte_by_byte(tmp_path):
     writer.start()
     assert text(tmp_path / "pipe") == b"slow words\n"
     writer.join()
-    assert Corpus(tmp_path / "pipe").fingerprint() is None
+    assert Corpus(tmp_path / "pipe").sizes is None
 
 
 def test_lists_of_tokens():
@@ -287,20 +291,110 @@ def test_lists_of_tokens():
     assert text(iter(sentences[:1])) == b"a b\n"
     assert text([["\ud800"]]) == b"\xed\xa0\x80\n"
     assert text([[b"caf\xe9".decode("utf-8", "surrogateescape")]]) == b"caf\xe9\n"
-    assert Corpus(sentences).fingerprint() is None
+    assert Corpus(sentences).sizes is None
+
+
+class Frame:
+    """As a DataFrame, in which a text is missing."""
+
+    columns = ("id", "text")
+
+    def __getitem__(self, name):
+        return {"id": [1, 2, 3], "text": ["the cat", None, "a dog"]}[name]
+
+
+def test_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = ["The cat sat. On a\nmat", "", "-", "x" * 5000, "\0", "那是"]
+    expected = "".join(each + "\n" for each in texts).encode()
+    for source in (texts, tuple(texts), iter(texts), dict.fromkeys(texts).keys(), np.array(texts, object)):
+        assert text(source) == expected
+    assert text(iter(["one", "two.txt"])) == b"one\ntwo.txt\n"
+    assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
+    assert text(Frame(), column="text") == b"the cat\na dog\n"
+    with pytest.raises(
+        W2VError, match=r"^a table with the columns id, text: say by column= which of them is the text$"
+    ):
+        text(Frame())
+    with pytest.raises(W2VError, match=r"^the table has no column 'texts'; its columns are id, text$"):
+        text(Frame(), column="texts")
+
+
+def test_tables_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": range(4), "text": ["the cat", None, float("nan"), "a dog"]})
+    assert text(frame, column="text") == text(frame["text"]) == b"the cat\na dog\n"
+    assert text(frame["text"].astype("string")) == b"the cat\na dog\n"
+
+
+@pytest.mark.parametrize(
+    "paths", [["one"], ["one", "two.txt"], ["my text.txt"], ["the cat", "there"], [Path("the cat")]]
+)
+def test_strings_that_are_paths(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    Path("there").write_text("a file")
+    fails(paths, "^corpus file '.*' does not exist")
+    assert text([*paths, "there"][-1:]) == b"a file\n"
+    with pytest.raises(W2VError, match=r"^corpus file 'the cat' does not exist"):
+        Corpus(["the cat", "a dog"], of_paths=True)
+
+
+# Strings that no file has as its path, or none that can be read.
+IMPOSSIBLE = {
+    "long": "x" * 300,
+    "longer": "d/" * 3000,
+    "zero": "a\0b",
+    "surrogate": "\ud800",
+    "loop": "loop/x",
+    "in a file": "file/x",
+}
+READERS = {
+    "train": lambda path, _: w2v.train(path),
+    "paths": lambda path, _: w2v.train([path]),
+    "cache": lambda path, _: w2v.train([["a"]], cache=path),
+    "checkpoint": lambda path, _: w2v.train([["a"]], checkpoint=path),
+    "continue": lambda path, _: w2v.train([["a"]], continue_from=path),
+    "phrases": lambda path, _: w2v.train([["a"]], phrases=path),
+    "tree": lambda path, _: w2v.train([["a", "b"]] * 9, loss="hs", tree=path),
+    "resume": lambda path, _: w2v.resume(path),
+    "tune": lambda path, _: w2v.tune([["a", "b"]] * 900, state=path, pairs=["pairs"]),
+    "load": lambda path, _: w2v.load(path),
+    "mmap": lambda path, _: w2v.load(path, mmap=True),
+    "model": lambda path, _: w2v.Model.load(path),
+    "save": lambda path, vectors: vectors.save_word2vec_format(path),
+    "native": lambda path, vectors: vectors.save(path + ".safetensors"),
+    "vocabulary": lambda path, _: w2v.Vocabulary.load(path),
+    "phrase file": lambda path, _: w2v.Phrases.load(path),
+    "questions": lambda path, vectors: w2v.analogies(vectors, path),
+    "pairs": lambda path, vectors: w2v.word_pairs(vectors, path),
+}
+
+
+@pytest.mark.parametrize("path", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("file").write_text("x")
+    with pytest.raises(W2VError) as caught:
+        reader(path, w2v.KeyedVectors(["a"], [[1]]))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
-        (iter(["the cat"]), "^sentence 0 is of type str"),
+        (["the cat", ["a"]], "^text 1 is of type list: give str, and leave out what is missing$"),
+        (iter(["the cat", None]), "^text 1 is of type NoneType"),
         ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
         ([["", "a b"]], "^sentence 0 contains an empty token: leave it out$"),
         ([[" ", "a b"]], "^token ' ' contains white space"),
         ([["a\n"]], r"^token 'a\\n' contains white space"),
         ([["a"], ["a", None]], "^sentence 1 contains tokens that are not str$"),
         ([["a"], 3], "^sentence 1 is of type int"),
+        ([{"text": "a"}], "^sentence 0 is of type dict"),
     ],
 )
 def test_lists_of_tokens_that_are_not(sentences, message):
@@ -339,6 +433,35 @@ def test_a_long_word_is_read_in_linear_time(tmp_path, monkeypatch):
     assert [len(block.text) for block in Corpus(tmp_path / "file").blocks()] == [5_000_001 + len(PADDING)]
 
 
+@pytest.mark.parametrize("strip_markup", [False, True])
+@pytest.mark.parametrize("letter", [b"\0", b"ACGT"])
+def test_a_text_without_white_space_is_not_collected(tmp_path, monkeypatch, letter, strip_markup):
+    monkeypatch.setattr(corpus, "MAX_WORD_BYTES", 3 << 20)
+    read = []
+    pieces = Corpus._read
+    monkeypatch.setattr(Corpus, "_read", lambda *given: (read.append(len(each)) or each for each in pieces(*given)))
+    with (tmp_path / "text").open("wb") as file:
+        file.write(b"two words " + letter * (20 << 20) + b" end")
+    place = r"text(, without markup)?: no white space in 3 MB from byte 10 on"
+    with pytest.raises(W2VError, match=place):
+        text(tmp_path / "text", strip_markup=strip_markup)
+    assert sum(read) < 5 << 20
+
+
+ENDLESS = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+from w2v.text.corpus import Corpus
+list(Corpus("/dev/zero").blocks())
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs the device of endless zeros")
+def test_a_device_that_never_ends():
+    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True)
+    assert "W2VError: /dev/zero: no white space in 16 MB from byte 0 on" in done.stderr
+
+
 def test_progress_counts_bytes_on_disk(tmp_path):
     (tmp_path / "a").write_bytes(gzip.compress(b"word " * 1_000_000))
     (tmp_path / "b").write_bytes(b"word " * 1_000_000)
@@ -346,24 +469,29 @@ def test_progress_counts_bytes_on_disk(tmp_path):
     done = [block.bytes_done for block in source.blocks()]
     assert done == sorted(done)
     assert done[-1] == source.total_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
-    assert [each[:5] for each in source.fingerprint()] == [
-        (str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        for path in (tmp_path / "a", tmp_path / "b")
-        for status in [path.stat()]
-    ]
+    assert source.sizes == [(str(tmp_path / name), (tmp_path / name).stat().st_size) for name in "ab"]
     assert str(source) == f"{tmp_path}/a and 1 more"
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 5000, 1_000_000])
-def test_a_fingerprint_samples_the_content(tmp_path, size):
+def test_a_checksum_is_of_the_content(tmp_path, size):
     path = tmp_path / "text"
     content = b"w" * size
     path.write_bytes(content)
-    before = Corpus(path).fingerprint()[0].samples
-    assert Corpus(path).fingerprint()[0].samples == before
-    for place in sorted({0, size // 2, size - 1} if 0 < size <= 5000 else {0, size - 1} if size else set()):
+    whole, samples = (Corpus(path).checksum(sampled) for sampled in (False, True))
+    assert whole == Corpus(path).checksum() == hashlib.sha256(content).hexdigest()
+    assert Corpus(path).checksum(sampled=True) == samples
+    for place in {0, size // 2, size - 1} if size else set():
         path.write_bytes(content[:place] + b"v" + content[place + 1 :])
-        assert Corpus(path).fingerprint()[0].samples != before, place
+        assert Corpus(path).checksum() != whole, place
+        assert (Corpus(path).checksum(sampled=True) == samples) == (place == 500_000), place
+
+
+def test_the_checksum_of_a_part_is_of_its_bytes(tmp_path):
+    lines = [b"three four\n", b"one two\n"]
+    (tmp_path / "text").write_bytes(b"".join(lines))
+    parts = [Corpus(tmp_path / "text").part(number, 2) for number in range(2)]
+    assert [part.checksum() for part in parts] == [hashlib.sha256(line).hexdigest() for line in lines]
 
 
 def test_standard_input_of_a_process():

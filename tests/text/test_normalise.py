@@ -2,6 +2,7 @@
 
 import re
 import sys
+import unicodedata
 from itertools import chain
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from uniseg import wordbreak
 
 from tests.helpers import WORDS, texts
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import INSTALL, SettingsError, W2VError
 from w2v.text import _normalise, normalise
 from w2v.text._text import PADDING, Malformed
 from w2v.text.normalise import NAMES, Normaliser, TextOptions
@@ -109,7 +110,7 @@ def test_words_of_a_sentence() -> None:
 def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     normalise.break_classes.cache_clear()
-    with pytest.raises(W2VError, match=r"pip install 'w2v\[tokenize\]'"):
+    with pytest.raises(W2VError, match=re.escape(INSTALL.format("tokenize"))):
         Normaliser(TextOptions(tokenize="words"))
 
 
@@ -118,6 +119,20 @@ def test_digits(text: str) -> None:
     assert applied(text, digits="zero") == re.sub(r"\d", "0", text)
     spelled = applied(text, digits="spell")
     assert spelled == "".join(f" {NAMES[int(each)]} " if each.isdecimal() else each for each in text)
+
+
+@given(st.text(CHARACTERS | st.sampled_from("éÉ한ㅎㅏfﬁｅJ\u030c\u0301\u1112\u1161\u11ab"), max_size=20))
+def test_spellings(text: str) -> None:
+    for form in ("nfc", "nfkc"):
+        plain = unicodedata.normalize(form.upper(), text)
+        assert applied(text, normalize=form) == plain
+        assert applied(unicodedata.normalize("NFD", text), normalize=form) == plain
+        lower = unicodedata.normalize(form.upper(), applied(plain, lower=True))
+        assert applied(text, normalize=form, lower=True) == lower
+
+
+def test_letters_that_have_no_capital_are_one() -> None:
+    assert applied("J\u030cuul \u01f0uul", lower=True, normalize="nfc") == "\u01f0uul \u01f0uul"
 
 
 def test_all_at_once() -> None:
@@ -133,7 +148,9 @@ def test_nothing_to_apply_changes_nothing() -> None:
     assert Normaliser(TextOptions(strip_markup=True))(data) is data
 
 
-@pytest.mark.parametrize("wrong", [{"lower": 1}, {"tokenize": "chars"}, {"digits": None}, {"strip_markup": "yes"}])
+@pytest.mark.parametrize(
+    "wrong", [{"lower": 1}, {"tokenize": "chars"}, {"digits": None}, {"normalize": "nfd"}, {"strip_markup": "yes"}]
+)
 def test_impossible_options(wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         TextOptions(**wrong)  # type: ignore[arg-type]
@@ -141,7 +158,7 @@ def test_impossible_options(wrong: dict[str, object]) -> None:
 
 def test_what_a_model_keeps() -> None:
     assert TextOptions().metadata() == {}
-    options = TextOptions(lower=True, digits="zero")
+    options = TextOptions(lower=True, digits="zero", normalize="nfkc")
     assert TextOptions.from_metadata(options.metadata(), "file") == options
     assert TextOptions.from_metadata({}, "file") == TextOptions()
     for damaged in ("", "[]", '{"lower": 1}', '{"digits": "drop"}'):

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import read_text
+from w2v.detect import head, kind_of
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
-from w2v.text.vocabulary import Vocabulary, is_vocabulary
+from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import MAX_WORD_BYTES
 from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors
@@ -188,7 +189,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
     found.save(tmp_path / "words", 0)
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(W2VError, match="No space left on device"):
-        Vocabulary(["b"], np.array([1])).save(tmp_path / "words", 0)
+        Vocabulary(["b"], np.array([1])).save(tmp_path / "words", 0, force=True)
     assert (tmp_path / "words").read_text() == "</s> 0\na 1\n"
     assert [path.name for path in tmp_path.iterdir()] == ["words"]
 
@@ -197,13 +198,13 @@ def test_the_longest_word_is_read_back_from_every_file(tmp_path):
     for size in (1, MAX_WORD_BYTES):
         words, counts = ["w" * size, "é" * ((size - 1) // 2) + "b", "c"], [3, 2, 1]
         vocabulary = Vocabulary(words, counts)
-        vocabulary.save(tmp_path / "vocab", 9)
-        assert is_vocabulary(tmp_path / "vocab")
+        vocabulary.save(tmp_path / "vocab", 9, force=True)
+        assert kind_of(head(tmp_path / "vocab")) == "vocabulary"
         assert Vocabulary.load(tmp_path / "vocab").words == words
         for columns in (1, 3, 100):
             vectors = np.random.default_rng(1).normal(size=(3, columns)).astype(np.float32)
             for name in ("m.bin", "m.txt", "m.vec.gz", "m.safetensors"):
-                KeyedVectors(words, vectors).save(tmp_path / name)
+                KeyedVectors(words, vectors).save(tmp_path / name, force=True)
                 assert keyed.load(tmp_path / name).index_to_key == words, (name, columns)
         (tmp_path / "vocab").unlink()
 

@@ -8,7 +8,6 @@ import pytest
 
 import w2v
 from tests.helpers import learnt_pairs
-from w2v.losses.tree import Tree
 
 # Sequential steps predict a centre word several times, so later context words profit from the updates by earlier ones:
 # with a high learning rate this lowers the loss of the first epochs.
@@ -19,7 +18,6 @@ MODELS: list[dict[str, Any]] = [
     {"model": "cbow", "loss": "hs"},
 ]
 GENERAL: list[dict[str, Any]] = [
-    {},
     {"shrink_windows": False},
     {"window": 1},
     {"sample": 1e-2},
@@ -58,7 +56,10 @@ def topical(model: w2v.Model) -> float:
     return float(np.mean([word[0] == other[0] for word, found in near.items() for other, _ in found]))
 
 
-@pytest.mark.parametrize("options", [model | general for model in MODELS for general in GENERAL] + SPECIAL, ids=str)
+@pytest.mark.parametrize(
+    "options", [*MODELS, *(MODELS[0] | general for general in GENERAL), *(MODELS[2] | general for general in GENERAL),
+    *SPECIAL], ids=str
+)  # fmt: skip
 def test_words_of_a_topic_end_near_each_other(options: dict[str, Any]) -> None:
     trained = train(topics(), **options)
     losses = trained.metrics["loss"]
@@ -82,15 +83,6 @@ def test_more_workers_learn_the_same(model: dict[str, Any]) -> None:
     assert three.metrics["tokens_trained"] == one.metrics["tokens_trained"]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_seed_decides_every_bit(model: dict[str, Any]) -> None:
-    first, again, other = (train(topics(), **model, epochs=1, sample=0.05, seed=seed) for seed in (3, 3, 4))
-    for name in "inputs", "outputs":
-        assert np.array_equal(getattr(first, name), getattr(again, name))
-        assert not np.array_equal(getattr(first, name), getattr(other, name))
-    assert first.metrics["loss"] == again.metrics["loss"] != other.metrics["loss"]
-
-
 HEEDED = [
     ({"model": "skipgram", "loss": "ns"}, ["negative", "ns_exponent", "per_pair"], ["cbow_gradient"]),
     ({"model": "skipgram", "loss": "hs"}, [], ["negative", "ns_exponent", "cbow_gradient"]),
@@ -110,27 +102,14 @@ def test_settings_are_heeded_where_they_matter(model: dict[str, Any], heeded: li
         assert same == (name in unused), name
 
 
-@pytest.mark.parametrize("negative", [1, 5])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
-def test_negative_sampling_scores_are_shifted_pmi(model: str, negative: int) -> None:
+def test_negative_sampling_scores_are_shifted_pmi(model: str) -> None:
     """v'_o · v_i = PMI(o, i) − log K (Levy & Goldberg 2014), but for negatives that are the centre or repeat."""
-    _, scores, counts = learnt_pairs(model=model, negative=negative, ns_exponent=1.0)
+    _, scores, counts = learnt_pairs(model=model, negative=5, ns_exponent=1.0)
     share = counts.sum(axis=0) / counts.sum()
     pmi = np.log(counts / counts.sum() / np.outer(share, share))
     assert np.corrcoef(scores.ravel(), pmi.ravel())[0, 1] > 0.95
-    assert (scores - pmi).mean() == pytest.approx(-np.log(negative), abs=0.05)
-
-
-@pytest.mark.parametrize("model", ["skipgram", "cbow"])
-def test_hierarchical_softmax_is_the_conditional_distribution(model: str) -> None:
-    trained, scores, counts = learnt_pairs(model=model, loss="hs")
-    tree = Tree.huffman(trained.vocabulary.counts)
-    steps = -np.logaddexp(0, np.where(tree.codes, scores[:, tree.nodes], -scores[:, tree.nodes]))
-    learnt = np.add.reduceat(steps, tree.starts[:-1], axis=1)  # log p(word | row's word)
-    true = counts / counts.sum(axis=1, keepdims=True)
-    assert (true * (np.log(true) - learnt)).sum(axis=1).max() < 0.01  # Kullback–Leibler divergence
-    entropy = -(counts * np.log(true)).sum() / counts.sum()
-    assert trained.metrics["loss"][-1] == pytest.approx(entropy, rel=0.01)
+    assert (scores - pmi).mean() == pytest.approx(-np.log(5), abs=0.05)
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled"])

@@ -14,8 +14,9 @@ import pytest
 from numba.core import caching
 
 import w2v
-from tests.helpers import plan_for
+from tests.helpers import assert_one_line, plan_for, start, stopped
 from w2v.data import make
+from w2v.errors import INSTALL
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
@@ -61,6 +62,18 @@ def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
         assert other.metrics["tokens_trained"] == one.metrics["tokens_trained"]
 
 
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+def test_composes_the_same_rows_of_subwords(text: Path, model: str) -> None:
+    options = SMALL | {"epochs": 1, "subwords": "2-3", "buckets": 5000, "model": model}
+    one, other = (w2v.train(text, kernel=kernel, **options) for kernel in ("cython", "numba"))
+    assert one.ngrams
+    assert other.ngrams
+    assert np.abs(one.ngrams.rows).max() > 0.1
+    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
+    np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
+    np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
+
+
 @pytest.mark.parametrize("loss", ["ns", "hs", "class"])
 def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
     sentence = text.read_text("utf-8").split()[:5000]
@@ -91,13 +104,7 @@ def test_memory_is_estimated_with_what_an_objective_takes() -> None:
 def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) -> None:
     options = SMALL | {"kernel": "numba", "vector_size": 21, "epochs": 8}
     whole = w2v.train([text] * 8, **options)
-
-    def interrupt(progress: w2v.Progress) -> None:
-        if progress.phase == "train" and progress.done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        w2v.train([text] * 8, checkpoint=tmp_path / "states", progress=interrupt, **options)
+    stopped(tmp_path / "states", [text] * 8, **options)
     resumed = w2v.resume(tmp_path / "states")
     np.testing.assert_array_equal(resumed.inputs, whole.inputs)
     np.testing.assert_array_equal(resumed.outputs, whole.outputs)
@@ -137,6 +144,9 @@ def full_disk(*_: object) -> None:
         ("empty code", "EOFError: Ran out of input"),
         ("full disk", "OSError: [Errno 28] No space left on device"),
         ("read-only", "RuntimeError: cannot cache function "),
+        ("no home", "PermissionError: there is no home folder for ~/.cache/numba"),
+        ("another's home", "PermissionError: others can write to "),
+        ("open home", "PermissionError: others can write to "),
     ],
 )
 def test_training_goes_on_without_a_cache_that_cannot_be_used(
@@ -171,15 +181,22 @@ def test_training_goes_on_without_a_cache_that_cannot_be_used(
         case "full disk":
             index.unlink()
             monkeypatch.setattr(caching.IndexDataCacheFile, "_save_index", full_disk)
-        case _:  # no folder in which Numba can write
+        case "read-only":  # no folder in which Numba can write
             monkeypatch.setattr(caching._CacheLocator, "ensure_cache_path", full_disk)
+        case _:
+            monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+            monkeypatch.setenv("XDG_CACHE_HOME", "~/.cache" if damage == "no home" else str(tmp_path))
+            tmp_path.chmod(0o777 if damage == "open home" else 0o700)
+            if damage == "another's home":
+                monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert train().metrics["loss"] == [1.0, 1.0]
     (record,) = caplog.records
     assert record.getMessage().startswith(f"Numba's cache on disk cannot be used ({reason}")
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=folder)
+    warnings = ["-W", "error", "-W", "ignore::UserWarning"]  # of a small text
+    return subprocess.run([sys.executable, *warnings, "-c", code], capture_output=True, text=True, cwd=folder)
 
 
 def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
@@ -190,7 +207,24 @@ def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
         command = f"main(['train', {str(text)!r}, '-o', '{code}.bin', '--epochs', '1', *{arguments}])"
         done = run(missing + command, tmp_path)
         assert done.returncode == code, done.stderr
-        assert ("pip install 'w2v[numba]'" in done.stderr) == bool(code)
+        assert (INSTALL.format("numba") in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NUMBA_NUM_THREADS", "0", "Numba cannot be used: Number of threads specified must be > 0"),
+        ("NUMBA_DISABLE_JIT", "1", "the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT"),
+    ],
+)
+def test_numba_that_cannot_run(variable: str, value: str, message: str, text: Path, tmp_path: Path) -> None:
+    with start(
+        "train", text, "--kernel", "numba", "-o", tmp_path / "m.bin", env=os.environ | {variable: value}
+    ) as done:
+        stderr = done.stderr.read().decode()
+    assert done.returncode == 2
+    assert_one_line(stderr)
+    assert message in stderr
 
 
 def test_compiled_code_is_found_again(text: Path, tmp_path: Path) -> None:

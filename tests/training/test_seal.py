@@ -4,7 +4,6 @@ import contextlib
 import json
 import logging
 import shutil
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,10 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import SMALL, Stop, run, stop_at, stopped
+from tests.helpers import SMALL, Stop, interrupted, run, stop_at, stopped
 from w2v.formats import native
 from w2v.training import checkpoint, seal
 from w2v.training.checkpoint import latest
-
-ORIGIN = {"sources": ["/text"], "notes": {"output": "/model.bin"}}
 
 
 @pytest.fixture
@@ -29,26 +26,26 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def test_a_seal_is_of_one_key_one_folder_and_one_origin(
+def test_a_seal_is_of_one_key_one_folder_and_one_content(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert seal.seal(tmp_path, ORIGIN) == ""
-    assert not seal.is_sealed("", tmp_path, ORIGIN)  # no key
+    assert seal.seal(tmp_path, "sum") == ""
+    assert not seal.is_sealed("", tmp_path, "sum")  # no key
     seal.make_key()
     assert (state / "w2v" / "key").stat().st_mode & 0o777 == 0o600
     assert (state / "w2v").stat().st_mode & 0o077 == 0
-    found = seal.seal(tmp_path, ORIGIN)
+    found = seal.seal(tmp_path, "sum")
     seal.make_key()
-    assert seal.is_sealed(found, tmp_path, ORIGIN)
+    assert seal.is_sealed(found, tmp_path, "sum")
     (tmp_path / "link").symlink_to(tmp_path)
-    assert seal.is_sealed(found, tmp_path / "link", ORIGIN)
-    assert not seal.is_sealed(found, tmp_path / "other", ORIGIN)
-    assert not seal.is_sealed(found, tmp_path, ORIGIN | {"sources": []})
-    for wrong in ("", None, 1, [], "é", found[:-1]):
-        assert not seal.is_sealed(wrong, tmp_path, ORIGIN)
+    assert seal.is_sealed(found, tmp_path / "link", "sum")
+    assert not seal.is_sealed(found, tmp_path / "other", "sum")
+    assert not seal.is_sealed(found, tmp_path, "other")
+    for wrong in ("", "é", found[:-1]):
+        assert not seal.is_sealed(wrong, tmp_path, "sum")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     seal.make_key()
-    assert not seal.is_sealed(found, tmp_path, ORIGIN)
+    assert not seal.is_sealed(found, tmp_path, "sum")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +64,7 @@ def test_a_key_that_others_may_know_is_no_key(
     seal.make_key()
     assert caplog.records == []
     spoil(state / "w2v" / "key")
-    assert seal.seal(tmp_path, ORIGIN) == ""
+    assert seal.seal(tmp_path, "sum") == ""
     seal.make_key()
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
@@ -87,10 +84,7 @@ def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def stopped_command(sample: Path, folder: Path, *options: object) -> None:
     """The checkpoints of a run of the command line that ended before its model was written."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(w2v.Model, "save", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-        always = ["--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", folder]
-        run("train", sample, *always, *options, code=130)
+    interrupted(sample, "--vector-size", 16, "--epochs", 3, "--workers", 1, "--checkpoint", folder, *options)
 
 
 @pytest.mark.parametrize("how", ["another key", "no key", "another folder", "changed", "no seal"])
@@ -125,17 +119,28 @@ def test_a_strangers_checkpoint_writes_and_reads_nothing_by_itself(
 
 
 def forge(folder: Path, how: str) -> None:
-    """Change the paths in checkpoints, or remove their seals, as somebody without the key can."""
+    """Change checkpoints, or who may, as somebody without the key can."""
     for path in checkpoint.files(folder):
         arrays, metadata = native.read_native(path)
         content = json.loads(arrays["run"].tobytes())
         if how == "changed":
             content["origin"]["notes"]["output"] += "2"
-        else:
-            del content["seal"]
+        elif how == "no seal":
+            del metadata["seal"]
+        elif how == "other vectors":
+            arrays["vectors"] *= 2
         arrays["run"] = np.frombuffer(json.dumps(content).encode(), np.uint8)
-        settings = metadata["settings"]
-        native.write_native(path, arrays, {"settings": settings, "checksum": checkpoint.checksum(arrays, settings)})
+        metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+        native.write_native(path, arrays, metadata)
+        path.chmod(0o664 if how == "open to a group" else 0o600)
+
+
+@pytest.mark.parametrize("how", ["other vectors", "open to a group", "as it was"])
+def test_matrices_that_others_may_have_changed_are_not_trusted(sample: Path, tmp_path: Path, how: str) -> None:
+    stopped(tmp_path, sample)
+    assert [path.stat().st_mode & 0o022 for path in checkpoint.files(tmp_path)] == [0, 0]
+    forge(tmp_path, how)
+    assert latest(tmp_path).trusted == (how == "as it was")
 
 
 def test_resuming_does_not_seal_what_a_stranger_wrote(
@@ -161,9 +166,9 @@ def test_force_is_never_taken_from_a_checkpoint(sample: Path, tmp_path: Path) ->
     out.write_bytes(b"old")
     stopped_command(sample, tmp_path / "states", "-o", out, "--force")
     assert (
-        "out.bin exists: name another output, or add --force"
+        "out.bin exists: name another file with -o, or add --force"
         in run("train", "--resume", tmp_path / "states", code=1).stderr
     )
     assert out.read_bytes() == b"old"
     run("train", "--resume", tmp_path / "states", "--force")
-    assert len(w2v.load(out)) > 2900
+    assert len(w2v.load(out)) > 2000

@@ -1,5 +1,6 @@
 """w2v.train: what goes in, what comes out, what is counted, and how it ends. (What is learnt: test_learning.py.)"""
 
+import platform
 import subprocess
 import sys
 import threading
@@ -11,23 +12,24 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import plan_for, read_text
-from w2v import memory
+from tests.helpers import QUICK, plan_for, read_text, run
 from w2v._kernels import MAX_CHUNK_IDS
-from w2v.instruction_set import instruction_set
+from w2v.plan import available_sets, instruction_set
 from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training.run import Run, threads_memory, thresholds
 from w2v.training.start import Start
 from w2v.vectors.combine import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
+CPUINFO = Path("/proc/cpuinfo")
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 2}
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-@pytest.mark.parametrize("workers", [1, 2, 3, 16, 64])
+@pytest.mark.parametrize("workers", [1, 3, 64])
 def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, Any], workers: int) -> None:
     model = w2v.train(sample, epochs=3, vector_size=8, min_count=10, workers=workers, **options)
     assert model.metrics["tokens"] == model.vocabulary.tokens
@@ -149,12 +151,23 @@ def test_what_threads_take_is_estimated(
     assert taken == pytest.approx(run.peak, rel=0.01, abs=16e6)
 
 
+def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = w2v.train(sample, workers=1, **SMALL)
+    threads = threads_memory(plan_for(whole.loss, whole.settings, MAX_CHUNK_IDS), "cython")
+    monkeypatch.setattr(memory, "available", lambda: 2 * 64 * len(whole.vocabulary) + threads)
+    options = SMALL | {"vectors": "input", "epochs": 1, "workers": 1}
+    w2v.train(sample, **options)
+    with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take
+        w2v.train(sample, checkpoint=tmp_path, **options)
+    w2v.train(sample, checkpoint=tmp_path, ignore_memory=True, **options)
+    run("train", sample, "-o", tmp_path / "m.bin", "--ignore-memory", *QUICK)
+
+
 PEAK = """
 import sys, w2v
-from w2v import memory
-from w2v.training import run
-run.POLL /= 20  # pages of ids that were read are released at each poll, and this run reads them very fast
-model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2], sample=1e-6)
+from w2v.system import memory
+often = {"checkpoint": sys.argv[3], "checkpoint_every": "100chunks"}  # each releases the pages of ids that were read
+model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, loss=sys.argv[2], sample=1e-6, **often)
 print(model.metrics["tokens"], memory.peak())
 """
 
@@ -166,11 +179,19 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path, loss: str) -> None:
     peaks = []
     for times in (60, 300):
         (tmp_path / "text").write_bytes(line * times)
-        command = [sys.executable, "-c", PEAK, str(tmp_path / "text"), loss]
+        command = [sys.executable, "-c", PEAK, str(tmp_path / "text"), loss, str(tmp_path / str(times))]
         tokens, peak = map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())
         assert tokens == times * 50_000
         peaks.append(peak)
     assert peaks[1] - peaks[0] < (300 - 60) * len(line) / 10  # a tenth of what the text has grown by
+
+
+def test_a_clock_that_stands_still(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.perf_counter", lambda: 5.0)
+    monkeypatch.setattr("time.monotonic", lambda: 5.0)
+    run("train", sample, "-o", tmp_path / "m.bin", "--plot", tmp_path / "run.svg", *QUICK)
+    assert w2v.load(tmp_path / "m.bin").vectors.any()
+    assert (tmp_path / "run.svg").exists()
 
 
 @pytest.mark.parametrize("phase", ["read", "train"])
@@ -192,7 +213,7 @@ def test_interruption_ends_the_threads(sample: Path, phase: str) -> None:
         ([["a", "b"]], {}, "no word occurs 5 times"),
         ([["a"] * 9], {}, "one word, 'a'"),
         ("no such file", {}, "does not exist"),
-        (["one sentence"], {}, "does not exist"),
+        (["one sentence"], {}, "no word occurs 5 times"),
         ([["a", 1]], {}, "not str"),
         (5, {}, "of type int"),
         ([["a"]], {"size": 5}, "unknown setting 'size'"),
@@ -205,16 +226,16 @@ def test_corpora_and_options_that_cannot_be_used(corpus: Any, options: dict[str,
         w2v.train(corpus, **options)
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
-def test_two_words_are_enough(options: dict[str, Any]) -> None:
-    model = w2v.train([["a", "b"]] * 20, min_count=1, negative=1, sample=0, **options)
-    assert model.vocabulary.words == ["a", "b"]
-    assert np.isfinite(model.inputs).all()
-
-
 def test_divergence_is_said(sample: Path) -> None:
     with pytest.raises(w2v.W2VError, match=r"diverged.*lower alpha, now 1000"):
         w2v.train(sample, alpha=1000, min_alpha=1000, loss="hs", cbow_gradient="faithful", model="cbow", **SMALL)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not CPUINFO.exists(), reason="needs Linux's list of features")
+def test_all_instruction_sets_of_the_processor_are_available() -> None:
+    features = set(CPUINFO.read_text().split())
+    needed = {"avx512": {"avx512f", "avx512dq", "avx512vl"}, "avx2": {"avx2", "fma"}, "baseline": set()}
+    assert available_sets() == [name for name, these in needed.items() if these <= features]
 
 
 def test_instruction_set_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,19 +11,14 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import Stop, run, run_json
+from tests.helpers import Stop, run, run_json, start
+from w2v.progress import Progress
 from w2v.training import tune as tuning
 from w2v.training.model import Model
-from w2v.training.tune import Trial, Tuner
+from w2v.training.tune import Trial, Tuner, Watch
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
-SMALL: dict[str, Any] = {
-    "vector_size": 8,
-    "min_count": 1,
-    "sample": 0.0,
-    "workers": 1,
-    "epochs": 9,
-}
+SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
@@ -87,6 +82,24 @@ def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.Mon
     assert found.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
     assert found.model.settings.epochs == 9
     assert found.trials == 1 + 7 + 3 + 1
+    shown = found._repr_html_()
+    assert "<td>changed</td><td>model cbow</td>" in shown
+    assert "<td>default score</td><td>5</td>" in shown
+
+
+def test_progress_counts_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of earlier trials too, whatever the work is at that time; and it ends at 100%."""
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    reports: list[Progress] = []
+    watch = Watch(600, reports.append)
+    watch.started, watch.score = 70.0, 0.5
+    for part in Progress("read", 1, None, "bytes"), Progress("train", 1, 2, "words", 3, 4, epoch=5, epochs=6):
+        watch(part)
+        assert reports.pop() == Progress("tune", 30, 600, "seconds", None, 570, score=0.5)
+    watch.started = -1000.0
+    watch()
+    watch.end()
+    assert reports == [Progress("tune", 600, 600, "seconds", None, 0, score=0.5)] * 2
 
 
 def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +160,7 @@ def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     [
         ({"time": "1epoch"}, "time '1epoch': it must be a number with s, m or h, like 10m"),
         ({"time": "0s"}, "time '0s'"),
-        ({"time": "0.00001s"}, "give --time 1m"),
+        ({"time": "0.00001s"}, r"give --time \d+m"),
         ({"max_size": 9}, "max_size has no effect with vector_size"),
         ({"windows": 3}, "did you mean window"),
         ({"questions": ["none.txt"]}, "none.txt"),
@@ -166,12 +179,26 @@ def test_files_without_known_words(tmp_path: Path) -> None:
 
 # -- the command ----------------------------------------------------------------------------
 
-QUICK = ("--time", "3s", "--vector-size", 8, "--epochs", 1, "--workers", 1)
+QUICK = ("--vector-size", 8, "--epochs", 1, "--workers", 1)
 
 
-def test_command_writes_model_settings_and_trials(sample: Path, tmp_path: Path) -> None:
-    text, output = tmp_path / "text.txt", tmp_path / "best.safetensors"
-    text.write_text(sample.read_text("utf-8")[:200_000], "utf-8")
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are few candidates, after which tuning ends, long before its time."""
+    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3)})
+
+
+@pytest.fixture
+def text(sample: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(sample.read_text("utf-8")[:200_000], "utf-8")
+    return path
+
+
+@pytest.mark.usefixtures("few")
+def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) -> None:
+    output = tmp_path / "best.safetensors"
     figures = run_json("tune", text, "-o", output, *QUICK)
     assert {path.name for path in tmp_path.iterdir()} == {
         "text.txt", "best.safetensors", "best.toml", "best.tune.json"
@@ -184,10 +211,20 @@ def test_command_writes_model_settings_and_trials(sample: Path, tmp_path: Path) 
     for name in ("best.safetensors", "best.toml", "best.tune.json"):
         assert f"{name} exists" in run("tune", text, "-o", output, *QUICK, code=1).stderr
         (tmp_path / name).unlink()
-    result = run("tune", text, "-o", output, "--pairs", sample.parent / "none", *QUICK, code=1)
-    assert "none" in result.stderr
+    result = run("tune", text, "-o", output, "--pairs", tmp_path / "none", *QUICK, code=1)
+    assert "cannot read" in result.stderr
 
 
+def test_command_ends_when_nobody_reads_its_table(text: Path, tmp_path: Path) -> None:
+    with start("tune", text, "-o", tmp_path / "best.bin", *QUICK) as process:
+        assert process.stdout.readline().startswith(b"trial ")
+        process.stdout.close()
+        assert process.stderr.read() == b"w2v: tuning takes about 10 minutes\n"
+        assert process.wait() == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "best.tune.json"}
+
+
+@pytest.mark.usefixtures("few")
 def test_command_joins_phrases(tmp_path: Path) -> None:
     text, output, phrases = tmp_path / "text.txt", tmp_path / "best.safetensors", tmp_path / "phrases.tsv"
     lines = [[*words[:5], "new", "york", *words[5:]] for words in TEXT]
@@ -208,16 +245,17 @@ def test_command_joins_phrases(tmp_path: Path) -> None:
     assert f"{phrases} is named twice" in result.stderr
 
 
-def test_command_resumes(sample: Path, tmp_path: Path) -> None:
-    text, output = tmp_path / "text.txt", tmp_path / "best.safetensors"
-    text.write_text(sample.read_text("utf-8")[:200_000], "utf-8")
-    first = run("tune", text, "-o", output, *QUICK)
-    assert "the defaults" in first.stderr
+@pytest.mark.usefixtures("few")
+def test_command_resumes(text: Path, tmp_path: Path) -> None:
+    output = tmp_path / "best.safetensors"
+    first = run("tune", text, "-o", output, *QUICK, "--time", "1h")
+    assert "the defaults" in first.stdout
+    assert first.stderr == "w2v: tuning takes about 60 minutes\n"
     before = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
     assert "best.safetensors exists" in run("tune", text, "-o", output, *QUICK, "--resume", code=1).stderr
     run("tune", text, "-o", output, *QUICK, "--resume", "--force")
     after = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
-    assert after[: len(before)] == before
-    other = (*QUICK[:-2], "--workers", 2)
+    assert after == before
+    other = (*QUICK[:-1], 2)
     assert "workers" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
     assert output.exists()

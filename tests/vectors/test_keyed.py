@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_refused(ours: KeyedVectors) -> None:
 
 def test_impossible_limits_and_errors(ours: KeyedVectors, tmp_path: Path) -> None:
     for ask in (ours.most_similar, ours.most_similar_cosmul):
-        with pytest.raises(SettingsError, match="restrict_vocab is -1"):
+        with pytest.raises(SettingsError, match="restrict_vocab -1: it must be"):
             ask("w1", restrict_vocab=-1)
     ours.save(tmp_path / "m.bin")
     with pytest.raises(SettingsError, match="errors is 'pass'"):
@@ -206,38 +206,13 @@ def test_zero_vectors_and_ties() -> None:
     assert not vectors.vectors[0].any()
 
 
-@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.vec.gz", "v.safetensors"])
-def test_saving_and_loading(tmp_path: Path, ours: KeyedVectors, name: str) -> None:
-    before = ours.vectors.copy()
-    ours.save(tmp_path / name)
-    back = load(tmp_path / name)
-    np.testing.assert_array_equal(back.vectors, before)
-    assert back.index_to_key == WORDS
-    assert back.most_similar("w1") == ours.most_similar("w1")
-
-
-def test_what_a_native_file_carries(tmp_path: Path) -> None:
-    path = tmp_path / "v.safetensors"
-    outputs = np.ones((2, 3), np.float32)
-    KeyedVectors(["é", "b"], np.ones((2, 2)), [5, 4], {"settings": "{}"}, {"outputs": outputs}).save(path)
-    for mmap in (False, True):
-        back = load(path, mmap=mmap)
-        assert back.counts is not None
-        assert back.counts.tolist() == [5, 4]
-        assert back.metadata["settings"] == "{}"
-        np.testing.assert_array_equal(back.tensors["outputs"], outputs)
-        assert back.index_to_key == ["é", "b"]
-        assert back.similarity("é", "b") == pytest.approx(1)
-        assert back.first_words(1) == ["é"]
-    assert not back.vectors.flags.writeable
-
-
 @pytest.mark.parametrize("binary", [True, False])
 def test_word2vec_format_by_gensims_names(tmp_path: Path, ours: KeyedVectors, binary: bool) -> None:
     path = tmp_path / "vectors.model"
     ours.save_word2vec_format(path, binary=binary)
     peer = GensimVectors.load_word2vec_format(str(path), binary=binary)
-    assert_same(ours.most_similar("w1"), peer.most_similar("w1"))
+    assert peer.index_to_key == ours.index_to_key
+    np.testing.assert_array_equal(peer.vectors, ours.vectors)
     back = KeyedVectors.load_word2vec_format(path, binary=binary)
     np.testing.assert_array_equal(back.vectors, ours.vectors)
 
@@ -254,7 +229,7 @@ def test_the_first_words_of_a_file(tmp_path: Path, ours: KeyedVectors, name: str
         assert found.counts is not None
         assert found.counts.tolist() == [200, 199, 198]
     assert len(load(tmp_path / name, limit=1000)) == 200
-    with pytest.raises(SettingsError, match="limit is 0"):
+    with pytest.raises(SettingsError, match="limit 0: it must be a whole number, 1 or more"):
         load(tmp_path / name, limit=0)
 
 

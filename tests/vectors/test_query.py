@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.text.normalise import TextOptions
 from w2v.vectors import query
 from w2v.vectors.query import parse, suggestions
 
@@ -69,8 +70,31 @@ def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyP
 
 
 def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
-    parsed = parse(["king", "-", "man", "+", "woman"], vectors)
-    assert (parsed.positive, parsed.negative) == (["king", "woman"], ["man"])
+    for arguments in (
+        ["king", "-", "man", "+", "woman"],
+        ["king -man +woman"],
+        ["king-man+woman"],
+        ["-man king+woman"],
+    ):
+        parsed = parse(arguments, vectors)
+        assert (parsed.positive, parsed.negative) == (["king", "woman"], ["man"])
+    for word in ("king-man", "c++", "-", "--", "man-", "+-man"):
+        assert parse([word], vectors).positive == [word]
     assert parse(["-"], vectors).positive == ["-"]
     with pytest.raises(w2v.SettingsError, match="no word is given"):
         parse([" "], vectors)
+
+
+@pytest.mark.parametrize(
+    ("options", "word", "text", "positive"),
+    [
+        ({}, "king-man+woman", "king-man+woman", ["king-man+woman"]),
+        ({"lower": True}, "a+b", "A+B", ["a+b"]),
+        ({"tokenize": "words"}, "king", "king -man", ["king"]),
+        ({"tokenize": "words"}, "king", "king-man", ["king", "man"]),  # a hyphenated word
+    ],
+)
+def test_signs_within_words(options: dict[str, Any], word: str, text: str, positive: list[str]) -> None:
+    metadata = TextOptions(**options).metadata()
+    vectors = w2v.KeyedVectors([word, "man"], np.eye(2), metadata=metadata)
+    assert parse([text], vectors).positive == positive

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.files import PathLike, atomic_write
 from w2v.formats import table
 from w2v.losses.registry import OWN, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
-from w2v.schema import decode
+from w2v.system.files import PathLike, atomic_write, errors_named
+from w2v.system.schema import decode
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
+from w2v.training.model import WHOLE_MODEL
 from w2v.training.train import RENAMED
 
 MODEL_SUFFIX = ".safetensors"
@@ -68,25 +69,23 @@ class Config:
             raise SettingsError(f"{path}: {one_line(error)}") from error
         return cls(tuple(corpus), Path(output) if output else None, checked, phrases)
 
-    def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `replace` is false."""
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write a TOML file for `load`. Raises W2VError if it cannot be written, or exists and `force` is false."""
         values = {"corpus": list(self.corpus), "output": None if self.output is None else str(self.output)}
         values |= self.options | {"phrases": self.phrases or None}
-        with atomic_write(path, replace) as file:
+        with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
                     file.write(_line(path, name, value))
 
 
 def _of_toml(path: Path) -> dict[str, Any]:
+    with errors_named(path), path.open("rb") as file:
+        text = file.read(MAX_BYTES + 1)
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
         return tomllib.loads(text.decode())
-    except OSError as error:
-        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # neither UTF-8 nor TOML
         raise W2VError(f"{path} is not a TOML file of settings: {one_line(error)}") from error
 
@@ -94,7 +93,7 @@ def _of_toml(path: Path) -> dict[str, Any]:
 def _of_model(path: Path) -> dict[str, Any]:
     metadata = table.read(path, mmap=True).metadata
     if "settings" not in metadata:
-        raise W2VError(f"{path}: it has no settings, only vectors: name a file written by w2v train")
+        raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")

@@ -9,23 +9,28 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from w2v._signals import end_on_bus_error
-from w2v.errors import SettingsError, W2VError, printable
-from w2v.launcher import launched
+from w2v.errors import SettingsError, TextWarning, W2VError, printable
+from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
+from w2v.system._signals import end_on_bus_error
+from w2v.system.launcher import launched
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.live import Live
 
     from w2v.progress import Progress
 
 LOG_EVERY = 10.0  # seconds between lines of progress without a terminal
+ROOM_FOR_CTRL_C = 2  # columns: a terminal shows ^C there, and in the next line if a bar ends at the last column
+MIN_BAR = 4  # columns
 RETRY = 0.001  # seconds until a swallowed exception is raised again
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
@@ -46,19 +51,20 @@ class Program(click.Command):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         global _silent
         command = (options.get("args") or sys.argv[1:])[:1]
-        _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 prints the messages of an MPI job
         log = logging.getLogger("w2v")
-        warnings = _Warnings()
-        log.addHandler(warnings)
+        handler = _Warnings()
+        log.addHandler(handler)
         try:
             _set_up_streams()
+            _silent = command == ["train"] and (launched() or (0,))[0] > 0  # rank 0 prints the messages of an MPI job
             end_on_bus_error()
             with _signals_raise():
                 code = super().main(*args, **{**options, "standalone_mode": False})
                 sys.stdout.flush()
         except click.UsageError as error:
-            place = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-            _fail(2, error.format_message().rstrip(".") + place)
+            place = f"see {error.ctx.command_path} --help" if error.ctx else ""
+            message = _no_such_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
+            _fail(2, message if message.endswith("?") else "; ".join(filter(None, [message.rstrip("."), place])))
         except click.ClickException as error:
             _fail(error.exit_code, error.format_message())
         except SettingsError as error:
@@ -76,8 +82,16 @@ class Program(click.Command):
             by = "Ctrl-C" if number == signal.SIGINT else number.name
             _fail(128 + number, "; ".join([f"stopped by {by}", *getattr(stopped, "__notes__", [])]))
         finally:
-            log.removeHandler(warnings)
+            log.removeHandler(handler)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The message for an unknown option, with those that may be meant."""
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
+    known = [name for each in parameters for name in (*each.opts, *each.secondary_opts) if name.startswith("--")]
+    message, hint = f"No such option '{error.option_name}'", suggestion(error.option_name, known)
+    return f"{message}: {hint}" if hint.endswith("?") and error.option_name.startswith("--") else message
 
 
 def _fail(code: int, message: str) -> NoReturn:
@@ -201,30 +215,39 @@ def _signals_raise() -> Iterator[None]:
 
 
 class Reporter:
-    """Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
+    """Progress on standard error: a bar for each phase on a terminal, a line every ten seconds elsewhere.
 
-    def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self._phase = ""
-        self._bar: Bar | None = None
+    `output` is a stream to which results are printed meanwhile. The bars are below them and disappear at the end; there
+    are none if it is a pipe, whose reader may write to the same terminal.
+    """
+
+    def __init__(self, quiet: bool = False, output: TextIO | None = None) -> None:
+        self._quiet, self._output = quiet, output
+        self._phases: dict[str, Progress] = {}  # the latest report of each
+        self._logged = 0.0
+        self._bars: Live | None = None
         self._exit = ExitStack()
 
     def __enter__(self) -> Reporter:
-        advice = logging.getLogger("w2v.advice")
-        self._exit.callback(advice.setLevel, advice.level)
-        advice.setLevel(logging.ERROR if self._quiet else logging.INFO)
-        if not self._quiet and sys.stderr.isatty():
+        self._exit.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore" if self._quiet else "always", TextWarning)
+        warnings.showwarning = lambda message, *_, **__: say(str(message))
+        log = logging.getLogger("w2v")
+        self._exit.callback(log.setLevel, log.level)
+        log.setLevel(logging.WARNING if self._quiet else logging.INFO)
+        alone = self._output is None or self._output.isatty()
+        if not self._quiet and sys.stderr.isatty() and alone:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+            from rich.live import Live
 
-            columns = TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn()
-            values = TextColumn("{task.fields[values]}")
-            self._bar = Progress(*columns, values, console=Console(stderr=True), expand=True)
+            shown_above = sys.stdout.isatty()  # what is printed meanwhile; otherwise standard output goes elsewhere
+            console = Console(stderr=True, highlight=False)
+            self._bars = Live(self, console=console, transient=bool(self._output), redirect_stdout=shown_above)
             try:
-                self._exit.enter_context(self._bar)
-            except RuntimeError:  # no thread can be started to draw it
-                self._bar.stop()
-                self._bar = None
+                self._exit.enter_context(self._bars)
+            except RuntimeError:  # no thread can be started to draw them
+                self._bars.stop()
+                self._bars = None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -233,24 +256,42 @@ class Reporter:
     def __call__(self, progress: Progress) -> None:
         if self._quiet:
             return
-        now = time.monotonic()
-        if progress.phase != self._phase:
-            self._phase, self._logged = progress.phase, now
-            if self._bar:
-                if progress.memory is not None:
-                    say(f"{progress.phase}: {needs(progress.memory)}")
-                self._task = self._bar.add_task(progress.phase, total=progress.total, values="")
-        if self._bar:
-            line = ", ".join(formatted_values(progress))
-            self._bar.update(self._task, completed=progress.done, total=progress.total, values=line)
-        elif now - self._logged >= LOG_EVERY:
+        now, new = time.monotonic(), progress.phase not in self._phases
+        self._phases[progress.phase] = progress
+        if new:
             self._logged = now
-            done, total = progress.done, progress.total
-            share = f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}"
-            parts = [share, *formatted_values(progress)]
-            if progress.memory is not None:
-                parts.append(needs(progress.memory))
-            say(f"{progress.phase}: {', '.join(parts)}")
+        if self._bars and new and progress.memory is not None:
+            say(f"{progress.phase}: {needs(progress.memory)}")
+        if not self._bars and now - self._logged >= LOG_EVERY:
+            self._logged = now
+            memory = [] if progress.memory is None else [needs(progress.memory)]
+            say(f"{progress.phase}: {', '.join([*numbers(progress), *memory])}")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        indent = max(map(len, self._phases), default=0)
+        for progress in list(self._phases.values()):
+            yield from bar(progress, indent, options.max_width - ROOM_FOR_CTRL_C)
+
+
+def bar(progress: Progress, indent: int, width: int) -> Iterator[RenderableType]:
+    """One line: the phase, which takes `indent` columns, a bar, and numbers. If space is short, the last numbers are
+    left out first, then the bar."""
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
+
+    shown = numbers(progress)
+    texts = [f" {', '.join(shown[:count])}" for count in range(len(shown), 0, -1)]
+    text = next((text for text in texts if indent + 1 + MIN_BAR + len(text) <= width), "")
+    yield Text(f"{progress.phase:<{indent}} ", end="")
+    if (space := width - indent - 1 - len(text)) >= MIN_BAR:
+        yield ProgressBar(progress.total, progress.done, width=space)
+    yield Text(text)
+
+
+def numbers(progress: Progress) -> list[str]:
+    """What a report says, the most important first."""
+    done, total = progress.done, progress.total
+    return [f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}", *formatted_values(progress)]
 
 
 def needs(memory: int) -> str:

@@ -2,18 +2,17 @@
 
 import platform
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from w2v.cpu import processors
 from w2v.formats.table import content_format
-from w2v.formats.vector_file import VectorFile
-from w2v.instruction_set import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, needed_for, settings_from
+from w2v.plan import available_sets, instruction_set
+from w2v.system.threads import processors
+from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
@@ -23,7 +22,7 @@ MOST_FREQUENT = 10  # words shown
 def installation() -> dict[str, Any]:
     """Versions, and the processors and instruction sets of the machine."""
     return {
-        "version": version("w2v"),
+        "version": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": platform.platform(),
@@ -68,12 +67,6 @@ def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, 
 
 
 def file_format(path: Path) -> str:
-    """The format: native, word2vec binary or word2vec text. Raises W2VError for a file of another format."""
+    """The format: native, fasttext, word2vec binary or word2vec text. Raises W2VError for a file of another format."""
     kind = content_format(path)
-    return kind if kind == "native" else f"word2vec {kind}"
-
-
-def beside_vectors(stored: VectorFile) -> list[str]:
-    """The names of the content that only the native format stores: all but words and vectors."""
-    counts = [] if stored.counts is None else ["counts"]
-    return [*counts, *stored.tensors, *(name for name in stored.metadata if name not in ("format", "version"))]
+    return kind if kind in ("native", "fasttext") else f"word2vec {kind}"

@@ -8,26 +8,43 @@ import click
 from click.shell_completion import CompletionItem
 
 from w2v.cli.console import Program
+from w2v.options import suggestion
 
-# The module of each command in w2v/cli/commands, and the first line of its help.
-COMMANDS = {
-    "train": ("training", "Train word vectors on a CORPUS."),
-    "tune": ("training", "Try settings on a CORPUS for a given time, and train with the best."),
-    "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
-    "similarity": ("vectors", "Correlate cosine similarities with the scores of word PAIRS."),
-    "evaluate": ("evaluation", "Evaluate one MODEL or several, with intervals and tests of their differences."),
-    "compare": ("evaluation", "Show the differences of two models."),
-    "perplexity": ("evaluation", "Measure how well MODEL predicts the words of a CORPUS that it was not trained on."),
-    "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
-    "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent words."),
-    "query": ("vectors", "Show the words nearest to WORDS."),
-    "explore": ("pictures", "Explore MODEL in the browser: neighbours, analogies, a map."),
-    "info": ("vectors", "Describe MODEL or, without one, this installation."),
-    "convert": ("vectors", "Convert MODEL to another format."),
-    "vocab": ("training", "Count the words of a CORPUS."),
-    "phrases": ("training", "Find the phrases of a CORPUS, and join their words."),
-    "tree": ("training", "Compare Huffman and other trees by expected code length."),
+# By heading of `w2v --help`: the module of each command in w2v/cli/commands, and the first line of its help.
+GROUPS = {
+    "Prepare": {
+        "vocab": ("preparation", "Count the words of a CORPUS."),
+        "phrases": ("preparation", "Find the phrases of a CORPUS, and join their words."),
+        "tree": ("preparation", "Compare Huffman and other trees by expected code length."),
+    },
+    "Train": {
+        "train": ("training", "Train word vectors on a CORPUS."),
+        "tune": ("training", "Try settings on a CORPUS for a given time, and train with the best."),
+    },
+    "Use": {
+        "query": ("vectors", "Show the words nearest to WORDS."),
+        "info": ("vectors", "Describe MODEL or, without one, this installation."),
+        "convert": ("vectors", "Convert MODEL to another format."),
+    },
+    "Judge": {
+        "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),
+        "similarity": ("vectors", "Correlate cosine similarities with the scores of word PAIRS."),
+        "evaluate": ("evaluation", "Evaluate one MODEL or several, with intervals and tests of their differences."),
+        "compare": ("evaluation", "Show the differences of two models."),
+        "perplexity": (
+            "evaluation",
+            "Measure how well MODEL predicts the words of a CORPUS that it was not trained on.",
+        ),
+        "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
+    },
+    "Show": {
+        "plot": ("pictures", "Draw a map of WORDS, by default of the most frequent words."),
+        "explore": ("pictures", "Explore MODEL in the browser: neighbours, analogies, a map."),
+    },
 }
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+# Commands that people expect, and what they stand for; the first may be followed by a command.
+OTHER_NAMES = {"help": "--help", "version": "--version"}
 
 
 class LazyProgram(Program, click.Group):
@@ -43,9 +60,23 @@ class LazyProgram(Program, click.Group):
         command: click.Command = getattr(importlib.import_module(f"w2v.cli.commands.{module}"), name)
         return command
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] in OTHER_NAMES:
+            args = [*args[1:], OTHER_NAMES[args[0]]]
+        return super().parse_args(context, args)
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not context.resilient_parsing:
+            context.fail(f"No such command {args[0]!r}: {suggestion(args[0], [*COMMANDS, *OTHER_NAMES])}")
+        return super().resolve_command(context, args)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, (_, text) in commands.items()])
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
@@ -66,6 +97,7 @@ def main(context: click.Context) -> None:
     w2v train corpus.txt
     w2v analogy model.bin
     w2v query model.bin king - man + woman
+    w2v help train
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

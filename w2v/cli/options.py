@@ -11,11 +11,11 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from w2v import settings
-from w2v.files import Errors
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
-from w2v.options import choices_of, options_of, type_of, words_of
+from w2v.options import choices_of, options_of, suggestion, type_of, words_of
+from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
@@ -25,29 +25,51 @@ from w2v.vectors.benchmarks import Method
 Command = Callable[..., Any]
 
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
+ALL = "w2v.help_all"  # in the meta of a context: whether all options are listed
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
 
-class GroupedOption(click.Option):
-    """An option that help lists under a heading."""
+class Option(click.Option):
+    """An option that --help-all lists under a heading, and --help only if it is a common one."""
 
-    def __init__(self, *arguments: Any, group: str = settings.RUN, **more: Any) -> None:
+    def __init__(self, *arguments: Any, group: str = settings.RUN, common: bool = False, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.group = group
+        self.group, self.common = group, common
 
 
-class GroupedCommand(click.Command):
-    """A command that lists its options in groups and suggests the right spelling for those of word2vec.c and gensim."""
+def is_common(parameter: click.Parameter) -> bool:
+    return getattr(parameter, "common", True)
+
+
+def show_all(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[ALL] = True
+        click.echo(context.get_help())
+        context.exit()
+
+
+class ShortHelp(click.Command):
+    """A command whose --help lists its common options; if it has others, --help-all lists all, in groups."""
+
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        *parameters, help_option = super().get_params(context)
+        return [*parameters, *([] if all(map(is_common, parameters)) else [HELP_ALL]), help_option]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        records: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        every = context.meta.get(ALL, False)
+        records: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(context):
             record = parameter.get_help_record(context)
-            if record and isinstance(parameter, click.Option):
-                records[getattr(parameter, "group", settings.RUN)].append(record)
-        for group, listed in records.items():
-            with formatter.section(group):
-                formatter.write_dl(listed)
+            if record and isinstance(parameter, click.Option) and (every or is_common(parameter)):
+                group = getattr(parameter, "group", settings.RUN) if every else ""
+                records.setdefault(group, []).append(record)
+        for group in sorted(records, key=["", *GROUPS].index):
+            with formatter.section(group if len(records) > 1 else "Options"):
+                formatter.write_dl(records[group])
+
+
+class TrainingCommand(ShortHelp):
+    """A command with all settings, which suggests the right spelling for those of word2vec.c and gensim."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         refuse_foreign_options(args)
@@ -110,6 +132,19 @@ def complete_connectors(context: click.Context, parameter: click.Parameter, inco
 COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
 
 
+class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
+    """One of several names; for another, similar ones are suggested. A mapping also says what each name means."""
+
+    def __init__(self, choices: Iterable[str]) -> None:
+        super().__init__(list(choices))
+        self._known = choices
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices:
+            self.fail(f"{value!r}: {suggestion(value, self._known)}", param, ctx)
+        return value
+
+
 def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
     """The type of an option whose value is a whole number or one of these words."""
 
@@ -124,13 +159,13 @@ def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
     return convert
 
 
-def option_for(kind: type, name: str) -> Callable[[Command], Command]:
-    """The command-line option of a field of a dataclass of options."""
+def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
+    """The command-line option of a field of a dataclass of options; `common` makes it one that --help lists."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
     flags = option_names(kind, name)
     choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
     if choices:
-        value_type = click.Choice([choice for choice in choices if choice != OWN])
+        value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN})
     elif words := words_of(kind, name):
         value_type, metavar = number_or(words), "|".join(["INTEGER", *words])
     elif name == "cache":
@@ -143,8 +178,9 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
     return click.option(
         *flags,
         name,
-        cls=GroupedOption,
+        cls=Option,
         group=option.group,
+        common=option.common or common,
         type=value_type,
         metavar=metavar,
         default=None,
@@ -153,14 +189,14 @@ def option_for(kind: type, name: str) -> Callable[[Command], Command]:
     )
 
 
-def settings_options(*names: str) -> Callable[[Command], Command]:
+def settings_options(*names: str, common: bool = False) -> Callable[[Command], Command]:
     """An option for each of these settings; those of individual losses come last, in the order of LOSSES."""
 
     def order(name: str) -> int:
         needs = needed_for(name)
         return list(LOSSES).index(needs[1][0]) if needs and needs[0] == "loss" else -1
 
-    return composed(*(option_for(Settings, name) for name in sorted(names, key=order)))
+    return composed(*(option_for(Settings, name, common) for name in sorted(names, key=order)))
 
 
 def option_names(kind: type, name: str) -> list[str]:
@@ -182,13 +218,22 @@ def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
+HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_all,
+    help="Show all options and exit.",
+)
 FILE = click.Path(path_type=Path, readable=False)  # an unreadable file is an error with exit code 1, not wrong usage
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing but --json.")
 ERRORS = click.option(
     "--errors",
-    type=click.Choice(get_args(Errors)),
+    cls=Option,
+    type=Choice(get_args(Errors)),
     default=ReadingOptions.errors,
     show_default=True,
     help="What to do with words that are not UTF-8.",
@@ -198,12 +243,14 @@ TOP = click.option(
 )
 METHOD = click.option(
     "--method",
-    type=click.Choice(get_args(Method)),
+    type=Choice(get_args(Method)),
     default="add",
     show_default=True,
     help="How analogies are answered: 3CosAdd or 3CosMul.",
 )
-OBJECTIVE = click.option("--objective", metavar="NAME", help="The loss of the model, if it is your own: module:Name.")
+OBJECTIVE = click.option(
+    "--objective", cls=Option, metavar="NAME", help="The loss of the model, if it is your own: module:Name."
+)
 MODEL = click.argument("model", type=FILE)
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))

@@ -8,22 +8,22 @@ import click
 
 from w2v.errors import W2VError, printable
 
-WELCOME = "Type a word, or king - man + woman. Tab completes words; help explains more; quit or Ctrl-D ends."
+WELCOME = "Type a word, or king - man + woman. Tab completes words; help explains more; exit or Ctrl-D ends."
 HELP = """\
 king                  words nearest to king
 paris london          words nearest to the mean of both
-king - man + woman    + and - add and subtract
-+ help                the word help itself; + quit likewise
-quit                  end, as Ctrl-D does"""
+king - man + woman    + and - add and subtract; also king-man+woman
++ help                the word help itself; + exit and + quit likewise
+exit, quit            end, as Ctrl-D does"""
 
 
 def lines(words: Iterable[str]) -> Iterator[str]:
-    """The queries that a user types, until `quit` or Ctrl-D. Tab completes `words`."""
+    """The queries that a user types, until `exit`, `quit` or Ctrl-D. Tab completes `words`."""
     with suppress(ImportError):
         _complete(words)
     click.echo(WELCOME)
     with suppress(EOFError):
-        while (line := input("> ").strip()) != "quit":
+        while (line := input("> ").strip()) not in ("exit", "quit"):
             if line == "help":
                 click.echo(HELP)
             else:

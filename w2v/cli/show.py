@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,13 +18,14 @@ from w2v.shown import text
 
 if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
-    from w2v.evaluation.judge import Judgement, Score
+    from w2v.evaluation.evaluate import Judgement, Score
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+BRIEF = ("model", "loss", "window", "epochs")  # the settings in the summary of a run
 TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -29,9 +33,17 @@ ANALOGY_FORMULA: dict[Method, str] = {
 }
 
 
-def as_json(result: object) -> None:
+def print_json(result: object) -> None:
     """One JSON object on one line; numbers that JSON does not have, such as infinity, become null."""
     click.echo(json.dumps(_finite(result), allow_nan=False))
+
+
+def result(found: Any, as_json: bool, quiet: bool = False, shown: Callable[[Any], None] | None = None) -> None:
+    """The result of a command, a dictionary or dataclass: as JSON or, unless `quiet`, as `shown` prints it."""
+    if as_json:
+        print_json(asdict(found) if is_dataclass(found) and not isinstance(found, type) else found)
+    elif not quiet:
+        (shown or facts)(found)
 
 
 def _finite(value: object) -> object:
@@ -66,38 +78,50 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
         click.echo(line.rstrip())
 
 
-def training(metrics: Mapping[str, Any]) -> None:
-    """Summary of a training run."""
-    values = counted(metrics["vector_size"], "value")
+def training(metrics: Mapping[str, Any], verbose: bool) -> None:
+    """Summary of a training run: three lines, or all settings and measurements."""
+    values, speed = counted(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
+    vocabulary, memory = counted(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
+    settings, seconds = metrics["settings"], metrics["seconds"]
+    brief, loss = text({name: settings[name] for name in BRIEF}), text(metrics["loss"][-1])
     rows = [
-        ("output", metrics["output"]),
-        ("vocabulary", f"{counted(metrics['vocabulary_size'], 'word')}, {values} each"),
-        ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
-        ("trained", f"{metrics['tokens_trained']:,} words, {metrics['words_per_second'] / 1e6:.2f} M words/s"),
-        ("loss by epoch", text(metrics["loss"])),
-        ("seconds", text(metrics["seconds"])),
-        ("peak memory", f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"),
-        ("instruction set", metrics["instruction_set"]),
-        ("settings", text(metrics["settings"])),
+        ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
+        ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
+        ("settings", f"{brief}; all: --verbose"),
     ]
-    if "exchange" in metrics:
-        share = metrics["exchange"]["seconds"] / metrics["seconds"]["train"]
-        rows.append(("ranks", f"{metrics['ranks']}, which exchanged rows in {share:.1%} of the time"))
-    if metrics["cache_reused"]:
-        rows.append(("cache", "reused; the text was not read again"))
+    if verbose:
+        rows = [
+            ("output", metrics["output"]),
+            ("vocabulary", f"{vocabulary}, {values} each"),
+            ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
+            ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
+            ("loss by epoch", text(metrics["loss"])),
+            ("seconds", text(seconds)),
+            ("peak memory", memory),
+            ("instruction set", metrics["instruction_set"]),
+            ("settings", text(settings)),
+        ]
+        if "exchange" in metrics:
+            share = metrics["exchange"]["seconds"] / seconds["train"]
+            rows.append(("ranks", f"{metrics['ranks']}, which exchanged rows in {share:.1%} of the time"))
+        if metrics["cache_reused"]:
+            rows.append(("cache", "reused; the text was not read again"))
     if metrics["pruned"]:
         rows.append(("pruned", f"{counted(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     table(rows)
 
 
-def trial(latest: Trial, tuner: Tuner) -> None:
-    """One trial of tuning, on standard error; before the first, a header."""
-    changed = ", ".join(f"{name} {text(value)}" for name, value in tuner.changed(latest.choices).items())
+def trial(latest: Trial, tuner: Tuner, err: bool) -> None:
+    """One trial of tuning; before the first, a header; on standard error if `err`. Lines are folded for a terminal."""
+    stream = sys.stderr if err else sys.stdout
+    settings = " ".join(f"{name}={text(value)}" for name, value in tuner.changed(latest.choices).items())
     scores = (_percentage(latest.score), _percentage(tuner.score))
-    cells = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores)
-    row = (*cells, f"{latest.seconds:.1f}", changed or "the defaults")
-    for each in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [row]:
-        click.echo("{:>5}  {:>6}  {:>4}  {:>7}  {:>7}  {:>7}  {}".format(*each), err=True)
+    numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
+    width = shutil.get_terminal_size().columns if stream.isatty() else 1 << 16
+    for *cells, last in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [(*numbers, settings or "the defaults")]:
+        start = "{:>5}  {:>6}  {:>4}  {:>6}  {:>6}  {:>7}  ".format(*cells)
+        folded = textwrap.fill(last, width, initial_indent=start, subsequent_indent=" " * len(start))
+        stream.write(f"{folded}\n")  # click.echo writes into a bar
 
 
 def _percentage(score: float | None) -> str:
@@ -121,13 +145,14 @@ def analogies(result: AnalogyResult) -> None:
     skipped(result.malformed)
 
 
-def word_pairs(result: PairsResult) -> None:
-    """Correlations and coverage."""
+def word_pairs(result: PairsResult, verbose: bool) -> None:
+    """Correlations and coverage; the unknown words if `verbose`, otherwise their number."""
     correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
     table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
     line(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
     if result.unknown:
-        line(f"not in the vocabulary: {', '.join(result.unknown)}")
+        unknown = ", ".join(result.unknown) if verbose else f"{counted(len(result.unknown), 'word')} (--verbose: which)"
+        line(f"not in the vocabulary: {unknown}")
     skipped(result.malformed)
 
 
@@ -171,10 +196,9 @@ def perplexity(result: Perplexity) -> None:
     """Perplexity of the model and of the unigram model, and the numbers of words and predictions."""
     table(
         [
-            ("perplexity, subsampling undone", f"{result.corrected_perplexity:,.2f}"),
-            ("unigram perplexity", f"{result.unigram_perplexity:,.2f}"),
-            ("perplexity, as trained", f"{result.perplexity:,.2f}"),
-            ("cross-entropy, as trained", f"{result.cross_entropy_bits:.4f} bits"),
+            ("perplexity", f"{result.perplexity:,.2f}, {result.cross_entropy_bits:.4f} bits a prediction"),
+            ("unigram perplexity", f"{result.unigram_perplexity:,.2f}, of word frequencies alone"),
+            ("perplexity as trained", f"{result.perplexity_as_trained:,.2f}, with subsampling"),
             ("predicted", f"{counted(result.tokens, 'word')} in {counted(result.predictions, 'prediction')}"),
             ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 
 from w2v.cli import outputs
 from w2v.cli.config import Config
+from w2v.cli.console import say
 from w2v.cli.options import (
     chosen_settings,
     find_objective,
@@ -23,9 +24,11 @@ from w2v.cli.options import (
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
-from w2v.instruction_set import instruction_set
+from w2v.losses.registry import LOSSES
 from w2v.options import options_of
-from w2v.schema import PathText, checked
+from w2v.plan import instruction_set
+from w2v.progress import Progress, Report, duration
+from w2v.system.schema import PathText, checked
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
@@ -36,6 +39,8 @@ from w2v.training.train import resume, train
 from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
+LONG, MEASURED = 600, 5  # seconds: longer runs are announced, after this time
+RESUMABLE = "with --checkpoint states, a run can be resumed after Ctrl-C"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +99,38 @@ class Notes:
         return asdict(cls(**{name: str(path.absolute()) for name, path in paths.items() if path}))
 
 
+@dataclass
+class Forecast:
+    """Passes on the progress of a new run. If it will take long, it says so once, and what would help.
+
+    Attributes:
+        report: receives the progress. settings: those that have an effect in the run.
+        resumable: whether the run has checkpoints. known: whether the duration is known.
+    """
+
+    report: Report
+    settings: Mapping[str, Any]
+    resumable: bool
+    known: bool = False
+
+    def __call__(self, progress: Progress) -> None:
+        self.report(progress)
+        if self.known or progress.phase != "train" or not progress.rate or progress.done < MEASURED * progress.rate:
+            return
+        self.known, seconds = True, (progress.total or 0) / progress.rate
+        if seconds > LONG:
+            say("; ".join([f"at this speed, training takes about {duration(seconds)}", *self._advice()]))
+
+    def _advice(self) -> Iterator[str]:
+        kind = LOSSES.get(self.settings["loss"])
+        if self.settings.get("sampled_mixtures") is False:
+            yield "--sampled-mixtures is quicker"
+        elif kind and not kind.epochs_by_size:
+            yield f"the losses {', '.join(name for name, other in LOSSES.items() if other.epochs_by_size)} are quicker"
+        if not self.resumable:
+            yield RESUMABLE
+
+
 def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
@@ -109,8 +146,9 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     model = Model.load(options.continue_from, mmap=True) if options.continue_from else None
     settings = chosen_settings(given, model, file.settings)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
-    files = Corpus(list(corpus)).files
-    output = options.output or file.output or OUTPUT
+    files = Corpus(list(corpus), of_paths=True).files
+    default = OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
+    output = options.output or file.output or default
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, phrase_file]
@@ -188,7 +226,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     if not output:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
     save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
-    files = Corpus(list(options.corpus)).files if options.corpus else origin.sources
+    files = Corpus(list(options.corpus), of_paths=True).files if options.corpus else origin.sources
     if leads(world):
         check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
     found = replace(found, every=options.checkpoint_every or found.every)
@@ -207,7 +245,7 @@ def check_outputs(
     outputs.check(output, force, [*read, *written])
     table.format_of(output)
     for number, other in enumerate(written):
-        outputs.check(other, force, [*read, *written[:number]])
+        outputs.check(other, force, [*read, *written[:number]], "there")
 
 
 def noted(path: PathText | None) -> Path | None:

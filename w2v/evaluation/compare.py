@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, counted
-from w2v.evaluation.judge import NEIGHBOURS, Judgement, judge
+from w2v.errors import W2VError, counted
+from w2v.evaluation.evaluate import NEIGHBOURS, Judgement, evaluate
+from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
+from w2v.training.model import Model
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -60,7 +62,7 @@ class Comparison(Result):
     Attributes:
         shared, only_first, only_second: numbers of words.
         bands: the overlap of neighbours by frequency. moved: the words that differ most, the most different first.
-        judgements: the scores of both models, see judge.
+        judgements: the scores of both models, see w2v.evaluate.
     """
 
     shared: int
@@ -72,8 +74,8 @@ class Comparison(Result):
 
 
 def compare(
-    first: KeyedVectors,
-    second: KeyedVectors,
+    first: KeyedVectors | Model,
+    second: KeyedVectors | Model,
     *,
     top: int = 10_000,
     words: int = 20,
@@ -83,10 +85,11 @@ def compare(
 
     The first `top` shared words of the first model, which are the most frequent, and a sample of the others are
     compared. The `words` of the former that differ most are listed. Raises W2VError for models that share fewer than
-    two words, SettingsError for a `top` below 1.
+    two words, SettingsError for an impossible `top` or number of `words`.
     """
-    if top < 1:
-        raise SettingsError(f"top must be at least 1, not {top}")
+    check_whole(1, top=top)
+    check_whole(0, words=words)
+    first, second = (model.wv if isinstance(model, Model) else model for model in (first, second))
     shared = [word for word in first if word in second]
     if len(shared) < 2:
         raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
@@ -109,7 +112,7 @@ def compare(
             Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()
         ],
-        judgements=judge([first, second], progress=progress),
+        judgements=evaluate(first, second, progress=progress),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
-from w2v.cpu import processors
 from w2v.errors import W2VError, counted
-from w2v.evaluation import subsampling
-from w2v.files import PathLike
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.shown import Result
+from w2v.system import memory
+from w2v.system.files import PathLike, temporary_folder
+from w2v.system.threads import processors
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
@@ -36,11 +34,12 @@ class Perplexity(Result):
     """How well a model predicts a text.
 
     Attributes:
-        perplexity: 2 to the power of `cross_entropy_bits`, the mean of −log2 p of a prediction: in skip-gram of a word
-            given each of its context words, in CBOW of a word given their mean.
-        corrected_perplexity: the same with the subsampling of the training undone: p(w | c) / keep(w), normalised. It
-            is the one to compare with `unigram_perplexity`, and equals `perplexity` for a model trained with sample=0.
+        perplexity: the one to report: 2 to the power of `cross_entropy_bits`, the mean of −log2 p of a prediction: in
+            skip-gram of a word given each of its context words, in CBOW of a word given their mean. The subsampling of
+            the training is undone: p is that of the model divided by keep(w), normalised.
         unigram_perplexity: the same if the probability of each word is its share of the training text in all contexts.
+        perplexity_as_trained: the same with the model's own p, which underestimates frequent words; it equals
+            `perplexity` for a model trained with sample=0.
         tokens: words predicted: those of the vocabulary with another in their window.
         predictions: pairs of words in skip-gram; `tokens` in CBOW.
         skipped: words that are not in the vocabulary. They are removed before windows are formed, as in training.
@@ -48,8 +47,8 @@ class Perplexity(Result):
 
     perplexity: float
     cross_entropy_bits: float
-    corrected_perplexity: float
     unigram_perplexity: float
+    perplexity_as_trained: float
     tokens: int
     predictions: int
     skipped: int
@@ -82,47 +81,49 @@ def perplexity(
     model = model.widened()  # once, not for every block
     check_memory(model)
     with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
-        text = Text(store, model, Path(tempfile.gettempdir() if options.cache is None else options.cache))
+        text = Text(store, model, temporary_folder(options.cache))
         skipped = store.tokens - len(text)
     skipgram = model.settings.model == "skipgram"
-    shares = np.log2(model.vocabulary.counts / model.vocabulary.tokens)
+    shares = np.log(model.vocabulary.counts / model.vocabulary.tokens)
+    keep = model.vocabulary.keep_probabilities(model.settings.sample, model.settings.sample_formula)
     tokens = count = 0
-    unigram = 0.0
-    for first in range(0, len(text), WORDS_AT_ONCE):
-        positions = np.arange(first, min(first + WORDS_AT_ONCE, len(text)))
-        contexts = text.contexts(positions)
-        predictions = contexts if skipgram else np.minimum(contexts, 1)  # of each word
-        tokens += int(np.count_nonzero(contexts))
-        count += int(predictions.sum())
-        unigram -= float(predictions @ shares[text.words[positions]])
-        text.release()
+    totals = np.zeros(3)  # of the model with subsampling undone, of the shares, and of the model as trained
+    max_rows = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
+    meter = Meter(progress, "predict")
+    with np.errstate(over="ignore", invalid="ignore"):
+        for done, contexts, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, max_rows):
+            corrected, as_trained = _log_probabilities(model, rows, numbers, words, keep)
+            totals -= [part.sum(dtype=np.float64) for part in (corrected, shares[words], as_trained)]
+            tokens += int(np.count_nonzero(contexts))
+            count += len(words)
+            text.release()
+            meter(done, len(text))
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another in its window; "
             f"not in the vocabulary: {counted(skipped, 'word')} of the text"
         )
-    keep = subsampling.keep_probabilities(model)
-    totals = np.zeros(2)  # of the model, and with subsampling undone
-    max_rows = max(1, MAX_SCORES // max(model.loss.scores_per_row, model.inputs.shape[1], np.count_nonzero(keep < 1)))
-    meter = Meter(progress, "predict")
-    with np.errstate(over="ignore", invalid="ignore"):
-        for done, rows, numbers, words in (_from_words if skipgram else _from_means)(model, text, max_rows):
-            logs = subsampling.log_probabilities_of(model, rows, numbers, words, keep)
-            totals -= [part.sum(dtype=np.float64) for part in logs]
-            text.release()
-            meter(done, len(text))
     if not np.isfinite(totals).all():
         raise W2VError("the model's predictions are not numbers: its training has diverged")
-    bits, corrected_bits = (totals / math.log(2) / count).tolist()
-    return Perplexity(
-        perplexity=_power(bits),
-        cross_entropy_bits=bits,
-        corrected_perplexity=_power(corrected_bits),
-        unigram_perplexity=_power(unigram / count),
-        tokens=tokens,
-        predictions=count,
-        skipped=skipped,
-    )
+    bits, unigram, trained = (totals / math.log(2) / count).tolist()
+    return Perplexity(_power(bits), bits, _power(unigram), _power(trained), tokens, count, skipped)
+
+
+def _log_probabilities(
+    model: Model, rows: Array, numbers: Integers, words: Integers, keep: NDArray[np.float32]
+) -> tuple[Array, Array]:
+    """log p(words[k] | rows[numbers[k]]), natural, with subsampling undone, and as the model was trained: both (N,).
+
+    Arguments are those of Model.log_probabilities_of, and `keep` (V,), the share of each word that subsampling kept.
+    Undone, p is p(w | c) / keep(w), divided by its sum over the vocabulary. That is 1 + Σ p(u | c) (1 / keep(u) − 1),
+    which only needs the words u with keep(u) < 1, the frequent ones. So hierarchical and class-based softmax need not
+    compute the probabilities of all words.
+    """
+    dropped = np.flatnonzero(keep < 1)  # (U,)
+    parameters = {"outputs": model.outputs} | model.parameters
+    plain, others = model.loss.log_probabilities_of(parameters, rows, numbers, words, dropped)
+    more = np.log1p(np.exp(others) @ (1 / keep[dropped] - 1).astype(rows.dtype))
+    return plain - np.log(keep[words]).astype(rows.dtype) - more[numbers], plain
 
 
 def check_memory(model: Model) -> None:
@@ -208,11 +209,12 @@ class Text:
         release(self.sentences)
 
 
-Predictions = tuple[int, Array, Integers, Integers]
+Predictions = tuple[int, Integers, Array, Integers, Integers]
 
 
 def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
-    """For skip-gram: words done so far, rows of at most `max_rows` words, and which row predicts which word.
+    """For skip-gram: words done so far, the number of contexts of each new one, rows of at most `max_rows` words, and
+    which row predicts which word.
 
     Words are sorted, so that the scores of a row are computed once for all its predictions.
     """
@@ -225,15 +227,17 @@ def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions
         last = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
         block = np.array(order[first:last])
         rows, which = np.unique(text.words[block], return_inverse=True)
-        beside = list(text.beside(block))
-        numbers = np.concatenate([which[inside] for inside, _ in beside])
+        insides, others = (np.array(part) for part in zip(*text.beside(block), strict=True))  # (2 window, n)
+        numbers = np.broadcast_to(which, others.shape)[insides]
         first = last
-        yield last, model.inputs[rows], numbers, np.concatenate([others[inside] for inside, others in beside])
+        yield last, insides.sum(axis=0), model.inputs[rows], numbers, others[insides]
         release(order)
 
 
 def _from_means(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
-    """For CBOW: words done so far, means of at most `max_rows` contexts, and which mean predicts which word."""
+    """For CBOW: words done so far, the number of contexts of each new one, means of at most `max_rows` contexts, and
+    which mean predicts which word.
+    """
     for first in range(0, len(text), max_rows):
         positions = np.arange(first, min(first + max_rows, len(text)))
         contexts = text.contexts(positions)
@@ -242,7 +246,8 @@ def _from_means(model: Model, text: Text, max_rows: int) -> Iterator[Predictions
         for inside, words in text.beside(positions):
             sums += model.inputs[words] * inside[:, None]
         sums /= contexts[:, None]
-        yield min(first + max_rows, len(text)), sums, np.arange(len(positions)), text.words[positions]
+        done = min(first + max_rows, len(text))
+        yield done, contexts, sums, np.arange(len(positions)), text.words[positions]
 
 
 def _power(bits: float) -> float:

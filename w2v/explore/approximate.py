@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 
-from w2v.errors import W2VError
+from w2v.errors import INSTALL, W2VError
 from w2v.progress import Meter, Report
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, Neighbours
@@ -26,7 +26,7 @@ class ApproximateIndex:
         try:
             from usearch.index import Index
         except ImportError as error:
-            raise W2VError("approximate search needs usearch: pip install 'w2v[approximate]'") from error
+            raise W2VError(f"approximate search needs usearch: {INSTALL.format('approximate')}") from error
         self._vectors = vectors
         self._index = Index(ndim=vectors.vector_size, metric="cos", dtype="f32")
         meter = Meter(progress, "index")

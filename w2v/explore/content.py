@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
+from w2v.plotting.clusters import clusters_of, nearest_cluster
+from w2v.plotting.options import CLUSTERS, skipped
 from w2v.plotting.projection import Projection, project
 from w2v.progress import Report
 from w2v.vectors.cosines import Vector, unit
@@ -17,6 +19,7 @@ from w2v.vectors.keyed import KeyedVectors
 Content = dict[str, Any]
 
 TOP = 10_000  # words, by default
+SHOWN = 1_500  # on the map when it opens
 MAX_COORDINATE = 32767  # of a map
 
 
@@ -50,20 +53,33 @@ def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
 def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """The first `top` words, their counts (or None), and their places on a map: pairs of 16-bit integers, as base64.
 
-    The map shows unit vectors: words that are near each other have a high cosine. Raises SettingsError for a `top`
-    below 1, W2VError for a model without words or with values that are not finite, and where a library is missing.
+    The map shows unit vectors: words that are near each other have a high cosine. It opens with the
+    `shown` words after those `skipped`; their clusters have `names`, and each word is in the nearest one (8-bit
+    integers).
+
+    Raises SettingsError for a `top` below 1, W2VError for a model without words or with values that are not finite, and
+    where a library is missing.
     """
     if top < 1:
         raise SettingsError(f"top is {top}: it must be at least 1")
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
-    points = project(unit(vectors.vectors[:top]), method, progress=progress)
+    rows, words = unit(vectors.vectors[:top]), vectors.first_words(top)
+    points = project(rows, method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)
+    start = skipped(len(words), SHOWN)
+    opening = slice(start, start + SHOWN)
+    numbers, names = clusters_of(words[opening], rows[opening], CLUSTERS, seed=1)
+    clusters = nearest_cluster(rows, rows[opening], numbers)
     return {
-        "words": vectors.first_words(top),
+        "words": words,
         "counts": None if vectors.counts is None else vectors.counts[:top].tolist(),
         "map": encoded(np.rint(points).astype(np.int16)),
+        "clusters": encoded(clusters.astype(np.uint8)),
+        "names": names,
+        "skipped": start,
+        "shown": SHOWN,
     }
 
 

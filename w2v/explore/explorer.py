@@ -28,31 +28,31 @@ class Explorer:
         progress: Report | None = None,
     ) -> None:
         """The map has the first `top` words; with an index, search is approximate. Raises as content.map_of."""
-        self._vectors = vectors
+        self.vectors = vectors
         self._index = index
         self._completer = Completer(vectors.index_to_key)
         self.map: Content = map_of(vectors, top, method, progress)
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """At most n words that complete what is typed."""
-        exact = [self._vectors.key_to_index[text]] if text in self._vectors.key_to_index else []
+        exact = [self.vectors.key_to_index[text]] if text in self.vectors.key_to_index else []
         rows = dict.fromkeys([*exact, *self._completer.rows(text, n)])
         return [self._word(row) for row in list(rows)[:n]]
 
     def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
         """The n words nearest to plus - minus. Raises UnknownWordError."""
         query = Query(plus, minus, method)
-        found = self._index.answer(query, n) if self._index and method == "add" else query.answer(self._vectors, n)
-        return [self._word(self._vectors.key_to_index[word], score) for word, score in found]
+        found = self._index.answer(query, n) if self._index and method == "add" else query.answer(self.vectors, n)
+        return [self._word(self.vectors.key_to_index[word], score) for word, score in found]
 
     def vector(self, word: str) -> Answer:
         """The row, count and vector of a word. Raises UnknownWordError."""
-        values = self._vectors[word].tolist()
-        row = self._vectors.key_to_index[word]
+        values = self.vectors[word].tolist()
+        row = self.vectors.key_to_index[word]
         return {"row": row, "count": self._count(row), "values": values}
 
     def _word(self, row: int, score: float | None = None) -> Answer:
-        return {"word": self._vectors.index_to_key[row], "count": self._count(row), "score": score}
+        return {"word": self.vectors.index_to_key[row], "count": self._count(row), "score": score}
 
     def _count(self, row: int) -> int | None:
-        return None if self._vectors.counts is None else int(self._vectors.counts[row])
+        return None if self.vectors.counts is None else int(self.vectors.counts[row])

@@ -8,14 +8,14 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 
 from w2v.errors import printable
 from w2v.explore.content import TOP, Content, embedded
-from w2v.files import PathLike, atomic_write
+from w2v.explore.examples import examples
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
+from w2v.shown import Page
 from w2v.vectors.keyed import KeyedVectors
 
 MODULES = (
@@ -33,29 +33,6 @@ MARKER = re.compile(r"\{\{(\w+)\}\}")
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # within a script element: </script>, <!--, and what UTF-8 lacks
-FRAME_HEIGHT = 720  # pixels, in a notebook
-
-
-@dataclass(frozen=True, repr=False)
-class Page:
-    """A page to explore models with, complete in itself. A notebook displays it."""
-
-    html: str
-
-    def save(self, path: PathLike, *, replace: bool = True) -> None:
-        """Write the page to a file, atomically. Raises W2VError as w2v.files.atomic_write does."""
-        with atomic_write(path, replace) as file:
-            file.write(self.html.encode())
-
-    def _repr_html_(self) -> str:
-        """The page in a frame of its own, which has no access to the notebook."""
-        return (
-            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-forms" title="w2v explore" '
-            f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
-        )
-
-    def __repr__(self) -> str:
-        return f"<Page: {len(self.html):,} characters; a notebook displays it, save(path) writes it>"
 
 
 def explore(
@@ -66,13 +43,15 @@ def explore(
     Raises SettingsError for a `top` below 1 or an unknown method, W2VError for a model without words or with
     values that are not finite, and where a library of the method is missing.
     """
-    return Page(page([embedded(name, vectors, top, method, progress) for name, vectors in models.items()]))
+    contents = [embedded(name, vectors, top, method, progress) for name, vectors in models.items()]
+    return Page(page(contents, examples([*models.values()], top)))
 
 
-def page(models: Sequence[Content], connect: str = "'none'") -> str:
+def page(models: Sequence[Content], shown: Content, connect: str = "'none'") -> str:
     """The HTML of a page about models, each as content.embedded or content.facts gives it.
 
-    `connect` is the source of its policy for requests: 'self' where a server answers.
+    `shown` are the examples with which it opens. `connect` is the source of its policy for requests: 'self' where a
+    server answers.
     """
     assets = resources.files("w2v.explore") / "assets"
     style = (assets / "style.css").read_text("utf-8")
@@ -84,7 +63,7 @@ def page(models: Sequence[Content], connect: str = "'none'") -> str:
         f"connect-src {connect}; base-uri 'none'; form-action 'none'",
         "style": style,
         "script": script,
-        "data": script_safe({"models": models}),
+        "data": script_safe({"models": models, "examples": shown}),
     }
     return MARKER.sub(lambda found: parts[found[1]], (assets / "index.html").read_text("utf-8"))
 

@@ -9,8 +9,14 @@ import secrets
 import socket
 import socketserver
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +31,13 @@ LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 EVERY_ADDRESS = {"", "0.0.0.0", "::"}
 MAX_BYTES = 1 << 20  # of a question
 MAX_RESULTS = 1000
+MAX_STRANGERS = 32  # connections that have not named the right address yet
+FIRST_TIMEOUT, TIMEOUT = 5, 60  # seconds until the first request of a connection, and until another
+PAUSE = 0.1  # seconds before the next connection when one could not be accepted
+REDIRECT = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>w2v explore</title>
+<meta http-equiv="refresh" content="0; url={url}"><p><a href="{url}">w2v explore</a></p></html>
+"""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -81,6 +94,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128  # connections that wait to be accepted
     block_on_close = False  # Ctrl-C ends it at once, whatever is being answered
 
     def __init__(self, host: str, port: int) -> None:
@@ -96,6 +110,10 @@ class Server(ThreadingHTTPServer):
         self.path = f"/{secrets.token_urlsafe(16)}/"
         self.page = b""
         self.explorers: Sequence[Explorer] = ()
+        # Connections that wait for a request, the oldest first: of strangers, and of those who named the address.
+        self.strangers: OrderedDict[socket.socket, None] = OrderedDict()
+        self.users: OrderedDict[socket.socket, None] = OrderedDict()
+        self.redirect: Path | None = None
 
     def server_bind(self) -> None:
         socketserver.TCPServer.server_bind(self)  # HTTPServer's own looks up its name, which can take seconds
@@ -111,6 +129,49 @@ class Server(ThreadingHTTPServer):
         self.page, self.explorers = page.encode(), explorers
         with self:
             self.serve_forever()
+
+    @contextmanager
+    def redirecting(self) -> Iterator[Path]:
+        """A file that only this user can read, which leads a browser to the page; it goes when the page is first sent.
+
+        Other users can see the arguments of a browser, so the address itself must not be one. The file is in the home
+        folder, under a name that is not hidden: browsers in containers may read no other. Raises W2VError if neither
+        this folder nor that of temporary files can be written to.
+        """
+        self.redirect = _private_file(REDIRECT.format(url=escape(self.url)))
+        try:
+            yield self.redirect
+        finally:
+            self.redirect.unlink(missing_ok=True)
+
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:
+            self._end_oldest()  # perhaps this is the limit of open files
+            time.sleep(PAUSE)  # otherwise it would be tried again at once, without end
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection. Beyond MAX_STRANGERS, the oldest stranger has to go, so that none keeps out the user."""
+        self.strangers[request] = None
+        if len(self.strangers) > MAX_STRANGERS:
+            self._end_oldest()
+        super().process_request(request, client_address)
+
+    def _end_oldest(self) -> None:
+        """End a connection that waits for a request; browsers open another when they need one."""
+        with suppress(OSError, KeyError):  # it has just gone itself
+            (self.strangers or self.users).popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
+
+    def forget(self, request: Any) -> None:
+        """A connection waits no longer."""
+        self.strangers.pop(request, None)
+        self.users.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.forget(request)
+        super().shutdown_request(request)
 
     def is_named(self, header: str) -> bool:
         """Whether a Host header names this server, at any port: a tunnel may have another."""
@@ -130,6 +191,19 @@ class Server(ThreadingHTTPServer):
             logging.getLogger("w2v").warning("a request failed: %s: %s", type(error).__name__, error)
 
 
+def _private_file(content: str) -> Path:
+    for find in (Path.home, tempfile.gettempdir):
+        with (
+            suppress(OSError, RuntimeError),
+            tempfile.NamedTemporaryFile(
+                "w", encoding="utf-8", suffix=".html", prefix="w2v-explore-", dir=find(), delete=False
+            ) as file,
+        ):
+            file.write(content)
+            return Path(file.name)
+    raise W2VError("neither the home folder nor one for temporary files can be written to: leave out --open")
+
+
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
@@ -143,17 +217,24 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # connections stay open, so that an answer takes one round trip
     wbufsize = -1  # header and body leave together: apart, the body waits 40 ms for an acknowledgement of the header
     server_version, sys_version = "w2v", ""
-    timeout = 60  # seconds without a request
+    timeout = FIRST_TIMEOUT
+
+    def handle_one_request(self) -> None:
+        super().handle_one_request()
+        if not self.close_connection:
+            self.server.users[self.request] = None
 
     def do_GET(self) -> None:
         if self._may_ask():
+            if self.server.redirect:
+                self.server.redirect.unlink(missing_ok=True)
             self._send(200, "text/html; charset=utf-8", self.server.page)
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if not self._may_ask():
             return
-        if not length.isdecimal() or int(length) > MAX_BYTES:
+        if not length.isdecimal() or len(length) > len(str(MAX_BYTES)) or int(length) > MAX_BYTES:
             self._refuse(413, f"a question has at most {MAX_BYTES:,} bytes")
             return
         try:
@@ -177,7 +258,10 @@ class _Handler(BaseHTTPRequestHandler):
         allowed &= secrets.compare_digest(self.path.encode(), self.server.path.encode())
         if not allowed:
             self._refuse(403, "wrong address: use the one that w2v explore printed")
-        return allowed
+            return False
+        self.server.forget(self.request)
+        self.connection.settimeout(TIMEOUT)
+        return True
 
     def _refuse(self, status: int, reason: str) -> None:
         self.close_connection = True  # what else was sent is not read

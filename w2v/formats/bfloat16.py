@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError
+from w2v.errors import INSTALL, SettingsError
 from w2v.formats import _formats
 from w2v.settings import Storage
 
@@ -20,7 +20,7 @@ def bfloat16() -> np.dtype[Any]:
     try:
         import ml_dtypes
     except ImportError as error:
-        raise SettingsError("bfloat16 needs ml_dtypes: pip install 'w2v[bf16]'") from error
+        raise SettingsError(f"bfloat16 needs ml_dtypes: {INSTALL.format('bf16')}") from error
     dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return dtype
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from w2v.detect import lines
 from w2v.errors import W2VError
-from w2v.files import PathLike, lines
+from w2v.system.files import PathLike
 
 MAX_CODE_LENGTH = 1024  # bits
 

@@ -11,17 +11,18 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from w2v import memory
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import bfloat16
-from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, checked_words
+from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, check_ngrams, checked_words
 from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import Errors, PathLike, atomic_write, errors_named
 from w2v.text.words import Words
 
 VERSION = 1
@@ -72,6 +73,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
             raise W2VError(f"{path}: damaged: its word offsets decrease")
         words = checked_words(path, words, errors)
         check_finite(path, words, vectors)
+        check_ngrams(path, tensors)
     return VectorFile(words, vectors, counts, tensors, metadata)
 
 
@@ -84,15 +86,16 @@ def write_native(
     metadata: Mapping[str, str],
     replace: bool = True,
     follow: bool = True,
+    mode: int = 0o666,
     progress: Report | None = None,
 ) -> None:
-    """Write arrays and strings to one file, atomically; `replace` and `follow` as in atomic_write.
+    """Write arrays and strings to one file, atomically; `replace`, `follow` and `mode` as in atomic_write.
 
     The arrays may be views with padded rows, which are written without a copy of the whole array.
     """
     names, text = header_bytes(path, tensors, metadata)
     meter, done, size = Meter(progress, "save"), 0, sum(len(np.atleast_1d(tensors[name])) for name in names)
-    with atomic_write(path, replace, follow) as file:
+    with atomic_write(path, replace, follow, mode) as file:
         file.write(text)
         for name in names:
             array = bfloat16.bits(np.atleast_1d(tensors[name]))
@@ -133,29 +136,26 @@ def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], d
     Raises W2VError for a file that is missing, truncated, inconsistent, in another format or of a newer version;
     SettingsError for bfloat16 if ml_dtypes is missing.
     """
-    try:
-        with Path(path).open("rb") as file:
-            layout, metadata, start = _header(path, file)
-            tensors: dict[str, Array] = {}
-            if mmap:
-                mapped = memory.MappedFile(file)
-                for name, (dtype, shape, begin) in layout.items():
-                    array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
-                    tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned
-                return tensors, metadata
-            for name, (dtype, shape, begin) in layout.items():
-                tensors[name] = array = memory.empty(shape, dtype)
-                file.seek(start + begin)
-                if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-                    raise W2VError(f"{path}: cut while it was read")
-            return tensors, metadata
-    except OSError as error:
-        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
+    with errors_named(path), Path(path).open("rb") as file:
+        return read_open(path, file, mmap)
 
 
-def is_native(start: bytes) -> bool:
-    """Whether a file that begins with `start` is a safetensors file: a header length below 4 GB, then a brace."""
-    return len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32
+def read_open(path: PathLike, file: BufferedReader, mmap: bool) -> tuple[dict[str, Array], dict[str, str]]:
+    """As read_native, from an open file. Also raises OSError."""
+    layout, metadata, start = _header(path, file)
+    tensors: dict[str, Array] = {}
+    if mmap:
+        mapped = memory.MappedFile(file)
+        for name, (dtype, shape, begin) in layout.items():
+            array = np.frombuffer(mapped, dtype, math.prod(shape), start + begin)
+            tensors[name] = np.require(array.reshape(shape), requirements="A")  # A: aligned
+        return tensors, metadata
+    for name, (dtype, shape, begin) in layout.items():
+        tensors[name] = array = memory.empty(shape, dtype)
+        file.seek(start + begin)
+        if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+            raise W2VError(f"{path}: cut while it was read")
+    return tensors, metadata
 
 
 _Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.files import PathLike, unchanged
+from w2v.system.files import PathLike, errors_named, unchanged
 from w2v.text import decompress
 
 BLOCK_BYTES = 2 << 20  # of a block of rows: large enough to outweigh switching threads, and small enough for the cache
@@ -29,7 +29,7 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
 
     Raises W2VError if it cannot be read.
     """
-    try:
+    with errors_named(path):
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             kind = "folder" if stat.S_ISDIR(status.st_mode) else "device"
@@ -41,8 +41,6 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
                 yield BufferedReader(unpacked), decompress.max_unpacked(status.st_size)
             else:
                 yield file, status.st_size
-    except OSError as error:
-        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def is_compressed(file: BufferedReader) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.files import Errors, PathLike
 from w2v.formats import bfloat16
+from w2v.system.files import Errors, PathLike
 from w2v.text.words import Words
 
 Array = NDArray[Any]
@@ -59,6 +60,13 @@ def check_finite(path: PathLike, words: Words, vectors: Array) -> None:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
 
 
+def check_ngrams(path: PathLike, tensors: Mapping[str, Array]) -> None:
+    """Raise W2VError if the row of an n-gram has NaN or infinite values."""
+    rows = tensors.get("ngrams")
+    if rows is not None and bfloat16.is_kept(rows) and rows.ndim == 2 and bfloat16.first_not_finite(rows) >= 0:
+        raise W2VError(f"{path}: the row of an n-gram holds NaN or infinite values")
+
+
 def check_no_repeats(path: PathLike, words: Words) -> None:
     """Raise W2VError if a word appears twice."""
     rows = words.repeated()
@@ -75,9 +83,9 @@ def checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
             try:
                 word.decode()
             except UnicodeDecodeError as error:
-                raise W2VError(
-                    f'{path}: the word {word[:60]!r} is not valid UTF-8: give --errors (errors=) "replace" or "ignore"'
-                ) from error
+                hint = 'give --errors (errors=) "replace" or "ignore"'
+                hint = "the file is damaged, or no model" if b"\0" in word else hint
+                raise W2VError(f"{path}: the word {word[:60]!r} is not valid UTF-8: {hint}") from error
         words = words.decoded(errors)
     check_no_repeats(path, words)
     return words

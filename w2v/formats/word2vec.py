@@ -13,16 +13,16 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
+from w2v.detect import HEAD_BYTES, Layout, recognise
 from w2v.errors import CutFile, W2VError, counted
-from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import _formats
-from w2v.formats.detect import HEAD_BYTES, Layout, recognise
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.threads import NoThread, Pool
 from w2v.text.words import Words
-from w2v.threads import NoThread, Pool
 
 # -- writing --------------------------------------------------------------------------------
 
@@ -177,18 +177,20 @@ def _read_rows(
                     problem = _problem(data, layout, bad, lengths[: bad + 1], pieces[first])
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
+    meter = Meter(progress, "load")
     with Pool(1) as pool:  # reading is bound by memory: more than two threads do not help
         others = []
         if len(head) == HEAD_BYTES:  # a shorter file is not worth a thread
             with suppress(NoThread):
                 others.append(pool.submit(parse_blocks))
         try:
-            parse_blocks(Meter(progress, "load"))
+            parse_blocks(meter)
         except BaseException:
             blocks.stop()
             raise
         for other in others:
             other.result()
+    meter(rows, rows)
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:

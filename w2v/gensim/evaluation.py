@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from w2v.files import PathLike
 from w2v.gensim.sentences import read_bytes
+from w2v.system.files import PathLike
 from w2v.vectors import benchmarks
 from w2v.vectors.keyed import KeyedVectors
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from w2v.errors import CutFile, W2VError
-from w2v.files import PathLike
+from w2v.system.files import PathLike
 
 
 @contextmanager

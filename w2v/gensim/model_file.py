@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.files import PathLike
 from w2v.formats import native
 from w2v.gensim.exceptions import gensims_exceptions
 from w2v.gensim.models.keyedvectors import KeyedVectors
-from w2v.schema import Count, Integer, Number, decode, encode
+from w2v.system.files import PathLike
+from w2v.system.schema import Count, Integer, Number, decode, encode
 from w2v.vectors import keyed
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
@@ -81,6 +81,6 @@ def read(path: PathLike, names: tuple[str, ...], mmap: bool) -> tuple[KeyedVecto
         or any(array.dtype != np.float32 for array in (locks, *layers.values()))
     ):
         raise W2VError(f"{path}: damaged: its arrays do not fit together")
-    wv = KeyedVectors._of(found)
+    wv = KeyedVectors._copied(found)
     wv.vectors_lockf = locks
     return wv, layers, saved

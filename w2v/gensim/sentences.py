@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from w2v.files import PathLike
 from w2v.gensim import utils
+from w2v.system.files import PathLike
 from w2v.text.decompress import decompressed
 
 MAX_WORDS_IN_BATCH = 10_000

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from w2v.files import PathLike, atomic_write
+from w2v.system.files import PathLike, atomic_write
 
 RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from w2v.errors import NothingToTrain
-from w2v.files import PathLike
 from w2v.gensim.sentences import Sentences
 from w2v.gensim.utils import TrimRule, prune_vocab
+from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
-from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
+from w2v.losses.sampling import SamplingSettings, sampling_data
+from w2v.system import memory
 from w2v.text.words import Words
 
 CHARACTERS = 254  # the most frequent have vectors of their own; all others share one
@@ -59,11 +59,9 @@ class CharacterCNN(Loss):
             inside = np.ones(starts[last] - begin, bool)
             inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
             spelt[begin : starts[last]][inside] = numbers[characters]
-        weights = noise_weights(self.vocabulary.counts, settings.ns_exponent)
         self.predrawn, self._characters = settings.negative, len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
-        offsets = log_expected_draws(weights, settings.negative)
-        self.data = {"alias_table": alias_table(weights), "offsets": offsets, "starts": starts, "spelt": spelt}
+        self.data = {"starts": starts, "spelt": spelt} | sampling_data(self.vocabulary.counts, settings)
         max_size = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
 
@@ -97,15 +95,11 @@ class CharacterCNN(Loss):
         return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-        size, span, words = self.settings.vector_size, SPAN * self.length, len(self.vocabulary)
-        found = {
-            "characters": memory.zeros((self._characters, self.length)),
-            "filters": memory.zeros((self.filters, span)),
-            "projection": memory.zeros((memory.row_width(size), self.filters + self.correction)),
-            "corrections": memory.zeros((words, self.correction)),
-        }
-        found["characters"][:] = random.normal(0, 1, (self._characters, self.length))
-        found["filters"][:] = random.normal(0, span**-0.5, (self.filters, span))
+        size, shapes = self.settings.vector_size, self.shapes
+        shapes["projection"] = memory.row_width(size), self.filters + self.correction
+        found = {name: memory.zeros(shape) for name, shape in shapes.items()}
+        found["characters"][:] = random.normal(0, 1, shapes["characters"])
+        found["filters"][:] = random.normal(0, shapes["filters"][1] ** -0.5, shapes["filters"])
         found["projection"][:size, self.filters :] = random.normal(0, self.correction**-0.5, (size, self.correction))
         return found
 

@@ -123,17 +123,20 @@ class ClassSoftmax(Loss):
         return words
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
-    ) -> Array:
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
+    ) -> tuple[Array, Array]:
         """Computes only the scores of the classes, and of the words in each word's class."""
-        starts, outputs = self.data["starts"], parameters["outputs"]
-        own = self.data["class_of"][words]
-        logs: Array = log_softmax(rows @ outputs[len(self.vocabulary) :].T)[indices, own]
-        for group, positions in grouped(own):
+        starts, class_of, outputs = self.data["starts"], self.data["class_of"], parameters["outputs"]
+        classes = log_softmax(rows @ outputs[len(self.vocabulary) :].T)
+        logs, table = classes[indices, class_of[words]], classes[:, class_of[common]]
+        for group, positions in grouped(class_of[words]):
             first, end = starts[group : group + 2]
             distinct, which = np.unique(indices[positions], return_inverse=True)
             logs[positions] += log_softmax(rows[distinct] @ outputs[first:end].T)[which, words[positions] - first]
-        return logs
+        for group, columns in grouped(class_of[common]):
+            first, end = starts[group : group + 2]
+            table[:, columns] += log_softmax(rows @ outputs[first:end].T)[:, common[columns] - first]
+        return logs, table
 
     @property
     def scores_per_row(self) -> int:
@@ -151,6 +154,6 @@ def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64
         raise SettingsError(f"classes {classes}: the vocabulary has {size} words; lower classes")
     wanted = classes or math.ceil(math.sqrt(size))
     masses = masses.astype(np.float64)
-    before = (np.cumsum(masses) - masses) / masses.sum()
+    before = (np.cumsum(masses) - masses) / (masses.sum() or 1)  # subsampling may leave nothing
     _, starts = np.unique((before * wanted).astype(np.int64), return_index=True)
     return np.append(starts, size).astype(np.int64)

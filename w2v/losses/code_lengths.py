@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.files import PathLike
 from w2v.losses.hierarchical_softmax import tree_of
+from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import UnknownWordError
 

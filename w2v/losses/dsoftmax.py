@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, counted
 from w2v.losses.full_softmax import SoftmaxSettings
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
-from w2v.losses.rows import exponentials, score, update
+from w2v.losses.rows import score, softmax, update
 from w2v.options import option
 from w2v.settings import LOSS
+from w2v.system import memory
+
+BLOCK = "[0-9]{1,9}(:[0-9]{1,9})?"  # a length and, perhaps, a number of words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +56,8 @@ class DifferentiatedSoftmax(Loss):
     def prepare(self) -> None:
         self.lengths, self.sizes = blocks_of(self.settings.blocks, len(self.vocabulary), self.settings.vector_size)
         widths = [memory.row_width(length) for length in self.lengths]
-        starts, offsets = np.cumsum([0, *self.sizes]), np.cumsum([0, *np.multiply(self.sizes, widths)])
-        columns = np.cumsum([0, *self.lengths])
-        self.data = {"starts": starts, "offsets": offsets, "columns": columns, "widths": np.array(widths)}
+        ends = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
+        self.data = {name: np.cumsum([0, *each]) for name, each in (ends | {"places": widths}).items()}
         self.data["identity"] = np.arange(max(self.sizes))
 
     @property
@@ -75,117 +76,85 @@ class DifferentiatedSoftmax(Loss):
         return {"blocks": memory.aligned_rows(1, int(self.data["offsets"][-1]))}
 
     def stored(self, parameters: Mapping[str, Array]) -> dict[str, NDArray[np.float32]]:
-        offsets, flat = self.data["offsets"], parameters["blocks"][0]
+        blocks = np.split(parameters["blocks"][0], self.data["offsets"][1:-1])
+        shapes = self.shapes.items()
         return {
-            f"block_{k}": flat[offsets[k] : offsets[k + 1]].reshape(size, -1)[:, :length]
-            for k, (size, length) in enumerate(zip(self.sizes, self.lengths, strict=True))
+            name: block.reshape(size, -1)[:, :length]
+            for block, (name, (size, length)) in zip(blocks, shapes, strict=True)
         }
 
     def scratch(self, inputs: int) -> dict[str, Array]:
-        width = int(self.data["widths"].sum())
-        return {name: memory.aligned_rows(1, inputs * width)[0] for name in ("x", "change")}
+        return {name: memory.aligned_rows(1, inputs * int(self.data["places"][-1]))[0] for name in ("x", "change")}
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        columns = self.data["columns"]
-        parts = [
-            rows[:, columns[k] : columns[k + 1]] @ parameters[f"block_{k}"].T.astype(rows.dtype)
-            for k in range(len(self.sizes))
-        ]
-        return log_softmax(np.concatenate(parts, axis=1))
+        parts = enumerate(np.split(rows, self.data["columns"][1:-1], axis=1))
+        scores = [part @ parameters[f"block_{k}"].T.astype(rows.dtype) for k, part in parts]
+        return log_softmax(np.concatenate(scores, axis=1))
 
     @staticmethod
     def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
-        n, flat = len(x), s.parameters.blocks.reshape(-1)
-        starts, offsets, columns, widths = s.data.starts, s.data.offsets, s.data.columns, s.data.widths
-        at = 0
-        for k in range(len(widths)):
-            width, size = widths[k], columns[k + 1] - columns[k]
-            part = s.scratch.x[at : at + n * width].reshape(n, width)
+        n, starts, columns = len(x), s.data.starts, s.data.columns
+        scores = s.scores[: n * starts[-1]].reshape(n, starts[-1])
+        for k in range(len(starts) - 1):
+            part, size = part_of(s, s.scratch.x, k, n), columns[k + 1] - columns[k]
+            part[:] = 0
             for i in range(n):
-                for d in range(width):
-                    part[i, d] = x[i, columns[k] + d] if d < size else 0
-            outputs = flat[offsets[k] : offsets[k + 1]].reshape(-1, width)
-            scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
-            score(part, outputs, s.data.identity, s.offset, scores)
-            at += n * width
-        loss = softmax_of_blocks(s, centre, n, alpha)
-        at = 0
-        for k in range(len(widths)):
-            width, size = widths[k], columns[k + 1] - columns[k]
-            part = s.scratch.x[at : at + n * width].reshape(n, width)
-            moved = s.scratch.change[at : at + n * width].reshape(n, width)
+                for d in range(size):
+                    part[i, d] = x[i, columns[k] + d]
+            score(part, outputs_of(s, k), s.data.identity, s.offset, scores[:, starts[k] : starts[k + 1]])
+        s.target[centre] = 1
+        loss = softmax(s, scores)
+        s.target[centre] = 0
+        for k in range(n * starts[-1]):
+            s.scores[k] *= alpha
+        for k in range(len(starts) - 1):
+            moved, size = part_of(s, s.scratch.change, k, n), columns[k + 1] - columns[k]
             moved[:] = 0
-            outputs = flat[offsets[k] : offsets[k + 1]].reshape(-1, width)
-            scores = s.scores[n * starts[k] : n * starts[k + 1]].reshape(n, -1)
-            update(part, moved, outputs, s.data.identity, scores)
+            error = scores[:, starts[k] : starts[k + 1]]
+            update(part_of(s, s.scratch.x, k, n), moved, outputs_of(s, k), s.data.identity, error)
             for i in range(n):
                 for d in range(size):
                     change[i, columns[k] + d] += moved[i, d]
-            at += n * width
         return loss
 
 
-def softmax_of_blocks(s: Worker, centre: int, n: int, alpha: float) -> float:
-    """s.scores, consecutive blocks (n, words), ← alpha (target − softmax); returns −Σ log p."""
-    loss, starts = 0.0, s.data.starts
-    for i in range(n):
-        top, total, target_score = s.scores[n * starts[0]], 0.0, 0.0
-        for k in range(len(starts) - 1):
-            words = starts[k + 1] - starts[k]
-            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
-            for j in range(words):
-                top = max(top, row[j])
-            if starts[k] <= centre < starts[k + 1]:
-                target_score = row[centre - starts[k]]
-        for k in range(len(starts) - 1):
-            words = starts[k + 1] - starts[k]
-            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
-            for j in range(words):
-                row[j] -= top
-            exponentials(row)
-            for j in range(words):
-                total += row[j]
-        loss += np.log(total) + top - target_score
-        share = row.dtype.type(-alpha / total)
-        for k in range(len(starts) - 1):
-            words = starts[k + 1] - starts[k]
-            row = s.scores[n * starts[k] + i * words : n * starts[k] + (i + 1) * words]
-            for j in range(words):
-                row[j] *= share
-            if starts[k] <= centre < starts[k + 1]:
-                row[centre - starts[k]] += alpha
-    return loss
+def part_of(s: Worker, flat: Array, k: int, n: int) -> Array:
+    """The part of n rows that belongs to block k, (n, width)."""
+    return flat[n * s.data.places[k] : n * s.data.places[k + 1]].reshape(n, -1)
+
+
+def outputs_of(s: Worker, k: int) -> Array:
+    """The output rows of block k, (words, width)."""
+    flat = s.parameters.blocks.reshape(-1)[s.data.offsets[k] : s.data.offsets[k + 1]]
+    return flat.reshape(s.data.starts[k + 1] - s.data.starts[k], -1)
 
 
 def block_lengths(blocks: str | None, size: int) -> tuple[list[int], list[int]]:
     """The lengths, and the numbers of words if given, in text like "300:1000,150:4000,75". Raises SettingsError.
 
-    By default there are three blocks: half of the vector, a quarter and the rest.
+    By default there are up to three blocks: half of the vector, a quarter and the rest.
     """
-    half, quarter = size - size // 2, size // 2 - size // 4
-    found = re.fullmatch(r"\d+(:\d+)?(,\d+(:\d+)?)*", blocks or f"{half},{quarter},{size // 4}")
-    if not found:
-        raise SettingsError(f"blocks {blocks!r}: write lengths and numbers of words, like 300:1000,150:4000,75")
-    parts = [part.split(":") for part in found[0].split(",")]
-    lengths, given = [int(part[0]) for part in parts], [int(part[1]) for part in parts[:-1] if len(part) > 1]
+    parts = size - size // 2, size // 2 - size // 4, size // 4
+    text = blocks or ",".join(str(part) for part in parts if part)
+    if not re.fullmatch(f"{BLOCK}(,{BLOCK})*", text):
+        raise SettingsError(f"blocks {text[:60]!r}: write lengths and numbers of words, like 300:1000,150:4000,75")
+    *others, last = (list(map(int, block.split(":"))) for block in text.split(","))
+    lengths, given = [block[0] for block in (*others, last)], [block[1] for block in others if len(block) > 1]
     if sum(lengths) != size or 0 in lengths:
-        raise SettingsError(
-            f"blocks {found[0]}: the lengths add up to {sum(lengths)}; they must add up to vector_size, {size}"
-        )
-    if len(given) not in (0, len(parts) - 1) or len(parts[-1]) > 1:
-        raise SettingsError(
-            f"blocks {found[0]}: give a number of words for all blocks but the last, which has the rest"
-        )
+        total = f"{sum(lengths)}; they must add up to vector_size, {size}, and none may be 0"
+        raise SettingsError(f"blocks {text[:60]}: the lengths add up to {total}")
+    if len(given) not in (0, len(others)) or len(last) > 1:
+        rest = "all blocks but the last, which has the rest"
+        raise SettingsError(f"blocks {text[:60]}: give a number of words for {rest}")
     return lengths, given
 
 
 def blocks_of(blocks: str | None, words: int, size: int) -> tuple[list[int], list[int]]:
     """The lengths and numbers of words of all blocks; without numbers, blocks are equal. Raises SettingsError."""
     lengths, given = block_lengths(blocks, size)
-    count = len(lengths)
-    ends = [words * k // count for k in range(1, count)] if not given else np.cumsum(given).tolist()
+    ends = np.cumsum(given).tolist() if given else [words * k // len(lengths) for k in range(1, len(lengths))]
     sizes = np.diff([0, *ends, words]).tolist()
     if min(sizes) < 1:
         asked = blocks or ",".join(map(str, lengths))
-        raise SettingsError(f"blocks {asked}: the vocabulary has only {words} words, too few")
+        raise SettingsError(f"blocks {asked}: each block needs a word, and the vocabulary has {counted(words, 'word')}")
     return lengths, sizes

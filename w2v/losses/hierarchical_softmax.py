@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike
 from w2v.formats.codes import read_codes
 from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker
 from w2v.losses.rows import grouped, logistic
 from w2v.losses.tree import Tree, cluster, codes_of_words
 from w2v.options import option
 from w2v.settings import LOSS, BaseSettings
+from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import load
 
@@ -117,27 +117,30 @@ class HierarchicalSoftmax(Loss):
         return end - start
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        tree, size = self.tree, len(self.vocabulary)
-        signs = 1 - 2 * tree.bits[:, None]
-        depths = tree.depths
-        scores = parameters["outputs"] @ rows.T  # (V - 1, N)
-        logs = np.zeros((2 * size - 1, len(rows)), rows.dtype)
-        for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:  # from the root down
-            above = tree.parents[level]
-            logs[level] = logs[above] + log_logistic(signs[level] * scores[above - size])
-        return logs[:size].T
+        return self._from_the_root(parameters["outputs"], rows, np.arange(2 * len(self.vocabulary) - 1))
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
-    ) -> Array:
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
+    ) -> tuple[Array, Array]:
         """Computes only the scores of the nodes on each word's path."""
-        tree, logs = self.tree, np.empty(len(words), rows.dtype)
+        tree, outputs, logs = self.tree, parameters["outputs"], np.empty(len(words), rows.dtype)
         for word, positions in grouped(words):
             path = slice(tree.starts[word], tree.starts[word + 1])
-            distinct, which = np.unique(indices[positions], return_inverse=True)
-            scores = rows[distinct] @ parameters["outputs"][tree.nodes[path]].T
-            logs[positions] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)[which]
-        return logs
+            scores = rows[indices[positions]] @ outputs[tree.nodes[path]].T
+            logs[positions] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)
+        return logs, self._from_the_root(outputs, rows, tree.above(common))
+
+    def _from_the_root(self, outputs: Array, rows: Array, nodes: Integers) -> Array:
+        """log p of the words among these nodes, (N, U). Nodes are in ascending order, each with those above it."""
+        tree, size = self.tree, len(self.vocabulary)
+        depths = tree.depths[nodes]
+        logs = np.zeros((len(nodes), len(rows)), rows.dtype)
+        for level in np.split(np.argsort(depths), np.cumsum(np.bincount(depths)))[1:-1]:  # from the root down
+            above = tree.parents[nodes[level]]
+            scores = outputs[above - size] @ rows.T
+            scores *= 1 - 2 * tree.bits[nodes[level], None]
+            logs[level] = logs[np.searchsorted(nodes, above)] + log_logistic(scores)
+        return logs[: np.searchsorted(nodes, size)].T
 
     @property
     def scores_per_row(self) -> int:

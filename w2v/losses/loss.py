@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.settings import BaseSettings
+from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
 
 Array = NDArray[Any]
@@ -53,7 +53,7 @@ class Loss:
         name: its name for --loss. help: its description for --help.
         kernels: the kernels that can train it, the default first.
         branch: the branch of the Cython kernel (and of w2v.reference) that chooses its rows, if there is one.
-        alpha: the default learning rate of each model, with the faithful gradient (bench/defaults.py).
+        alpha: the default learning rate of each model, with the faithful gradient (bench/README.md).
         settings_class: the dataclass with its options.
         storages: the settings of `storage` that it supports.
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
@@ -101,9 +101,12 @@ class Loss:
 
     @classmethod
     def check_vectors(cls, settings: BaseSettings) -> None:
-        """Raise SettingsError if the word vectors in the settings need output rows of words, and there are none."""
-        if cls.no_word_outputs and settings.vectors not in (None, "input"):
-            raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {cls.no_word_outputs}; choose input")
+        """Raise SettingsError if the word vectors in the settings cannot be made of input and output rows."""
+        reason = cls.no_word_outputs
+        if settings.vector_size < 2 and not reason:  # they are combined at length 1, and a value would be -1 or 1
+            reason = "vector_size 1 leaves only the signs of rows"
+        if reason and settings.vectors not in (None, "input"):
+            raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {reason}; choose input")
 
     def prepare(self) -> None:
         """Compute what depends on vocabulary and settings, such as `data`.
@@ -200,10 +203,14 @@ class Loss:
         return log_softmax(rows @ parameters["outputs"].T.astype(rows.dtype))
 
     def log_probabilities_of(
-        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers
-    ) -> Array:
-        """log p(words[k] | rows[indices[k]]), natural: (N,) for rows (M, D) and `indices` and `words`, both (N,)."""
-        return self.distribution(parameters, rows)[indices, words]
+        self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
+    ) -> tuple[Array, Array]:
+        """log p(words[k] | rows[indices[k]]), and log p of `common` words (U,) for each row, natural: (N,) and (M, U).
+
+        Rows are (M, D), `indices` and `words` both (N,).
+        """
+        found = self.distribution(parameters, rows)
+        return found[indices, words], found[:, common]
 
     @property
     def scores_per_row(self) -> int:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
 from w2v.losses.full_softmax import FullSoftmax, SoftmaxSettings, check_size
 from w2v.losses.loss import Array, Loss, Worker, log_softmax
-from w2v.losses.rows import choose, exponentials, score, update
+from w2v.losses.rows import choose, powers, score, update
 from w2v.losses.sampled_softmax import SampledSoftmax
-from w2v.losses.sampling import SamplingSettings, alias_table, log_expected_draws, noise_weights
+from w2v.losses.sampling import SamplingSettings, sampling_data
 from w2v.options import option
 from w2v.settings import LOSS
+from w2v.system import memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +44,12 @@ class MixtureOfSoftmaxes(Loss):
     no_word_outputs = "output rows are compared with projections of the input rows, not with these"
 
     def prepare(self) -> None:
-        settings, counts = self.settings, self.vocabulary.counts
+        settings = self.settings
         size = settings.mixtures * settings.vector_size
         self.data = {"identity": np.arange(size), "zeros": np.zeros(size, np.float32)}
         self._sampled = settings.sampled_mixtures
         if self._sampled:
-            weights = noise_weights(counts, settings.ns_exponent)
-            offsets = log_expected_draws(weights, settings.negative)
-            self.data |= {"alias_table": alias_table(weights), "offsets": offsets}
+            self.data |= sampling_data(self.vocabulary.counts, settings)
             self.predrawn = settings.negative
             self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
         else:
@@ -158,13 +156,6 @@ def mixed(s: Worker, gates: Array, logits: Array, m: int, alpha: float) -> float
 
 def normalise(row: Array) -> None:
     """row ← softmax(row)"""
-    top, total = row[0], row.dtype.type(0)
-    for j in range(len(row)):
-        top = max(top, row[j])
-    for j in range(len(row)):
-        row[j] -= top
-    exponentials(row)
-    for j in range(len(row)):
-        total += row[j]
+    _, total = powers(row, row)
     for j in range(len(row)):
         row[j] /= total

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from w2v.cpu import processors
-from w2v.errors import LossMissing, SettingsError, W2VError, one_line
+from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.class_softmax import ClassSettings, ClassSoftmax
 from w2v.losses.dsoftmax import BlockSettings, DifferentiatedSoftmax
@@ -22,8 +22,11 @@ from w2v.losses.negative_sampling import NegativeSampling
 from w2v.losses.noise_contrastive import NoiseContrastive
 from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
-from w2v.schema import decode
 from w2v.settings import LOSS, TRAINING, BaseSettings, WordVectors
+from w2v.system.schema import decode
+from w2v.system.threads import processors
+from w2v.system.version import __version__
+from w2v.text.subwords import Subwords
 from w2v.text.vocabulary import Vocabulary
 
 LOSSES: dict[str, type[Loss]] = {
@@ -44,6 +47,7 @@ OWN = Loss.name  # the `loss` of settings with an objective
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
 MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
+WITH_SUBWORDS = 0.7  # the best learning rate with subwords, relative to that without
 
 _known: dict[str, Loss] = {}
 
@@ -60,7 +64,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         "; ".join(f"{name}: {kind.help}" for name, kind in LOSSES.items()) + ".",
         LOSS,
         default_text=DEFAULT_LOSS,
-        choices=lambda: (*LOSSES, OWN),
+        choices=lambda: {name: kind.help for name, kind in LOSSES.items()} | {OWN: ""},
+        common=True,
         fixed=True,
     )
     objective: str | Loss | None = option(
@@ -75,13 +80,16 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         "Train with the Cython kernel, or with Numba's, which gives the same results and can train your own losses.",
         TRAINING,
         default_text="cython if it has the loss",
-        choices=lambda: KERNELS,
+        choices=lambda: dict.fromkeys(KERNELS, ""),
     )
 
     def __post_init__(self) -> None:
         if isinstance(self.objective, Loss):
             object.__setattr__(self, "objective", use(self.objective))
+        if isinstance(self.subwords, list | tuple):
+            object.__setattr__(self, "subwords", "-".join(map(str, self.subwords)))
         super().__post_init__()
+        self.ngrams  # noqa: B018 - raises SettingsError
         self._choose_loss()
         kind = self.loss_class
         where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
@@ -119,6 +127,17 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return LOSSES.get(self.loss, Loss)
 
     @property
+    def ngrams(self) -> Subwords | None:
+        """The n-grams that make up a word's vector. Raises SettingsError if `subwords` is no range of lengths."""
+        if self.subwords is None:
+            return None
+        found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
+        shortest, longest = map(int, found.groups()) if found else (1, 0)
+        if shortest > longest:
+            raise SettingsError(f"subwords {self.subwords!r}: write the lengths of n-grams, as in 3-6")
+        return Subwords(shortest, longest, self.buckets)
+
+    @property
     def window_size(self) -> int:
         """By default, the better of 5 and 8 in bench/README.md, "Out of the box"."""
         return self.window or (8 if self.model == "cbow" else 5)
@@ -128,7 +147,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         if self.alpha is not None:
             return self.alpha
         corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
-        return getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1)
+        composed = WITH_SUBWORDS if self.subwords else 1
+        return getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1) * composed
 
     @property
     def end_alpha(self) -> float:
@@ -137,8 +157,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     @property
     def word_vectors(self) -> WordVectors:
         """The kind of word vectors: combined by default, unless computing their eigenvectors would take minutes."""
-        long = self.vector_size > MAX_COMBINED
-        return self.vectors or ("input" if self.loss_class.no_word_outputs or long else "combined")
+        combined = 2 <= self.vector_size <= MAX_COMBINED and not (self.loss_class.no_word_outputs or self.subwords)
+        return self.vectors or ("combined" if combined else "input")
 
     @property
     def threads(self) -> int:
@@ -168,12 +188,16 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 def settings_from(text: str, where: object, **missing: Any) -> Settings:
     """The settings in the JSON text of a file; `missing` are values of settings that older versions did not have.
 
-    Raises W2VError, beginning with `where`, if they are damaged.
+    Raises W2VError, beginning with `where`, if they are damaged, OtherVersion for one that this version does not have.
     """
     found = missing | decode(dict[str, Any], text, where)
+    for name in found.keys() - {*Settings.names()}:
+        raise OtherVersion(
+            f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"
+        )
     try:
         return Settings(**found)
-    except (SettingsError, TypeError) as error:  # TypeError: an unknown name
+    except SettingsError as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
 
 

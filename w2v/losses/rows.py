@@ -149,26 +149,31 @@ def softmax(s: Worker, scores: Array) -> float:
 
 def softmax_of(scores: Array, target: Array, room: Array, begin: int, end: int) -> float:
     """The softmax over the columns from `begin` to `end`."""
-    loss = 0.0
-    powers = room[: end - begin]
-    zero = scores.dtype.type(0)
+    loss, shares, wanted = 0.0, room[: end - begin], target[begin:end]
     for i in range(len(scores)):
-        top = scores[i, begin]
-        for j in range(begin, end):
-            top = max(top, scores[i, j])
-        target_score = zero
-        for j in range(begin, end):
-            target_score += target[j] * scores[i, j]
-            powers[j - begin] = scores[i, j] - top
-        exponentials(powers)
-        total = zero
-        for j in range(end - begin):
-            total += powers[j]
+        row = scores[i, begin:end]
+        top, total = powers(row, shares)
+        target_score = row.dtype.type(0)
+        for j in range(len(row)):
+            target_score += wanted[j] * row[j]
         loss += math.log(total) + top - target_score
         share = 1 / total
-        for j in range(begin, end):
-            scores[i, j] = target[j] - powers[j - begin] * share
+        for j in range(len(row)):
+            row[j] = wanted[j] - shares[j] * share
     return loss
+
+
+def powers(scores: Array, out: Array) -> tuple[float, float]:
+    """out ← e^(scores − the highest); it may be the same array. Returns the highest score and the sum of the powers."""
+    top, total = scores[0], scores.dtype.type(0)
+    for j in range(len(scores)):
+        top = max(top, scores[j])
+    for j in range(len(scores)):
+        out[j] = scores[j] - top
+    exponentials(out)
+    for j in range(len(scores)):
+        total += out[j]
+    return top, total
 
 
 # -- drawing words --------------------------------------------------------------------------
@@ -230,10 +235,7 @@ def effective(scores: Array, weight: Array, room: Array) -> float:
     least = np.inf
     ratios = room[: scores.shape[1]]
     for i in range(len(scores)):
-        top = scores[i].max()
-        for j in range(len(ratios)):
-            ratios[j] = scores[i, j] - top
-        exponentials(ratios)
+        powers(scores[i], ratios)
         total, squares = 0.0, 0.0
         for j in range(1, len(ratios)):
             total += ratios[j]

@@ -86,6 +86,12 @@ def alias_table(weights: NDArray[np.float64]) -> NDArray[np.uint32]:
     return table
 
 
+def sampling_data(counts: Integers, settings: SamplingSettings) -> dict[str, NDArray[Any]]:
+    """What draw_words and set_importance need of `data`: the alias table and the offsets of sampled softmax."""
+    weights = noise_weights(counts, settings.ns_exponent)
+    return {"alias_table": alias_table(weights), "offsets": log_expected_draws(weights, settings.negative)}
+
+
 def log_expected_draws(weights: NDArray[np.float64], negative: int) -> NDArray[np.float32]:
     """log(K q(w)), the logarithm of the expected count of each word among K draws, (V,)."""
     return np.log(weights * (negative / len(weights))).astype(np.float32)

@@ -54,6 +54,11 @@ class Tree:
         _trees.fill_depths(self.parents, depths)
         return depths
 
+    def above(self, words: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """The nodes of these words and all above them, int64, ascending."""
+        nodes = [words] + [len(self.lengths) + self.nodes[self.starts[word] : self.starts[word + 1]] for word in words]
+        return np.unique(np.concatenate(nodes))
+
     def code(self, word: int) -> str:
         return "".join(map(str, self.codes[self.starts[word] : self.starts[word + 1]]))
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from w2v.errors import SettingsError
-from w2v.files import PathLike
-from w2v.plotting.figure import COLOURS, Lettering, Picture, set_title
+from w2v.plotting.figure import COLOURS, MAX_TITLE, Lettering, Picture, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.options import PAIRS
 from w2v.plotting.projection import project
+from w2v.system.files import PathLike
 from w2v.vectors.benchmarks import section_pairs
 from w2v.vectors.cosines import unit
+from w2v.vectors.keyed import KeyedVectors
 
-if TYPE_CHECKING:
-    from w2v.vectors.keyed import KeyedVectors
+SPACE = 3.5  # that a labelled point takes with its arrow, relative to one without
 
 
 def analogy_map(
@@ -40,18 +38,15 @@ def analogy_map(
     points = project(unit(vectors.vectors[rows]))
     words = [vectors.index_to_key[row] for row in rows]
 
-    lettering = Lettering(words)
-    picture = Picture(9, 7)
-    axes = picture.subplots()
-    axes.set(xlabel="first principal component", ylabel="second principal component")
-    axes.tick_params(labelsize=7, colors="#777777")
-    axes.margins(0.08)
-    axes.spines[:].set_color("#cccccc")
-    set_title(axes, title or name)
+    lettering = Lettering([*words, title or name])
+    picture, axes = map_axes(points, SPACE)
+    lettering.set(axes.title, title or name, MAX_TITLE)
     colours = np.where(np.isin(np.arange(len(rows)), places[:, 0]), COLOURS[0], COLOURS[3])
     markers = axes.scatter(points[:, 0], points[:, 1], s=14, c=colours, zorder=2)
     for start, end in points[places]:
         arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 2}
         axes.annotate("", end, start, arrowprops=arrow, zorder=1)
-    place_labels(axes, points, words, lettering, markers=markers, colours=[*colours], lines=points[places])
+    place_labels(
+        axes, points, words, lettering, markers=markers, colours=[*colours], lines=points[places], draw_all=True
+    )
     return picture

@@ -15,12 +15,13 @@ def run_picture(model: Model, title: str = "") -> Picture:
     """
     settings, tokens = model.settings, model.metrics["tokens"]
     words, seconds = np.vstack([np.zeros(2), model.history[:, :2]]).T
+    measured = np.diff(seconds) > 0  # a clock may stand still
     epochs = np.arange(1, model.metrics["tokens_trained"] // tokens)
     alphas = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * words / words[-1]
     curves = [
         ("loss per prediction", *np.reshape(model.loss_curve, (-1, 2)).T),
         ("learning rate", words, alphas),
-        ("million words/s", words[1:], np.diff(words) / np.diff(seconds) / 1e6),
+        ("million words/s", words[1:][measured], np.diff(words)[measured] / np.diff(seconds)[measured] / 1e6),
     ]
     picture = Picture(7, 6.5)
     panels = picture.subplots(len(curves), sharex=True)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
-from w2v.plotting.figure import Lettering
+from w2v.errors import INSTALL, W2VError
+from w2v.plotting.figure import Lettering, blend
 
 try:
     import textalloc
+    from matplotlib.patheffects import withStroke
 except ImportError as error:
-    raise W2VError("a picture with labels needs textalloc: pip install 'w2v[plot]'") from error
+    raise W2VError(f"a picture with labels needs textalloc: {INSTALL.format('plot')}") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FONT_SIZE = 7.5  # points
-DARKER = 0.75  # brightness of a text relative to its marker, to be legible
+DARKER = 0.25  # share of black that a text has more than its marker, to be legible
 HALO = 1.5  # points of white around a text, which lines to other points may cross
 MARGIN = 0.0025  # around a label, as a share of the width of the axes
 MIN_DISTANCE, MAX_DISTANCE = 0.006, 0.06  # of a label from its point, as shares of the width
@@ -37,8 +38,9 @@ def place_labels(
     markers: Any,
     colours: Sequence[Any],
     lines: NDArray[Any] | None = None,
+    draw_all: bool = False,
 ) -> None:
-    """Label the points (n, 2) with n words, the first ones first, and leave out those without space.
+    """Label the points (n, 2) with n words, the first ones first, and leave out those without space unless `draw_all`.
 
     Labels do not cover the `markers`, a scatter plot, or the `lines`, (m, 2, 2). A label away from its point is joined
     to it by a line. The layout of the figure is fixed from here on.
@@ -55,12 +57,12 @@ def place_labels(
             [lettering(word) for word in words],
             scatter_plot=markers,
             textsize=FONT_SIZE,
-            textcolor=[_darker(colour) for colour in colours],
+            textcolor=[blend(colour, "black", DARKER) for colour in colours],
             margin=MARGIN,
             min_distance=MIN_DISTANCE,
             max_distance=MAX_DISTANCE,
             nbr_candidates=CANDIDATES,
-            draw_all=False,
+            draw_all=draw_all,
             linecolor="#999999",
             linewidth=0.4,
             path_effects=[withStroke(linewidth=HALO, foreground="white")],
@@ -68,8 +70,3 @@ def place_labels(
             **lettering.style,
         )
     figure.words, figure.labels = len(words), sum(text is not None for text in texts)
-
-
-def _darker(colour: Any) -> str:
-    red, green, blue = to_rgb(colour)
-    return to_hex((DARKER * red, DARKER * green, DARKER * blue))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import warnings
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import INSTALL, SettingsError, W2VError, one_line
 from w2v.progress import Meter, Report
+from w2v.system.files import temporary_folder
 
 Projection = Literal["pca", "tsne", "umap"]
 
@@ -74,13 +80,43 @@ def _library(method: Projection) -> Any:
         if method == "umap":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns that Tensorflow is missing, which is not used
+                _keep_code_apart()
                 import umap
 
             return umap
     except ImportError as error:
         name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
-        raise W2VError(f"{name}: pip install 'w2v[maps]', or use the method pca") from error
+        raise W2VError(f"{name}: {INSTALL.format('maps')}, or use the method pca") from error
+    except Exception as error:  # of Numba, which reads its variables then
+        raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
     return None
+
+
+def _keep_code_apart() -> None:
+    """Give Numba a folder of this process for umap's machine code unless its own is, or can be made, this user's.
+
+    Numba fails without such a folder, and runs what it finds there: without a home, in ./~ of the working folder.
+    """
+    import numba
+    from numba.misc import appdirs
+
+    config: Any = numba.config
+    folders: Any = appdirs.AppDirs
+    if config.CACHE_DIR:  # set by the user
+        return
+    folder = Path(folders("numba", appauthor=False).user_cache_dir)
+    with suppress(OSError):
+        if folder.is_absolute():
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            if folder.stat().st_uid == os.geteuid():
+                return
+    config.CACHE_DIR = _folder_of_this_process().name
+
+
+@cache
+def _folder_of_this_process() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="w2v-", dir=temporary_folder())
 
 
 def _start(points: NDArray[np.float64], seed: int) -> NDArray[np.float64]:

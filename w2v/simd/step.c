@@ -6,6 +6,9 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #define STEP_INLINE inline __attribute__((always_inline))
 #define STEP_NOINLINE __attribute__((noinline))
@@ -136,17 +139,30 @@ STEP_BEGIN_TARGET("avx512f,avx512dq,avx512vl,avx2,fma")
 STEP_END_TARGET
 #endif
 
-StepFunction step_choose(const char *name) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    prefetch_to_first_level = __builtin_cpu_is("intel");
-    if (!strcmp(name, "avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return step_avx512;
-    if (!strcmp(name, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return step_avx2;
+/* Asks the processor itself, because the compilers' __builtin_cpu_supports needs a runtime library, and zig's knows no
+ * instruction set. The system must also save the registers at a change of thread, which XCR0 tells. */
+static const StepFunctions *step_for_x86(const char *name) {
+    enum { YMM = 0x06, ZMM = 0xe6 }; /* bits of XCR0 */
+    const uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512VL;
+    uint32_t a, b, c, d, vendor, saved;
+    if (!__get_cpuid(0, &a, &vendor, &c, &d) || !__get_cpuid(1, &a, &b, &c, &d)) return NULL;
+    prefetch_to_first_level = vendor == signature_INTEL_ebx;
+    if (!(c & bit_OSXSAVE) || !(c & bit_FMA) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return NULL;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+    if (!strcmp(name, "avx512") && (saved & ZMM) == ZMM && (b & avx512) == avx512) return &functions_avx512;
+    if (!strcmp(name, "avx2") && (saved & YMM) == YMM && b & bit_AVX2) return &functions_avx2;
+    return NULL;
+}
+#endif
+
+const StepFunctions *step_choose(const char *name) {
+#if defined(__x86_64__)
+    const StepFunctions *const chosen = step_for_x86(name);
+    if (chosen) return chosen;
 #endif
 #if defined(__aarch64__)
-    if (!strcmp(name, "neon")) return step_baseline;
+    if (!strcmp(name, "neon")) return &functions_baseline;
 #endif
-    return strcmp(name, "baseline") ? NULL : step_baseline;
+    return strcmp(name, "baseline") ? NULL : &functions_baseline;
 }

@@ -82,9 +82,24 @@ int64_t step_scratch(int64_t n, int64_t m, int64_t width, int pooled, int bfloat
 void step_loss_start(StepLoss *loss);
 double step_loss_total(StepLoss *loss); /* takes the pending logarithms */
 
-typedef void (*StepFunction)(const Step *step);
+/* A matrix whose rows are the parts of words: their own rows, and those of their n-grams. */
+typedef struct {
+    char *rows;
+    int64_t row_bytes, width; /* of a row; its values */
+    int bfloat16;
+    float *scratch;           /* 2 · width floats, aligned to a cache line */
+} StepParts;
 
-/* The step for an instruction set ("avx512", "avx2", "neon", "baseline"); NULL if this machine cannot run it. */
-StepFunction step_choose(const char *name);
+typedef struct {
+    void (*move)(const Step *step);
+    /* to ← the mean of n parts of a word */
+    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, void *to, uint32_t random);
+    /* parts[k] ← parts[k] + shares[k] · (now − then) */
+    void (*spread)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
+                   const void *then, uint32_t random);
+} StepFunctions;
+
+/* The functions for an instruction set ("avx512", "avx2", "neon", "baseline"); NULL if this machine cannot run it. */
+const StepFunctions *step_choose(const char *name);
 
 #endif

@@ -484,7 +484,7 @@ static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, floa
     }
 }
 
-void STEP_NAME(step)(const Step *s) {
+static void STEP_NAME(step)(const Step *s) {
     if (!s->bfloat16) {
         STEP_NAME(move)(s);
         return;
@@ -511,6 +511,49 @@ void STEP_NAME(step)(const Step *s) {
         STEP_NAME(narrow)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
                           (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));
 }
+
+/* -- subwords ----------------------------------------------------------------------------------------------------- */
+
+/* The row of a part as floats: in place, or widened in scratch. */
+static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float *scratch) {
+    float *const at = (float *)(p->rows + row * p->row_bytes);
+    if (!p->bfloat16) return at;
+    STEP_NAME(widen)(p->width, at, scratch);
+    return scratch;
+}
+
+static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, void *to, uint32_t random) {
+    float *const sum = p->bfloat16 ? p->scratch : to;
+    const float scale = 1.0f / (float)n;
+    for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) = (step_vec){0};
+    for (int64_t k = 0; k < n; k++) {
+        const float *const part = STEP_NAME(part)(p, rows[k], p->scratch + p->width);
+        for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) += STEP_VEC(part + d);
+    }
+    for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) *= scale;
+    if (p->bfloat16) STEP_NAME(narrow)(p->width, sum, to, random);
+}
+
+static void STEP_NAME(spread_change)(const StepParts *p, int64_t n, const int32_t *rows, const float *shares,
+                                     const void *now, const void *then, uint32_t random) {
+    float *const change = p->scratch, *const widened = p->scratch + p->width;
+    if (p->bfloat16) {
+        STEP_NAME(widen)(p->width, now, change);
+        STEP_NAME(widen)(p->width, then, widened);
+    }
+    const float *const from = p->bfloat16 ? change : now, *const before = p->bfloat16 ? widened : then;
+    for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(change + d) = STEP_VEC(from + d) - STEP_VEC(before + d);
+    for (int64_t k = 0; k < n; k++) {
+        const step_vec share = STEP_NAME(splat)(shares[k]);
+        float *const part = STEP_NAME(part)(p, rows[k], widened);
+        for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(part + d) += share * STEP_VEC(change + d);
+        if (p->bfloat16)
+            STEP_NAME(narrow)(p->width, part, (float *)(p->rows + rows[k] * p->row_bytes),
+                              random + (uint32_t)k * 0x9e3779b9u);
+    }
+}
+
+static const StepFunctions STEP_NAME(functions) = {STEP_NAME(step), STEP_NAME(compose), STEP_NAME(spread_change)};
 
 #undef STEP_NAME
 #undef STEP_LANES

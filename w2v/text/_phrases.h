@@ -11,11 +11,3 @@ static inline uint64_t append_hash(uint64_t hash, uint64_t power, uint64_t tail)
     uint64_t sum = (uint64_t)(product & PRIME) + (uint64_t)(product >> 61);
     return sum >= PRIME ? sum - PRIME : sum;
 }
-
-static inline uint64_t mix(uint64_t key, uint64_t gap)
-{
-    unsigned __int128 product = (unsigned __int128)(key ^ 0x9e3779b97f4a7c15u) * (gap ^ 0xd6e8feb86659fd93u);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline void prefetch_slot(const void *address) { __builtin_prefetch(address, 1); }

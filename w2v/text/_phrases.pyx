@@ -12,28 +12,36 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from w2v.text._text cimport SENTENCE_END_ID
+
+import secrets
+
 import numpy as np
 
 from w2v.errors import W2VError
 
+cdef extern from "_text.h" nogil:
+    uint64_t[2] hash_seed
+    uint64_t word_hash(uint64_t key, uint32_t gap)
+    void prefetch(const void *address)
+
 cdef extern from "_phrases.h" nogil:
     uint64_t append_hash(uint64_t hash, uint64_t power, uint64_t tail)
-    uint64_t mix(uint64_t key, uint64_t gap)
-    void prefetch_slot(const void *address)
+
+hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
 SEPARATOR = IS_SEPARATOR
 CONNECTOR = IS_CONNECTOR
-STARTS = STARTS_PHRASE
-ENDS = ENDS_PHRASE
-cdef enum:  # bits of the kind of an id
+cdef enum:  # kinds of ids, when pairs are counted
     IS_SEPARATOR = 1  # a sentence end or a pruned word
     IS_CONNECTOR = 2
-    STARTS_PHRASE = 4  # some phrase begins with this word
-    ENDS_PHRASE = 8
+
+cdef enum:  # bits of the kinds of ids, when phrases are joined
+    STARTS = 1  # some phrase begins with this word
+    CONTINUES = 2  # some phrase has this word at another place
 
 cdef enum:
     BATCH = 256  # pairs whose slots are prefetched before any of them is looked up
-    PART_BITS = 24  # lowest bits of a hash that name its part; those above choose the slot
     VALUE_BITS = 36  # of a slot's `value`; those above are the gap
     MAX_GAPS = 1 << 22
 
@@ -41,18 +49,16 @@ cdef uint64_t VALUE = (1ull << VALUE_BITS) - 1
 
 
 cdef struct Slot:
-    uint64_t key  # two ids
+    uint64_t key  # two numbers
     uint64_t value  # 0: empty
 
-cdef struct Pair:
-    uint64_t hash
-    uint64_t key
-    uint64_t gap
+cdef struct Spelling:  # of the delimiter and a word
+    uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by both
+    uint64_t tail  # the hash of both alone
 
-cdef struct Spelling:
-    uint64_t head  # the hash of the word alone
-    uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by the delimiter and the word
-    uint64_t tail
+
+cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
+    return first << 32 | second
 
 
 @cython.final
@@ -61,84 +67,56 @@ cdef class Table:
     cdef Slot *slots
     cdef uint64_t mask
     cdef int64_t size, room
-    cdef object memory  # the owner of `slots`
+    cdef object memory  # the owner of `slots`: uint64 (slots, 2)
 
     def __cinit__(self, int64_t room):
-        cdef int64_t capacity = 1 << int(max(room, 96) * 4 // 3 - 1).bit_length()
-        cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
-        self.slots, self.memory = <Slot *> &slots[0], slots
-        self.mask, self.room = capacity - 1, capacity // 4 * 3
+        self.empty(1 << int(max(room, 96) * 4 // 3 - 1).bit_length())
 
-    cdef inline Slot *first(self, uint64_t hash) noexcept nogil:
-        return &self.slots[(hash >> PART_BITS) & self.mask]
+    cdef object empty(self, int64_t capacity):
+        """Replace the memory by empty slots, and return it."""
+        cdef uint64_t[:, ::1] slots = np.zeros((capacity, 2), np.uint64)
+        old, self.memory, self.slots = self.memory, slots, <Slot *> &slots[0, 0]
+        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, 0
+        return old
 
-    cdef inline Slot *find(self, uint64_t hash, uint64_t key, uint64_t gap) noexcept nogil:
+    cdef inline uint64_t first(self, uint64_t key, uint64_t gap) noexcept nogil:
+        return word_hash(key, <uint32_t> gap) & self.mask
+
+    cdef inline Slot *find(self, uint64_t key, uint64_t gap) noexcept nogil:
         """The slot of the key, or the empty slot where it belongs."""
-        cdef uint64_t i = (hash >> PART_BITS) & self.mask
+        cdef uint64_t i = self.first(key, gap)
         while self.slots[i].value and (self.slots[i].key != key or self.slots[i].value >> VALUE_BITS != gap):
             i = (i + 1) & self.mask
         return &self.slots[i]
 
-    cdef inline void fill(self, Slot *slot, uint64_t key, uint64_t gap, uint64_t value) noexcept nogil:
-        """Fill an empty slot. The caller makes sure that there is room."""
-        slot.key, slot.value = key, gap << VALUE_BITS | value
-        self.size += 1
+    cdef inline void add(self, Slot new) noexcept nogil:
+        """Add the number of a slot to that of its key. The caller makes sure that there is room."""
+        cdef Slot *slot = self.find(new.key, new.value >> VALUE_BITS)
+        if slot.value:
+            slot.value += new.value & VALUE
+        else:
+            slot[0] = new
+            self.size += 1
 
-
-cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
-    return first << 32 | second
-
-
-@cython.final
-cdef class Gaps:
-    """The sequences of connector words between two words, numbered. 0 is empty; any other extends one by a word."""
-    cdef Table table  # from (the number of all but the last word, the last word)
-    cdef uint64_t[::1] keys  # by number
-    cdef uint32_t size
-
-    def __cinit__(self):
-        self.table, self.keys, self.size = Table(64), np.zeros(64, np.uint64), 1
-
-    cdef inline uint32_t find(self, uint32_t gap, uint32_t word) noexcept nogil:
-        """The number of a gap and one more word, or 0 if it is unknown."""
-        cdef uint64_t key = key_of(gap, word)
-        return <uint32_t> self.table.find(mix(key, 0), key, 0).value
-
-    cdef uint32_t add(self, uint32_t gap, uint32_t word) except 0 nogil:
-        """The number of a gap and one more word."""
-        cdef uint32_t found = self.find(gap, word)
-        cdef uint64_t key = key_of(gap, word)
+    cdef uint32_t number(self, uint32_t node, uint32_t word, uint32_t new) except? 0 nogil:
+        """The number of a node of a tree and the word that follows; it becomes `new` if there is none."""
+        cdef uint64_t key = key_of(node, word)
+        cdef uint64_t found = self.find(key, 0).value
         if found:
-            return found
-        if self.size == self.keys.shape[0]:
+            return <uint32_t> found
+        if self.size == self.room:
             with gil:
                 self.grow()
-        found = self.size
-        self.table.fill(self.table.find(mix(key, 0), key, 0), key, 0, found)
-        self.keys[found] = key
-        self.size += 1
-        return found
+        self.add(Slot(key, new))
+        return new
 
     cdef int grow(self) except -1:
-        if self.size >= MAX_GAPS:
-            raise W2VError(
-                f"more than {MAX_GAPS:,} different sequences of connector words stand between words: "
-                "give fewer connectors"
-            )
-        keys = np.zeros(2 * self.size, np.uint64)
-        keys[:self.size] = self.keys
-        self.keys, self.table = keys, Table(2 * self.size)
-        cdef uint32_t gap
-        for gap in range(1, self.size):
-            self.table.fill(self.table.find(mix(self.keys[gap], 0), self.keys[gap], 0), self.keys[gap], 0, gap)
+        cdef int64_t capacity = self.mask + 1, i
+        cdef uint64_t[:, ::1] old = self.empty(2 * capacity)
+        for i in range(capacity):
+            if old[i, 1]:
+                self.add(Slot(old[i, 0], old[i, 1]))
         return 0
-
-    cdef list words(self, uint32_t gap):
-        found = []
-        while gap:
-            found.append(self.keys[gap] & 0xFFFFFFFFu)
-            gap = self.keys[gap] >> 32
-        return found[::-1]
 
 
 @cython.final
@@ -156,18 +134,18 @@ cdef class Counter:
     cdef const Spelling *spellings
     cdef object memory  # the owner of `spellings`
     cdef Table table
-    cdef Gaps gaps
+    cdef Table gaps  # from the number of all but the last word, 0 if there is none, and the last word
     cdef int64_t first  # the last word that is not a connector word; -1 if there is none in the sentence
     cdef uint32_t gap  # connector words since
     cdef uint64_t hash  # of the joined text of both
 
     def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] spellings, int64_t room, int bits,
                  uint64_t part):
-        if spellings.shape[0] != kinds.shape[0] or spellings.shape[1] != 3:
+        if spellings.shape[0] != kinds.shape[0] or spellings.shape[1] != 2:
             raise ValueError("spellings do not fit kinds")
         self.kinds, self.memory, self.spellings = kinds, spellings, <const Spelling *> &spellings[0, 0]
         self.bits, self.part, self.left = bits, part, []
-        self.table, self.gaps, self.first = Table(max(room, 2 * BATCH)), Gaps(), -1
+        self.table, self.gaps, self.first = Table(max(room, 2 * BATCH)), Table(0), -1
 
     def count(self, const uint32_t[::1] ids not None):
         """Count the pairs of the next piece of the text. The GIL is released."""
@@ -175,251 +153,216 @@ cdef class Counter:
             self.run(ids)
 
     cdef int run(self, const uint32_t[::1] ids) except -1 nogil:
-        cdef Pair[BATCH] pairs
-        cdef uint64_t mask = (1ull << self.bits) - 1, hash = self.hash, joined
+        cdef Slot[BATCH] pairs
+        cdef uint64_t hash = self.hash, key, gap = self.gap
         cdef int64_t first = self.first, i
-        cdef uint32_t gap = self.gap, id
+        cdef uint32_t id
         cdef int count = 0
         cdef uint8_t kind
         for i in range(ids.shape[0]):
             id = ids[i]
             kind = self.kinds[id]
-            if kind & IS_SEPARATOR:
+            if kind == IS_SEPARATOR:
                 first = -1
-            elif kind & IS_CONNECTOR:
+            elif kind == IS_CONNECTOR:
                 if first >= 0:
                     hash = self.append(hash, id)
-                    gap = self.gaps.add(gap, id)
+                    gap = self.gaps.number(<uint32_t> gap, id, <uint32_t> self.gaps.size + 1)
+                    if gap >= MAX_GAPS:
+                        with gil:
+                            raise W2VError(
+                                f"more than {MAX_GAPS:,} different sequences of connector words stand between words: "
+                                "give fewer connectors"
+                            )
             else:
-                if first >= 0:
-                    joined = self.append(hash, id)
-                    if joined & mask == self.part:
-                        pairs[count] = Pair(joined, key_of(first, id), gap)
-                        prefetch_slot(self.table.first(joined))
-                        count += 1
-                        if count == BATCH:
-                            self.add(pairs, count)
-                            mask = (1ull << self.bits) - 1
-                            count = 0
-                first, gap, hash = id, 0, self.spellings[id].head
-        self.add(pairs, count)
-        self.first, self.gap, self.hash = first, gap, hash
+                if first >= 0 and self.holds(self.append(hash, id)):
+                    key = key_of(first, id)
+                    pairs[count] = Slot(key, gap << VALUE_BITS | 1)
+                    prefetch(&self.table.slots[self.table.first(key, gap)])
+                    count += 1
+                    if count == BATCH:
+                        self.flush(pairs, count)
+                        count = 0
+                first, gap, hash = id, 0, self.spellings[id].tail
+        self.flush(pairs, count)
+        self.first, self.gap, self.hash = first, <uint32_t> gap, hash
         return 0
+
+    cdef inline bint holds(self, uint64_t hash) noexcept nogil:
+        return hash & ((1ull << self.bits) - 1) == self.part
 
     cdef inline uint64_t append(self, uint64_t hash, uint32_t word) noexcept nogil:
         return append_hash(hash, self.spellings[word].power, self.spellings[word].tail)
 
-    cdef int add(self, Pair *pairs, int count) except -1 nogil:
-        cdef Slot *slot
+    cdef int flush(self, const Slot *pairs, int count) except -1 nogil:
+        """Add a batch of pairs, and make room for the next one."""
         cdef int i
-        if self.table.size + count > self.table.room:
+        for i in range(count):
+            self.table.add(pairs[i])
+        while self.table.size + BATCH > self.table.room:
             with gil:
                 self.halve()
-        for i in range(count):
-            if pairs[i].hash & ((1ull << self.bits) - 1) == self.part:
-                slot = self.table.find(pairs[i].hash, pairs[i].key, pairs[i].gap)
-                if slot.value:
-                    slot.value += 1
-                else:
-                    self.table.fill(slot, pairs[i].key, pairs[i].gap, 1)
         return 0
 
     cdef int halve(self) except -1:
-        """Drop the pairs of one half of the part until there is room for a batch."""
-        cdef Table old
-        cdef Slot slot
-        cdef uint64_t hash, i
-        while self.table.size + BATCH > self.table.room:
-            self.left.append((self.bits + 1, self.part | 1ull << self.bits))
-            self.bits += 1
-            old = self.table
-            self.table = Table(old.room)
-            for i in range(old.mask + 1):
-                slot = old.slots[i]
-                if slot.value:
-                    hash = self.hash_of(slot)
-                    if hash & ((1ull << self.bits) - 1) == self.part:
-                        self.table.find(hash, slot.key, slot.value >> VALUE_BITS)[0] = slot
-                        self.table.size += 1
+        """Drop the pairs of one half of the part."""
+        cdef uint64_t[::1] keys, hashes
+        cdef uint32_t[::1] gaps
+        cdef int64_t[::1] counts
+        cdef int64_t i
+        keys, gaps, counts, hashes = self.pairs()
+        self.left.append((self.bits + 1, self.part | 1ull << self.bits))
+        self.bits += 1
+        self.table = Table(self.table.room)
+        for i in range(keys.shape[0]):
+            if self.holds(hashes[i]):
+                self.table.add(Slot(keys[i], <uint64_t> gaps[i] << VALUE_BITS | counts[i]))
         return 0
 
-    cdef uint64_t hash_of(self, Slot slot) noexcept nogil:
-        """The hash of the joined text of a pair, computed from its last word to its first."""
-        cdef Spelling word = self.spellings[slot.key & 0xFFFFFFFFu]
-        cdef uint64_t gap = slot.value >> VALUE_BITS, power = word.power, tail = word.tail
-        while gap:
-            word = self.spellings[self.gaps.keys[gap] & 0xFFFFFFFFu]
-            tail = append_hash(word.tail, power, tail)
-            power = append_hash(word.power, power, 0)
-            gap = self.gaps.keys[gap] >> 32
-        return append_hash(self.spellings[slot.key >> 32].head, power, tail)
-
     def pairs(self):
-        """The pairs, in any order, as arrays (N,): hash uint64, first and second id and gap uint32, count int64."""
+        """The pairs, in any order: arrays (N,).
+
+        They are first id << 32 | last id, uint64; gap, uint32; count, int64; hash of the joined text, uint64.
+        """
         cdef int64_t size = self.table.size, found = 0
-        cdef uint64_t[::1] hashes = np.empty(size, np.uint64)
-        cdef uint32_t[::1] first = np.empty(size, np.uint32)
-        cdef uint32_t[::1] second = np.empty(size, np.uint32)
+        cdef uint64_t[::1] keys = np.empty(size, np.uint64), hashes = np.empty(size, np.uint64)
         cdef uint32_t[::1] gaps = np.empty(size, np.uint32)
         cdef int64_t[::1] counts = np.empty(size, np.int64)
-        cdef uint64_t i
+        cdef const uint64_t[::1] gap_keys = self.gap_keys()
+        cdef uint64_t i, gap, power, tail
         cdef Slot slot
+        cdef Spelling word
         with nogil:
             for i in range(self.table.mask + 1):
                 slot = self.table.slots[i]
-                if slot.value:
-                    hashes[found] = self.hash_of(slot)
-                    first[found], second[found] = <uint32_t> (slot.key >> 32), <uint32_t> (slot.key & 0xFFFFFFFFu)
-                    gaps[found], counts[found] = <uint32_t> (slot.value >> VALUE_BITS), <int64_t> (slot.value & VALUE)
-                    found += 1
-        return np.asarray(hashes), np.asarray(first), np.asarray(second), np.asarray(gaps), np.asarray(counts)
+                if slot.value == 0:
+                    continue
+                gap = slot.value >> VALUE_BITS
+                keys[found], gaps[found], counts[found] = slot.key, <uint32_t> gap, <int64_t> (slot.value & VALUE)
+                word = self.spellings[slot.key & 0xFFFFFFFFu]
+                power, tail = word.power, word.tail
+                while gap:  # from the last word to the first
+                    word = self.spellings[gap_keys[gap] & 0xFFFFFFFFu]
+                    tail = append_hash(word.tail, power, tail)
+                    power = append_hash(word.power, power, 0)
+                    gap = gap_keys[gap] >> 32
+                hashes[found] = append_hash(self.spellings[slot.key >> 32].tail, power, tail)
+                found += 1
+        return tuple(map(np.asarray, (keys, gaps, counts, hashes)))
 
-    def gap_words(self, uint32_t gap):
-        """The ids of the connector words of a gap, as a list."""
-        if gap >= self.gaps.size:
-            raise ValueError("a gap is out of range")
-        return self.gaps.words(gap)
+    def gap_keys(self):
+        """For each gap its last word, in the low 32 bits, and the gap before: uint64 (gaps + 1,). Gap 0 is empty."""
+        slots = np.asarray(self.gaps.memory)
+        keys = np.zeros(self.gaps.size + 1, np.uint64)
+        keys[slots[:, 1]] = slots[:, 0]
+        return keys
+
+
+def gap_words(const uint64_t[::1] gap_keys not None, uint64_t gap):
+    """The ids of the connector words of a gap, as a list."""
+    found = []
+    while gap:
+        found.append(gap_keys[gap] & 0xFFFFFFFFu)
+        gap = gap_keys[gap] >> 32
+    return found[::-1]
 
 
 @cython.final
 cdef class Joiner:
     """Replaces phrases by single ids.
 
-    `kinds` says which ids start and end a phrase. `phrases` lists tuples of word ids, connector words inside; `ids` are
-    the new ids, uint32 (phrases,). Any number of threads may use one Joiner.
+    `phrases` lists tuples of two or more ids, which become `ids`, uint32 (phrases,); all are below `types`. Any number
+    of threads may use one Joiner.
     """
-    cdef const uint8_t[::1] kinds
-    cdef Table table
-    cdef Gaps gaps
+    cdef uint8_t[::1] kinds
+    cdef Table nodes  # of the tree of phrases; a first word's node is its id, a phrase's its new id, others are higher
+    cdef uint32_t types
 
-    def __init__(self, const uint8_t[::1] kinds not None, list phrases, const uint32_t[::1] ids not None):
-        cdef uint32_t gap, word
-        cdef uint64_t key
-        cdef Slot *slot
-        self.kinds, self.table, self.gaps = kinds, Table(len(phrases)), Gaps()
-        for (first, *between, last), id in zip(phrases, ids, strict=True):
-            gap = 0
+    def __init__(self, uint32_t types, list phrases, const uint32_t[::1] ids not None):
+        cdef uint32_t node, word, last, id
+        self.kinds, self.nodes, self.types = np.zeros(types, np.uint8), Table(len(phrases)), types
+        for (node, *between, last), id in zip(phrases, ids, strict=True):
+            self.kinds[node] |= STARTS
             for word in between:
-                gap = self.gaps.add(gap, word)
-            key = key_of(first, last)
-            slot = self.table.find(mix(key, gap), key, gap)
-            if slot.value == 0:
-                self.table.fill(slot, key, gap, id)
+                self.kinds[word] |= CONTINUES
+                node = self.nodes.number(node, word, types + <uint32_t> self.nodes.size)
+            self.kinds[last] |= CONTINUES
+            self.nodes.number(node, last, id)
 
     def cut(self, const uint32_t[::1] ids not None, int64_t start):
-        """The first position from `start` (above 0) on at which the text can be divided without dividing a phrase."""
-        cdef int64_t i
-        for i in range(start, ids.shape[0]):
-            if self.kinds[ids[i - 1]] & IS_SEPARATOR:
-                return i
-            if not self.kinds[ids[i]] & (ENDS_PHRASE | IS_CONNECTOR | IS_SEPARATOR):
-                return i
-        return ids.shape[0]
+        """The first position from `start` on that is neither in a phrase nor before a sentence end."""
+        while start < ids.shape[0] and (self.kinds[ids[start]] & CONTINUES or ids[start] == SENTENCE_END_ID):
+            start += 1
+        return min(start, ids.shape[0])
 
     def join(self, const uint32_t[::1] ids not None):
         """The ids of a piece of text, phrases joined from left to right: uint32 (tokens,). The GIL is released."""
         cdef uint32_t[::1] joined = np.empty(ids.shape[0], np.uint32)
         cdef int64_t i, size = 0, start = -1  # position in `joined` of the word that may start a phrase
-        cdef uint32_t id, first = 0, gap = 0
-        cdef uint64_t key
+        cdef uint32_t id, node = 0
         cdef uint8_t kind
-        cdef Slot *slot
         with nogil:
             for i in range(ids.shape[0]):
                 id = ids[i]
                 kind = self.kinds[id]
-                if kind & IS_CONNECTOR:
-                    if start >= 0:
-                        gap = self.gaps.find(gap, id)
-                        if gap == 0:  # in no phrase
-                            start = -1
-                elif start >= 0 and kind & ENDS_PHRASE:
-                    key = key_of(first, id)
-                    slot = self.table.find(mix(key, gap), key, gap)
-                    if slot.value:
-                        joined[start] = <uint32_t> (slot.value & VALUE)
-                        size = start + 1
+                if start >= 0:
+                    node = <uint32_t> self.nodes.find(key_of(node, id), 0).value if kind & CONTINUES else 0
+                    if node == 0:
                         start = -1
+                    elif node < self.types:
+                        joined[start] = node
+                        size, start = start + 1, -1
                         continue
-                    start = -1
-                else:
-                    start = -1
-                if kind & STARTS_PHRASE:
-                    start, first, gap = size, id, 0
+                if start < 0 and kind & STARTS:
+                    start, node = size, id
                 joined[size] = id
                 size += 1
         return np.asarray(joined)[:size]
 
 
-@cython.final
-cdef class Numbering:
-    """Gives the ids of a text new numbers, in the order in which they are first seen, and counts them.
+def renumber(uint32_t[::1] ids not None, uint32_t[::1] numbers not None, int64_t[::1] counts not None, uint32_t size):
+    """Number the ids of the next piece of a text in the order in which they are first seen, in place, and count them.
 
-    The first `fixed` ids keep their numbers. `size` is the number of all new ids.
+    `numbers` has those of the ids seen before, which are below `size`, and 0 for others; `counts` is by number.
+    Returns the new size.
     """
-    cdef uint32_t[::1] numbers, order
-    cdef int64_t[::1] counted
-    cdef readonly uint32_t size
-
-    def __init__(self, int64_t types, uint32_t fixed):
-        self.numbers, self.order = np.zeros(types, np.uint32), np.zeros(types, np.uint32)
-        self.counted = np.zeros(types, np.int64)
-        self.size = fixed
-        cdef uint32_t id
-        for id in range(fixed):
-            self.numbers[id] = self.order[id] = id
-
-    def renumber(self, uint32_t[::1] ids not None):
-        """Replace the ids of the next piece of the text by their new numbers."""
-        cdef int64_t i
-        cdef uint32_t id, number
-        with nogil:
-            for i in range(ids.shape[0]):
-                id = ids[i]
-                number = self.numbers[id]
-                if number == 0 and id:
-                    number = self.numbers[id] = self.size
-                    self.order[number] = id
-                    self.size += 1
-                ids[i] = number
-                self.counted[number] += 1
-
-    def old_ids(self):
-        """The old id of each new one: uint32 (size,)."""
-        return np.asarray(self.order)[:self.size]
-
-    def counts(self):
-        """The count of each new id: int64 (size,)."""
-        return np.asarray(self.counted)[:self.size]
+    cdef int64_t i
+    cdef uint32_t id
+    with nogil:
+        for i in range(ids.shape[0]):
+            id = ids[i]
+            if id and numbers[id] == 0:
+                numbers[id] = size
+                size += 1
+            ids[i] = numbers[id]
+            counts[ids[i]] += 1
+    return size
 
 
 def spellings(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, bytes delimiter not None,
               uint64_t base):
-    """The Spelling of each of V words, for `Counter` to hash joined texts: uint64 (V, 3).
+    """The Spelling of each of V words, for `Counter` to hash joined texts: uint64 (V, 2).
 
     Word i is blob[offsets[i]:offsets[i + 1]]. `base` is a random number from 256 to 2^61.
     """
-    cdef uint64_t[:, ::1] found = np.empty((offsets.shape[0] - 1, 3), np.uint64)
-    cdef uint64_t delimiter_hash = 0, delimiter_power = 1, hash, power
+    cdef uint64_t[:, ::1] found = np.empty((offsets.shape[0] - 1, 2), np.uint64)
+    cdef uint64_t delimiter_power = 1, delimiter_hash = 0, power, hash
     cdef uint8_t byte
     cdef int64_t i, k
     for byte in delimiter:
-        delimiter_hash = append_hash(delimiter_hash, base, byte + 1)
         delimiter_power = append_hash(delimiter_power, base, 0)
+        delimiter_hash = append_hash(delimiter_hash, base, byte + 1)
     with nogil:
-        for i in range(offsets.shape[0] - 1):
-            hash, power = 0, 1
+        for i in range(found.shape[0]):
+            power, hash = delimiter_power, delimiter_hash
             for k in range(offsets[i], offsets[i + 1]):
-                hash = append_hash(hash, base, blob[k] + 1)
                 power = append_hash(power, base, 0)
-            found[i, 0] = hash
-            found[i, 1] = append_hash(delimiter_power, power, 0)
-            found[i, 2] = append_hash(delimiter_hash, power, hash)
+                hash = append_hash(hash, base, blob[k] + 1)
+            found[i, 0], found[i, 1] = power, hash
     return np.asarray(found)
 
 
-def spell(const uint32_t[::1] ids not None, uint32_t sentence_end, const uint8_t[::1] blob not None,
-          const int64_t[::1] offsets not None):
+def spell(const uint32_t[::1] ids not None, const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
     """The text of these ids: uint8 (bytes,). Words are followed by a space, and the last of a sentence by a newline.
 
     Id i is the word blob[offsets[i]:offsets[i + 1]]; if it is empty, nothing is written.
@@ -432,7 +375,7 @@ def spell(const uint32_t[::1] ids not None, uint32_t sentence_end, const uint8_t
     with nogil:
         for i in range(ids.shape[0]):
             length = offsets[ids[i] + 1] - offsets[ids[i]]
-            if ids[i] == sentence_end:
+            if ids[i] == SENTENCE_END_ID:
                 size -= size > 0 and text[size - 1] == c" "
                 text[size] = c"\n"
                 size += 1

@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from w2v.settings import BaseSettings
+from w2v.errors import warn_of_text
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 
@@ -16,20 +17,25 @@ LITTLE = 1_000_000  # words
 EPOCHS = 10  # fewer are too few for little text (bench/README.md)
 TYPES = 20_000  # the first types of the text, which are examined; most of the frequent ones are among them
 ATTACHED, CAPITALS = 0.05, 0.05  # above these shares of the words, a text is not preprocessed
+UNCOMPOSED = 0.001  # above this share of the words, or if one is spelled in two ways
 LONG = 20  # mean characters per word; languages written with spaces are far below
 SAMPLE_SHARE = 0.9  # of the words of the bundled questions, in the sample corpus
 
 
-def advice(store: TypeCounts, settings: BaseSettings) -> list[str]:
-    """A line for each change that would improve the vectors; usually none."""
-    return [line for line in (_on_size(store, settings), on_spaces(store) or _on_words(store)) if line]
+def warn_of(store: TypeCounts, epochs: int | str | None) -> None:
+    """Issue a TextWarning for each change that would improve the vectors; usually none.
+
+    `epochs` is that of Settings, or None for a model that has been trained before.
+    """
+    for line in (_on_size(store, epochs), on_spaces(store) or _on_words(store), _on_spelling(store)):
+        if line:
+            warn_of_text(line)
 
 
-def _on_size(store: TypeCounts, settings: BaseSettings) -> str:
+def _on_size(store: TypeCounts, epochs: int | str | None) -> str:
     if store.tokens >= LITTLE or _is_sample(store):
         return ""
-    few = settings.epochs != "auto" and settings.epochs < EPOCHS
-    also = f"; more epochs than {settings.epochs} would also help" if few else ""
+    also = f"; more epochs than {epochs} would also help" if isinstance(epochs, int) and epochs < EPOCHS else ""
     return f"the text has {store.tokens:,} words, which are few to learn word vectors from: add more text{also}"
 
 
@@ -51,11 +57,16 @@ def on_spaces(store: TypeCounts) -> str:
     )
 
 
+def _first_words(store: TypeCounts) -> tuple[list[str], NDArray[np.int64]]:
+    """The first words of the text, and their counts."""
+    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
+    return store.words(ids).tolist(), store.counts[ids]
+
+
 def _mean(store: TypeCounts, measure: Callable[[str], float]) -> float:
     """The mean of a measure of words, each counted as often as it occurs."""
-    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
-    counts = store.counts[ids]
-    return float(np.average([measure(word) for word in store.words(ids)], weights=counts)) if counts.any() else 0.0
+    words, counts = _first_words(store)
+    return float(np.average([measure(word) for word in words], weights=counts)) if counts.any() else 0.0
 
 
 def _on_words(store: TypeCounts) -> str:
@@ -67,6 +78,21 @@ def _on_words(store: TypeCounts) -> str:
             'the, The and "the," are three words; add --lower (lower=True) and --tokenize words (tokenize="words")'
         )
     return ""
+
+
+def _on_spelling(store: TypeCounts) -> str:
+    """Advice for a text with words in decomposed Unicode; "" for others."""
+    words, _ = _first_words(store)
+    others = {unicodedata.normalize("NFC", word) for word in words if not _is_composed(word)}
+    twice = others & set(words)
+    if not twice and _mean(store, lambda word: not _is_composed(word)) <= UNCOMPOSED:
+        return ""
+    found = "has two spellings, which are two words" if twice else "is decomposed, and in queries usually composed"
+    return f'{min(twice or others)!r} {found} (Unicode NFC and NFD): add --normalize nfc (normalize="nfc")'
+
+
+def _is_composed(word: str) -> bool:
+    return unicodedata.is_normalized("NFC", word)
 
 
 def _attached(word: str) -> bool:

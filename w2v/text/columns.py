@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from w2v.errors import W2VError, one_line
-from w2v.files import PARQUET
+from w2v.errors import INSTALL, W2VError, one_line
+from w2v.system.files import PARQUET, SIGNATURE_BYTES
 
+PLAIN = "none"  # instead of a column: a file is plain text, even if it looks like a table
 MAX_ROW_BYTES = 1 << 26  # of JSON and CSV
 ROWS_AT_ONCE = 1024  # of Parquet
+HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # of a file that may be a table, are inspected
+
+_JSON = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
+_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")  # of a column
+_COLUMN = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
+_EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 
 def is_parquet(head: bytes) -> bool:
@@ -21,20 +29,75 @@ def is_parquet(head: bytes) -> bool:
     return re.match(PARQUET, head) is not None
 
 
-def parquet_texts(name: str, file: IO[bytes], column: str) -> Iterator[tuple[bytes, float]]:
+def has_columns(column: str | None) -> bool:
+    """Whether the option `column` names a column, so that the text is in tables."""
+    return column not in (None, PLAIN)
+
+
+def refuse_table(name: str, head: bytes) -> None:
+    """Raise W2VError, which names the columns, if a file that begins with `head` is JSON or CSV."""
+    lines = head[:HEAD_BYTES].splitlines(keepends=True)
+    if len(head) >= SIGNATURE_BYTES and not lines[-1].endswith(b"\n"):
+        del lines[-1]  # it may be cut
+    lines = [line for line in lines if line.strip()]
+    found, names = _JSON.match(head), None
+    if found and not lines:
+        names = [_decode(found[2]), "…"]
+    elif found and not found[1]:
+        with contextlib.suppress(ValueError, RecursionError):  # an object on several lines
+            names = list(json.loads(lines[0]))
+    if found and not names:
+        raise W2VError(
+            f"{name} looks like JSON, but not with one object on each line: write it as `jq -c '.[]'` does{_COLUMN}"
+        )
+    if names or (names := _names_in_csv(lines, _EXTENSION.search(name) is not None)):
+        raise _is_table(name, "JSON" if found else "CSV", names)
+
+
+def _names_in_csv(lines: list[bytes], by_extension: bool) -> list[str]:
+    """The first row of the first lines of a file, if they are CSV; otherwise [].
+
+    By content alone, it must have names, and all rows as many columns. Prose has none, for there a space or the end of
+    the line follows each comma, and a name neither begins with a space nor is empty.
+    """
+    if not lines:
+        return []
+    rows: list[list[str]] = []
+    delimiter = _delimiter(lines[0])
+    with contextlib.suppress(csv.Error):  # of a row that is cut, or no CSV
+        for row in itertools.islice(csv.reader(map(_decode, lines), delimiter=delimiter, strict=True), HEAD_ROWS):
+            rows.append(row)
+    if not rows:
+        return []
+    names, *others = rows
+    unnamed = delimiter != "\t" and not names[0]  # as pandas writes the column of the row's numbers
+    named = len(set(names)) == len(names) and all(map(_NAME.fullmatch, names[unnamed:]))
+    table = len(names) > 1 and all(len(row) == len(names) for row in others)
+    by_content = named and table and bool(others) and len(rows) + len(names) > 4  # three rows, or three columns
+    return names if by_content or (by_extension and (named or table)) else []
+
+
+def _is_table(name: str, kind: str, names: Sequence[str]) -> W2VError:
+    return W2VError(f"{name} looks like {kind} with the columns {one_line(', '.join(names))}{_COLUMN}")
+
+
+def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes, float]]:
     """The texts in a column of a Parquet file, each with the share of the file's rows up to it.
 
-    Raises W2VError for a file that is damaged or has no such column of text, and if pyarrow is missing.
+    Raises W2VError for a file that is damaged or has no such column of text, without a column, and if pyarrow is
+    missing.
     """
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise W2VError(f"{name}: Parquet files need one more package: pip install 'w2v[parquet]'") from None
+        raise W2VError(f"{name}: Parquet files need one more package: {INSTALL.format('parquet')}") from None
     try:
         table = parquet.ParquetFile(file)
+        if column is None:
+            raise _is_table(name, "Parquet", table.schema_arrow.names)
         if column not in table.schema_arrow.names:
-            raise _missing(name, column, table.schema_arrow.names)
+            raise missing(name, column, table.schema_arrow.names)
         kind = table.schema_arrow.field(column).type
         kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
@@ -53,8 +116,8 @@ def parquet_texts(name: str, file: IO[bytes], column: str) -> Iterator[tuple[byt
 def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
 
-    Columns of CSV are separated by commas, or by tabs if the first row has tabs. Texts that are null or missing are
-    left out. Raises W2VError, naming the line, if a line is not a row or its column not text, and for a missing column.
+    Columns of CSV are separated as in `_delimiter`. Texts that are null or missing are left out. Raises W2VError,
+    naming the line, if a line is not a row or its column not text, and for a missing column.
     """
     lines = enumerate(_lines(name, chunks), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
@@ -86,18 +149,18 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
         if text is not None:
             yield encode(text)
     if not seen:
-        raise _missing(name, column, names)
+        raise missing(name, column, names)
 
 
 def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes]:
     number, first = next(iter(lines))
     csv.field_size_limit(MAX_ROW_BYTES)  # of the whole process; its default is too small for texts
     decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
-    rows = csv.reader(decoded, delimiter="\t" if b"\t" in first else ",", strict=True)
+    rows = csv.reader(decoded, delimiter=_delimiter(first), strict=True)
     try:
         names = next(rows, [])
         if column not in names:
-            raise _missing(name, column, names)
+            raise missing(name, column, names)
         index = names.index(column)
         for row in rows:
             if row and len(row) != len(names):
@@ -107,6 +170,11 @@ def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Itera
                 yield encode(row[index])
     except csv.Error as error:
         raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
+
+
+def _delimiter(first: bytes) -> str:
+    """What separates the columns of CSV: a tab if the first row has any, or else what it has more of, ',' or ';'."""
+    return "\t" if b"\t" in first else ";" if first.count(b";") > first.count(b",") else ","
 
 
 def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -124,7 +192,7 @@ def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _missing(name: str, column: str, names: Iterable[str]) -> W2VError:
+def missing(name: str, column: str, names: Iterable[str]) -> W2VError:
     return W2VError(f"{name} has no column {column[:100]!r}; its columns are {', '.join(names)[:200] or 'none'}")
 
 

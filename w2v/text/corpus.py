@@ -1,4 +1,4 @@
-"""Reading text from files, folders, glob patterns, compressed files, standard input and lists of tokens."""
+"""Reading text from files, folders, glob patterns, compressed files, standard input, texts and lists of tokens."""
 
 from __future__ import annotations
 
@@ -12,34 +12,47 @@ import re
 import stat
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
-from w2v.errors import SettingsError, W2VError
-from w2v.files import SIGNATURE_BYTES, PathLike, text_start, unchanged
+from w2v.detect import refuse_other
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.system.files import SIGNATURE_BYTES, PathLike, errors_named, is_nameable, text_start, unchanged
 from w2v.text._text import PADDING, last_space
-from w2v.text.columns import encode, is_parquet, parquet_texts, texts
+from w2v.text.columns import (
+    PLAIN,
+    encode,
+    has_columns,
+    is_parquet,
+    missing,
+    parquet_texts,
+    refuse_table,
+    texts,
+)
 from w2v.text.decompress import decompressed, is_compressed
 from w2v.text.markup import without_markup
 
-Source = PathLike | Sequence[PathLike] | Iterable[Iterable[str]]
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, such as a DataFrame of pandas."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+Source = PathLike | Iterable[PathLike] | Iterable[Iterable[str]] | Table
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
-SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in its fingerprint, and their size
+SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in a sampled checksum, and their size
+MAX_WORD_BYTES = 1 << 24  # above this, it is no word; each is in memory as a whole
 LONG_LINE = 1 << 16  # bytes: a text is divided at a space if no line ends within this many
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # longer strings are no paths
+STRINGS_LOOKED_UP = 1000  # of a list, among which an existing file shows that they are paths
+MIN_LINES = 10  # by which a file is recognised as word pairs, for instance, and not a text
 CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
-
-
-class Fingerprint(NamedTuple):
-    """Shows whether a file has changed, without reading all of it."""
-
-    path: str  # absolute
-    size: int  # bytes
-    modified: int  # ns; unlike `changed`, users can set it
-    changed: int  # ns: when content, name or mode last changed
-    inode: int
-    samples: str  # hash of SAMPLES pieces of the file
 
 
 class TextBlock(NamedTuple):
@@ -56,34 +69,43 @@ class TextBlock(NamedTuple):
 
 
 class Corpus:
-    """A user's text: a path, a list of paths, or an iterable of lists of tokens.
+    """A user's text: a path, a list of paths, a table, or an iterable of texts or of lists of tokens.
 
     A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
     links to folders), a glob pattern, or "-" for standard input. In a pattern, ** matches any number of folders,
     again without hidden ones and links. Each file of a folder or pattern is read once, even if links give it several
-    names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content. An
-    iterable is read once, one list at a time. Raises W2VError for a source that cannot be read.
+    names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content.
+
+    A text, as in a list, a Series or a column of a table (Table), may have several lines; its end ends a sentence. A
+    list of strings is one of paths if all of them look like paths (no white space, or an extension), if one names an
+    existing file, or with `of_paths`; otherwise it is one of texts. An iterable is read once, one item at a time, and
+    null texts of tables are left out. Raises W2VError for a source that cannot be read.
 
     `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes (start, stop) of
     each file that belong to this part of a text; None for the whole text.
     """
 
     ranges: list[tuple[int, int]] | None = None
+    _bytes_read = 0
 
-    def __init__(self, source: Source) -> None:
-        self._sentences: Iterable[Iterable[str]] = ()
+    def __init__(self, source: Source, of_paths: bool = False) -> None:
+        self._items: Iterable[Any] = ()
+        self._table: Table | None = None
         self._files: list[str] = []
         if isinstance(source, str | os.PathLike):
             self._files = _expand(source)
-        elif isinstance(source, list | tuple) and source and all(isinstance(x, str | os.PathLike) for x in source):
-            self._files = [file for path in cast(Sequence[PathLike], source) for file in _expand(path)]
-        elif isinstance(source, Iterable):
-            self._sentences = cast(Iterable[Iterable[str]], source)
+        elif isinstance(source, list | tuple) and source and (of_paths or _are_paths(source)):
+            self._files = [file for path in source for file in _expand(path)]
+        elif isinstance(source, Table):
+            self._table = source
+        elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
+            self._items = source.dropna() if hasattr(source, "dropna") else source  # a Series may lack some values
         else:
             kind = type(source).__name__
-            raise W2VError(f"a corpus is a path, a list of paths, or lists of tokens, not of type {kind}")
+            raise W2VError(
+                f"a corpus is a path, a table, or a list of paths, texts or lists of tokens, not of type {kind}"
+            )
         self._infos = [_regular(file) for file in self._files]
-        self._bytes_read = 0
         self.total_bytes: int | None = None
         if self._files and None not in self._infos:
             self.total_bytes = sum(info.st_size for info in self._infos if info)
@@ -101,9 +123,7 @@ class Corpus:
         for a text that cannot be divided.
         """
         if self.total_bytes is None:
-            raise W2VError(
-                "standard input, pipes and lists of tokens cannot be divided among several ranks: give files"
-            )
+            raise W2VError("standard input, pipes, lists and tables cannot be divided among several ranks: give files")
         ranges = [self._ranges(k, parts, whole) for k in range(parts)]
         if not all(ranges):
             for file, info in zip(self._files, self._infos, strict=True):
@@ -136,36 +156,57 @@ class Corpus:
         if self.ranges == []:
             return "this part of the text"
         if not self._files:
-            return "the lists of tokens"
+            return "the text"
         more = f" and {len(self._files) - 1} more" if len(self._files) > 1 else ""
         return _display(self._files[0]) + more
 
-    def fingerprint(self) -> list[Fingerprint] | None:
-        """The fingerprint of each file when this object was made; None if the text can be read only once.
-
-        Raises W2VError for files that can no longer be read.
-        """
+    @property
+    def sizes(self) -> list[tuple[str, int]] | None:
+        """The absolute path of each file and its bytes; None if the text can be read only once."""
         if not self._files or None in self._infos:
             return None
-        return [_fingerprint(file, info) for file, info in zip(self._files, self._infos, strict=True) if info]
+        infos = zip(self._files, self._infos, strict=True)
+        return [(str(Path(file).resolve()), info.st_size) for file, info in infos if info]
+
+    def checksum(self, sampled: bool = False) -> str:
+        """SHA-256 of the bytes of this part of the text or, if `sampled`, of SAMPLES pieces of each file.
+
+        File times do not show every change: some systems count them in seconds, and writes to a mapping set none.
+        Raises W2VError for files that can no longer be read.
+        """
+        found = hashlib.sha256()
+        for (file, size), part in zip(self.sizes or [], self._parts, strict=True):
+            starts = [max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1) for number in range(SAMPLES)]
+            with errors_named(file), Path(file).open("rb") as stream:
+                for start, stop in [(start, start + SAMPLE_BYTES) for start in starts] if sampled else [part]:
+                    stream.seek(start)
+                    for chunk in self._read(stream, stop):
+                        found.update(chunk)
+        return found.hexdigest()
+
+    @property
+    def _parts(self) -> Sequence[tuple[int, int | None]]:
+        """The bytes of each file that are read."""
+        return [(0, None)] * len(self._files) if self.ranges is None else self.ranges
 
     def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; a newline follows each file and each list of tokens.
+        """The text in blocks of about BLOCK_BYTES; a newline follows each file, text and list of tokens.
 
-        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column. With
-        `strip_markup`, markup is removed from the text of each file or row; see `without_markup`.
+        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column; with
+        PLAIN, files that look like tables are read as text. With `strip_markup`, markup is removed from each file, row,
+        text and list; see `without_markup`.
         """
-        if column is not None and not self._files and self.ranges is None:
-            raise SettingsError(f"column {column[:100]!r}: lists of tokens have no columns")
-        whole: list[tuple[int, int | None]] = [(0, None)] * len(self._files)
-        ranges = whole if self.ranges is None else self.ranges
-        files = zip(self._files, self._infos, ranges, strict=True)
+        self._bytes_read = 0
+        items = self._items if self._table is None else _column_of(self._table, column)
+        if column and has_columns(column) and not self._files and self._table is None and self.ranges is None:
+            raise SettingsError(f"column {column[:100]!r}: lists have no columns")
+        files = zip(self._files, self._infos, self._parts, strict=True)
         of_files = (self._text(*file, column, strip_markup) for file in files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(strip_markup), *of_files):
+        for name, offset, chunk in itertools.chain(self._lines(items, strip_markup), *of_files):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -175,16 +216,25 @@ class Corpus:
                 yield TextBlock(b"".join([*parts, memoryview(chunk)[:cut], PADDING]), origins, self._bytes_read)
                 parts, size = [chunk[cut:]], len(chunk) - cut
                 origins = [(0, name, offset + cut)]
-            else:
-                parts.append(chunk)
+                continue
+            parts.append(chunk)
+            if size > BLOCK_BYTES + MAX_WORD_BYTES:  # chunks beyond the first BLOCK_BYTES hold no white space
+                text = b"".join(parts)
+                name, offset = TextBlock(text, origins, 0).locate(last_space(text) + 1)
+                raise W2VError(
+                    f"{name}: no white space in {MAX_WORD_BYTES >> 20} MB from byte {offset:,} on: separate words by "
+                    "spaces, or lines by newlines"
+                )
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
 
-    def _lines(self, strip_markup: bool) -> Iterator[tuple[str, int, bytes]]:
-        """The lists of tokens as (name for messages, position in the text, line)."""
+    def _lines(self, items: Iterable[Any], strip_markup: bool) -> Iterator[tuple[str, int, bytes]]:
+        """Texts or lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
-        for number, sentence in enumerate(self._sentences):
-            line = _line(number, sentence)
+        kind: type | None = None
+        for number, item in enumerate(items):
+            kind = kind or (str if isinstance(item, str) else list)
+            line = _text_line(number, item) if kind is str else _line(number, item)
             if strip_markup:
                 line = b"".join(without_markup([line]))
             yield str(self), offset, line
@@ -203,44 +253,45 @@ class Corpus:
         Raises W2VError if the file changed since its status was `info`.
         """
         name = _display(file)
-        try:
-            with (
-                contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
-                unchanged(name, stream, info),
-            ):
-                start, stop = part
-                if start:
-                    stream.seek(start)
-                    for chunk in itertools.chain(self._read(stream, stop), [b"\n"]):
-                        yield name, start, chunk
-                        start += len(chunk)
-                    return
-                chunks = decompressed(name, self._read(stream, stop))
-                head = b""
-                for chunk in chunks:
-                    head += chunk
-                    if len(head) >= SIGNATURE_BYTES:
-                        break
-                offset = 0
-                if column is not None and is_parquet(head):
-                    chunks = self._column(self._parquet(name, stream, info, column), strip_markup)
-                else:
-                    text = text_start(name, head)
-                    offset = len(head) - len(text)
-                    chunks = itertools.chain([text], chunks)
-                    if column is not None:
-                        chunks = self._column(texts(name, chunks, column), strip_markup)
-                    elif strip_markup:
-                        chunks = without_markup(chunks)
-                if column is not None:
-                    name = f"{name}, column {column[:100]}"
-                if strip_markup:
-                    name = f"{name}, without markup"
-                for chunk in itertools.chain(chunks, [b"\n"]):
-                    yield name, offset, chunk
-                    offset += len(chunk)
-        except OSError as error:
-            raise W2VError(f"cannot read {name}: {error.strerror or error}") from error
+        with (
+            errors_named(name),
+            contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
+            unchanged(name, stream, info),
+        ):
+            start, stop = part
+            if start:
+                stream.seek(start)
+                for chunk in itertools.chain(self._read(stream, stop), [b"\n"]):
+                    yield name, start, chunk
+                    start += len(chunk)
+                return
+            chunks = decompressed(name, self._read(stream, stop))
+            head = b""
+            for chunk in chunks:
+                head += chunk
+                if len(head) >= SIGNATURE_BYTES:
+                    break
+            offset = 0
+            if column != PLAIN and is_parquet(head):
+                chunks = self._column(self._parquet(name, stream, info, column), strip_markup)
+            else:
+                text = text_start(name, head)
+                offset = len(head) - len(text)
+                chunks = itertools.chain([text], chunks)
+                if column is None:
+                    refuse_other(file, text, "text", MIN_LINES)
+                    refuse_table(name, text)
+                elif column != PLAIN:
+                    chunks = self._column(texts(name, chunks, column), strip_markup)
+                if strip_markup and not has_columns(column):
+                    chunks = without_markup(chunks)
+            if column and has_columns(column):
+                name = f"{name}, column {column[:100]}"
+            if strip_markup:
+                name = f"{name}, without markup"
+            for chunk in itertools.chain(chunks, [b"\n"]):
+                yield name, offset, chunk
+                offset += len(chunk)
 
     def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
         """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
@@ -254,7 +305,9 @@ class Corpus:
                 parts, size = [], 0
         yield b"".join(parts)
 
-    def _parquet(self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str) -> Iterator[bytes]:
+    def _parquet(
+        self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str | None
+    ) -> Iterator[bytes]:
         """The texts in a column of a Parquet file, whose first bytes have been read."""
         if info is None:
             raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
@@ -275,12 +328,31 @@ class Corpus:
             yield chunk
 
 
+def _are_paths(items: Sequence[Any]) -> TypeGuard[Sequence[PathLike]]:
+    """Whether the items of a list are paths, not texts or lists of tokens; see Corpus."""
+    if not all(isinstance(item, str | os.PathLike) for item in items):
+        return False
+    strings = [item for item in items if isinstance(item, str)]
+    return (
+        len(strings) < len(items)
+        or all(map(_looks_like_path, strings))
+        or any(_is_short(string) and os.path.lexists(string) for string in strings[:STRINGS_LOOKED_UP])
+    )
+
+
+def _looks_like_path(text: str) -> bool:
+    return _is_short(text) and (len(text.split()) < 2 or re.search(r"\.\w{1,9}\Z", text) is not None)
+
+
+def _is_short(text: str) -> bool:
+    """Whether a string is short enough for a path."""
+    name = os.fsencode(text) if is_nameable(text) else b""
+    return len(name) <= MAX_PATH_BYTES and max(map(len, name.split(b"/"))) <= MAX_NAME_BYTES
+
+
 def _is_compressed(file: str) -> bool:
-    try:
-        with Path(file).open("rb") as stream:
-            return is_compressed(stream.read(SIGNATURE_BYTES))
-    except OSError as error:
-        raise W2VError(f"cannot read {file}: {error.strerror}") from error
+    with errors_named(file), Path(file).open("rb") as stream:
+        return is_compressed(stream.read(SIGNATURE_BYTES))
 
 
 def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
@@ -309,8 +381,11 @@ def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
 def _expand(path: PathLike) -> list[str]:
     """The files that a path names, each once."""
     found: dict[tuple[int, int] | str, str] = {}
-    for file in _matches(path):
-        found.setdefault(_identity(file), file)
+    if not _is_short(name := os.fspath(path)):
+        raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(name)}")
+    with errors_named(path):
+        for file in _matches(path):
+            found.setdefault(_identity(file), file)
     return list(found.values())
 
 
@@ -330,8 +405,6 @@ def _matches(path: PathLike) -> list[str]:
         return [name]
     if not name:
         raise W2VError("the path of a corpus is empty")
-    if "\0" in name:
-        raise W2VError(f"corpus file {name[:60]!r}: file names cannot contain a zero character")
     if Path(name).is_dir():
         files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
         if not files:
@@ -380,38 +453,46 @@ def _regular(file: str) -> os.stat_result | None:
     """The status of a file that can be read again; None for standard input, pipes and devices."""
     if file == "-":
         return None
-    try:
-        info = Path(file).stat()
-    except FileNotFoundError:
-        hint = "; to give sentences, give lists of tokens" if len(file.split()) > 1 else ""
-        raise W2VError(f"corpus file {file!r} does not exist{hint}") from None
-    except OSError as error:
-        raise W2VError(f"cannot read {file}: {error.strerror}") from error
+    with errors_named(file):
+        try:
+            info = Path(file).stat()
+        except FileNotFoundError:
+            raise W2VError(f"corpus file {file!r} does not exist{_hint(file)}") from None
     if not os.access(file, os.R_OK):
         raise W2VError(f"cannot read {file}: permission denied")
     return info if stat.S_ISREG(info.st_mode) else None
 
 
-def _fingerprint(file: str, info: os.stat_result) -> Fingerprint:
-    found = hashlib.sha256()
-    try:
-        with Path(file).open("rb") as stream:
-            for number in range(SAMPLES):
-                stream.seek(max(0, info.st_size - SAMPLE_BYTES) * number // (SAMPLES - 1))
-                found.update(stream.read(SAMPLE_BYTES))
-    except OSError as error:
-        raise W2VError(f"cannot read {file}: {error.strerror}") from error
-    path = str(Path(file).resolve())
-    return Fingerprint(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, found.hexdigest())
+def _hint(name: str) -> str:
+    """What to write for a string that is no path, if it may be a text."""
+    return "" if name.isascii() and len(name.split()) < 2 else "; to train on texts instead of files, give iter(texts)"
 
 
 def _display(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
+def _column_of(table: Table, column: str | None) -> Iterator[Any]:
+    """The texts in a column of a table, without null ones. Raises W2VError for a missing column."""
+    names = list(map(str, table.columns))
+    if column is None:
+        raise W2VError(f"a table with the columns {', '.join(names)[:200]}: say by column= which of them is the text")
+    if column not in names:
+        raise missing("the table", column, names)
+    values = table[column]
+    return (value for value in (values.dropna() if hasattr(values, "dropna") else values) if value is not None)
+
+
+def _text_line(number: int, text: object) -> bytes:
+    """A text and a newline. Raises W2VError for anything else."""
+    if not isinstance(text, str):
+        raise W2VError(f"text {number} is of type {type(text).__name__}: give str, and leave out what is missing")
+    return encode(text + "\n")
+
+
 def _line(number: int, sentence: Iterable[str]) -> bytes:
     """A list of tokens as a line of text. Raises W2VError for anything else."""
-    if isinstance(sentence, str | bytes) or not isinstance(sentence, Iterable):
+    if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")
     tokens = list(sentence)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import NamedTuple, Protocol
 
-from w2v.errors import CutFile, W2VError
+from w2v.errors import INSTALL, CutFile, W2VError
 
 PIECE_BYTES = 1 << 19  # unpacked at a time
 ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
@@ -35,7 +35,7 @@ class _Zstandard:
         try:
             import zstandard
         except ImportError:
-            raise W2VError("zstandard files need one more package: pip install 'w2v[zstd]'") from None
+            raise W2VError(f"zstandard files need one more package: {INSTALL.format('zstd')}") from None
         self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
         self.unconsumed_tail = memoryview(b"")
 

@@ -21,19 +21,19 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import NothingToTrain, SettingsError, W2VError
-from w2v.files import Errors, PathLike, atomic_write
-from w2v.memory import MappedFile
 from w2v.options import option
 from w2v.progress import Meter, Report
-from w2v.schema import Count, decode, encode
 from w2v.settings import TEXT
+from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
+from w2v.system.memory import MappedFile
+from w2v.system.schema import Count, decode, encode
+from w2v.system.threads import Pool
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import Words
-from w2v.threads import Pool
 
-SIGNATURE = b"w2v ids, format 1\n"
+SIGNATURE = IDS + b"1\n"
 MAX_TYPES_LIMIT = 1 << 30  # the largest max_types: ids have 31 bits, and one block of text may exceed max_types
 SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the space on disk
 IDS_AT_ONCE = 1 << 22  # ids checked, hashed or renumbered at a time
@@ -206,9 +206,10 @@ class ReadingOptions(TextOptions):
 
     column: str | None = option(
         None,
-        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence.",
+        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence. With none, what looks "
+        "like a table is read as plain text.",
         TEXT,
-        default_text="none: plain text",
+        default_text="plain text; tables are refused",
     )
     cache: PathLike | None = option(
         None, "Cache the text as ids in this folder, and reuse them.", TEXT, default_text="none"
@@ -223,28 +224,17 @@ class ReadingOptions(TextOptions):
     )
 
 
-def is_id_file(path: PathLike) -> bool:
-    """Whether a file ends with the signature of id files."""
-    try:
-        with Path(path).open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - len(SIGNATURE)))
-            return file.read() == SIGNATURE
-    except OSError:
-        return False
-
-
 def read_corpus(
     corpus: Corpus, reading: ReadingOptions | None = None, *, workers: int = 1, progress: Report | None = None
 ) -> IdStore:
     """Read the text once, in `workers` threads, and store it as ids.
 
-    The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file in the folder
-    `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once is not
-    cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types, the rarest
-    are dropped, as in word2vec.c. With `column`, the text is in that column of tables. `strip_markup`, `digits`,
-    `lower` and `tokenize` are applied to the text in this order. `progress` is called regularly with a Progress of
-    phase "read".
+    The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file of this user in
+    the folder `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once
+    is not cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types, the
+    rarest are dropped, as in word2vec.c. With `column`, the text is in that column of tables. `strip_markup`,
+    `normalize`, `digits`, `lower` and `tokenize` are applied to the text in this order. `progress` is called regularly
+    with a Progress of phase "read".
 
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
@@ -253,30 +243,28 @@ def read_corpus(
         raise SettingsError(f"workers {workers}: it must be at least 1")
     reading = reading or ReadingOptions()
     cache = reading.cache
-    files = corpus.fingerprint()
-    how = {name: value for name, value in asdict(reading).items() if name != "cache"}
-    part = [] if corpus.ranges is None else corpus.ranges
-    described = {"files": files, **how} if corpus.ranges is None else {"files": files, "ranges": part, **how}
-    description = json.dumps(described)
-    folder = Path(tempfile.gettempdir() if cache is None else cache)
+    files = corpus.sizes
+    folder = temporary_folder(cache)
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if cache is None or files is None:
         with _temporary(folder) as file:
-            _write(file, folder, corpus, reading, description, workers, progress)
+            _write(file, folder, corpus, reading, "", workers, progress)
             return IdStore(file)
 
-    # One cache file for the same files read in the same way; its description shows whether they have changed.
-    identity = json.dumps([how, *(each.path for each in files), *part])
+    # One cache file of a user for the same files read in the same way; its description shows whether they have changed.
+    how = {name: value for name, value in asdict(reading).items() if name != "cache"}
+    identity = json.dumps([os.geteuid(), how, [path for path, _ in files], corpus.ranges])
+    description = json.dumps([files, corpus.ranges, how, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
         # In a shared folder, another user may have put a link or a pipe there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            store = IdStore(file, reused=True)
-        if store.description.settings == description:
+            store = IdStore(file, reused=True) if is_own(descriptor, others=0o022) else None
+        if store and store.description.settings == description:
             return store
-    with atomic_write(path, follow=False) as file:
+    with atomic_write(path, follow=False, mode=0o600) as file:
         _write(file, folder, corpus, reading, description, workers, progress)
         file.flush()
         return IdStore(file)
@@ -317,7 +305,7 @@ def _write(
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup)
     max_types = reading.max_types
-    pruned = threshold = 0
+    pruned = threshold = done = 0
     meter = Meter(progress, "read")
 
     def scan(block: TextBlock) -> Scan:
@@ -336,7 +324,9 @@ def _write(
                 threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
-        meter(block.bytes_done, corpus.total_bytes)
+        done = block.bytes_done
+        meter(done, corpus.total_bytes)
+    meter(done, done)
     counts = types.counts()
     if not counts[PRUNED_TYPE:].any() and corpus.ranges is None:  # a part of a text may be empty
         raise NothingToTrain(f"{corpus} holds no words")
@@ -410,10 +400,9 @@ def _naming(block: TextBlock) -> Iterator[None]:
     except Malformed as error:
         position, word = error.args
         name, offset = block.locate(position)
-        raise W2VError(
-            f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; convert the text, or add "
-            "--errors replace or --errors ignore"
-        ) from None
+        hint = "convert the text, or add --errors replace or --errors ignore"
+        hint = "it is binary, not text" if b"\0" in block.text else hint
+        raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 
 
 def _scanned(
@@ -473,12 +462,6 @@ def _aligned(size: int) -> int:
     return (size + 7) // 8 * 8
 
 
-@contextlib.contextmanager
-def _writing_to(folder: Path) -> Iterator[None]:
+def _writing_to(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Turn the system's errors into W2VError."""
-    try:
-        yield
-    except OSError as error:
-        raise W2VError(
-            f"cannot write ids to {folder}: {error.strerror}; name another folder with --cache or TMPDIR"
-        ) from error
+    return errors_named(folder, "write ids to", "; name another folder with --cache or TMPDIR")

@@ -1,9 +1,10 @@
-"""Normalisation and tokenization of a text: digits, lower case, and the word boundaries of Unicode."""
+"""Normalisation and tokenization of a text: spelling, digits, lower case, and the word boundaries of Unicode."""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -12,17 +13,19 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError
-from w2v.files import Errors
+from w2v.errors import INSTALL, W2VError
 from w2v.options import check_options, option
-from w2v.schema import decode
 from w2v.settings import TEXT
+from w2v.system.files import Errors
+from w2v.system.schema import decode
 from w2v.text import _normalise
 from w2v.text._text import PADDING, Malformed, last_space
 
 Tokenize = Literal["spaces", "words", "words+punctuation"]
 Digits = Literal["keep", "spell", "zero"]
+Normalize = Literal["keep", "nfc", "nfkc"]
 
+FORMS: dict[str, Literal["NFC", "NFKC"]] = {"nfc": "NFC", "nfkc": "NFKC"}
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CASED = range(0x20000)  # letters with case are in the first two planes
 ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
@@ -34,16 +37,27 @@ class TextOptions:
     """How a text is normalised and split into words. Raises SettingsError for impossible values."""
 
     lower: bool = option(
-        False, "Convert letters to lower case, like Python's str.lower.", TEXT, flags=("--lower/--keep-case",)
+        False,
+        "Convert letters to lower case, like Python's str.lower.",
+        TEXT,
+        flags=("--lower/--keep-case",),
+        common=True,
     )
     tokenize: Tokenize = option(
         "spaces",
         "Split the text into words at spaces; or by the rules of Unicode (UAX #29), without punctuation (words) or "
         "with punctuation and symbols as words of their own.",
         TEXT,
+        common=True,
     )
     digits: Digits = option(
         "keep", "Keep digits, spell each as a word (spell: one nine eight four), or make each 0 (zero: 0000).", TEXT
+    )
+    normalize: Normalize = option(
+        "keep",
+        "Spell characters in one way, by Unicode's composed form (nfc): é is one character, not e and an accent. nfkc "
+        "also replaces ligatures, full-width letters and the like.",
+        TEXT,
     )
     strip_markup: bool = option(
         False, "Remove HTML and XML tags and decode entities.", TEXT, flags=("--strip-markup/--keep-markup",)
@@ -75,11 +89,12 @@ class Normaliser:
 
     def __init__(self, options: TextOptions, errors: Errors = "strict") -> None:
         self.errors = errors
+        self._form = FORMS.get(options.normalize)
         self._digits = options.digits
         self._lower = lower_case() if options.lower else None
         self._classes = break_classes() if options.tokenize != "spaces" else None
         self._punctuation = options.tokenize == "words+punctuation"
-        self._changes = options.digits != "keep" or options.lower or options.tokenize != "spaces"
+        self._changes = TextOptions(strip_markup=options.strip_markup) != TextOptions.of(options)
 
     def __call__(self, text: bytes) -> bytes:
         """Apply the options to a text of whole words that ends with PADDING. Any thread may call this.
@@ -99,13 +114,22 @@ class Normaliser:
             return self._applied(text)
 
     def _applied(self, text: bytes) -> bytes:
+        text = self._spelled(text)
         if self._digits != "keep":
             text = _DIGIT.sub(_spelled if self._digits == "spell" else "0", text.decode()).encode()
         if self._lower is not None:
-            text = _normalise.lower(text, self._lower)
+            text = self._spelled(_normalise.lower(text, self._lower))  # ǰ can be composed, its capital cannot
         if self._classes is not None:
             text = _normalise.cut(text, self._classes, self._punctuation)
         return text
+
+    def _spelled(self, text: bytes) -> bytes:
+        if self._form is None or text.isascii():
+            return text
+        decoded = text.decode()
+        if unicodedata.is_normalized(self._form, decoded):
+            return text
+        return unicodedata.normalize(self._form, decoded).encode()
 
     def words(self, text: str) -> list[str]:
         """The words of a text."""
@@ -134,7 +158,7 @@ def break_classes() -> NDArray[np.uint8]:
     try:
         import regex
     except ImportError:
-        raise W2VError("--tokenize words needs one more package: pip install 'w2v[tokenize]'") from None
+        raise W2VError(f"--tokenize words needs one more package: {INSTALL.format('tokenize')}") from None
     flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
     flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG
     flags[r"[\p{Letter}\p{Number}]+"] = _normalise.WORD_FLAG

@@ -6,13 +6,12 @@ import json
 import logging
 import math
 import secrets
-import tempfile
-import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
@@ -20,28 +19,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.files import PathLike, atomic_write, lines
 from w2v.options import check_options, option, refuse_unknown
 from w2v.progress import Meter, Report
-from w2v.schema import decode
 from w2v.settings import TEXT
-from w2v.text._phrases import (
-    CONNECTOR,
-    ENDS,
-    SEPARATOR,
-    STARTS,
-    Counter,
-    Joiner,
-    Numbering,
-    spell,
-    spellings,
-)
-from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v.system.files import PathLike, atomic_write, temporary_folder
+from w2v.system.schema import decode
+from w2v.system.threads import Pool
+from w2v.text._phrases import CONNECTOR, SEPARATOR, Counter, Joiner, gap_words, renumber, spell, spellings
+from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, rewritten
 from w2v.text.words import Words
-from w2v.threads import Pool
 
 Scoring = Literal["default", "npmi", "word2phrase"]
 
@@ -53,11 +43,10 @@ MAX_PASSES = 10
 PAIRS_AT_ONCE = 6 << 20  # in the table of a thread, of 134 MB
 PIECE_IDS = 1 << 20  # ids counted or joined at a time
 RELEASE_PIECES = 16  # pieces after which the memory of the id file is freed
-POLL = 0.1  # seconds between checks of the threads
 
 Array = NDArray[Any]
+Ids = NDArray[np.uint32]
 T = TypeVar("T")
-R = TypeVar("R")
 log = logging.getLogger("w2v")
 
 
@@ -102,10 +91,16 @@ class PhraseOptions:
         TEXT,
         minimum=-1,
         default_text="10; word2phrase: 100; npmi: 0.5",
+        common=True,
     )
-    min_count: int = option(5, "Ignore pairs that occur less often.", TEXT, minimum=1)
+    min_count: int = option(5, "Ignore pairs that occur less often.", TEXT, minimum=1, common=True)
     passes: int = option(
-        1, "Number of passes that join pairs: 2 make phrases of up to 4 words.", TEXT, minimum=1, maximum=MAX_PASSES
+        1,
+        "Number of passes that join pairs: 2 make phrases of up to 4 words.",
+        TEXT,
+        minimum=1,
+        maximum=MAX_PASSES,
+        common=True,
     )
     delimiter: str = option("_", "Text between the words of a phrase.", TEXT)
     max_pairs: int = option(
@@ -207,11 +202,9 @@ class Phrases:
         self, store: IdStore, *, folder: PathLike | None = None, workers: int = 1, progress: Report | None = None
     ) -> IdStore:
         """The text of a store with the phrases joined, as a new store in a temporary file in a folder."""
-        joined, folder = store, Path(folder or tempfile.gettempdir())
+        joined, folder = store, temporary_folder(folder)
         for found in self.passes:
-            before, joined = joined, _join(joined, self.options, found, folder, workers, progress)
-            if before is not store:
-                before.close()
+            joined = _join(joined, self.options, found, folder, workers, progress)
         return joined
 
     def write(
@@ -219,7 +212,7 @@ class Phrases:
         corpus: Source | IdStore,
         path: PathLike,
         *,
-        replace: bool = True,
+        force: bool = False,
         reading: ReadingOptions | None = None,
         workers: int = 1,
         progress: Report | None = None,
@@ -227,33 +220,30 @@ class Phrases:
         """Write a text with the phrases joined, one sentence per line. Returns the number of tokens.
 
         Words that the reader has dropped to keep within `max_types` are left out. Raises W2VError for a text that
-        cannot be used, and if the file cannot be written, or exists and `replace` is false.
+        cannot be used, and if the file cannot be written, or exists and `force` is false.
         """
-        with _opened(corpus, reading, workers, progress) as store, atomic_write(path, replace) as file:
-            earlier = Phrases(self.options, self.passes[:-1])
-            last = earlier.join(store, workers=workers, progress=progress)
-            joiner, types = _joiner(last, self.options, self.passes[-1])
-            tokens = 0
+        *earlier, found = self.passes
+        with _opened(corpus, reading, workers, progress) as store, atomic_write(path, force) as file:
+            last = Phrases(self.options, earlier).join(store, workers=workers, progress=progress)
+            joiner, types = _joiner(last, self.options, found)
 
-            def spelt(ids: NDArray[np.uint32]) -> tuple[NDArray[np.uint8], int]:
+            def spelt(ids: Ids) -> tuple[Array, int]:
                 joined = joiner.join(ids)
-                text = spell(joined, SENTENCE_END_ID, types.blob, types.offsets)
-                return text, int(np.count_nonzero(joined >= FIRST_TYPE))
+                return spell(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
-            for text, size in _in_order(spelt, _pieces(last, joiner, Meter(progress, "join")), workers):
+            tokens = 0
+            for text, size in _in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
                 file.write(text.data)
                 tokens += size
-            if last is not store:
-                last.close()
         return tokens
 
-    def save(self, path: PathLike, *, replace: bool = True) -> None:
+    def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a text file: a line of options in JSON, then lines of phrase, count, score and pass, with tabs between.
 
-        Raises W2VError if it cannot be written, or exists and `replace` is false.
+        Raises W2VError if it cannot be written, or exists and `force` is false.
         """
         options = asdict(self.options) | {"connectors": sorted(self.options.connectors), "format": FORMAT}
-        with atomic_write(path, replace) as file:
+        with atomic_write(path, force) as file:
             file.write(json.dumps(options, ensure_ascii=False).encode() + b"\n")
             for number, found in enumerate(self.passes, 1):
                 for phrase, one in found.items():
@@ -264,7 +254,7 @@ class Phrases:
         """Read a file of `save`. Raises W2VError, naming the line, for any other file."""
         options: PhraseOptions | None = None
         passes: list[dict[str, Found]] = []
-        for number, line in lines(path):
+        for number, line in lines(path, "phrases"):
             try:
                 if options is None:
                     options = _header(line)
@@ -280,17 +270,10 @@ class Phrases:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Header:
+class _Header(PhraseOptions):
     """The first line of a file of phrases, in JSON."""
 
     format: Literal["w2v phrases, format 1"]
-    scoring: Scoring
-    threshold: float
-    min_count: int
-    passes: int
-    delimiter: str
-    max_pairs: int
-    connectors: list[str] = field(default_factory=list)
 
 
 class _Row(msgspec.Struct, array_like=True):
@@ -309,7 +292,7 @@ def _header(line: bytes) -> PhraseOptions:
     try:
         values = asdict(decode(_Header, line, "the options"))
         del values["format"]
-        return PhraseOptions(**values | {"connectors": frozenset(values["connectors"])})
+        return PhraseOptions(**values)
     except W2VError as error:
         raise ValueError(f"not a file of w2v phrases --save-phrases: {error}") from None
 
@@ -343,89 +326,67 @@ def connectors(name: str) -> frozenset[str]:
         raise W2VError(f"{name}: its connector words are not UTF-8") from None
 
 
-@dataclass
-class _Pairs:
-    """Pairs of words.
-
-    Attributes:
-        rows: first and last id, index into `between`, and count of each pair: four arrays (N,).
-        between: the ids of connector words, as tuples.
-        types: number of different words and pairs in the text, rare ones included.
-        word_counts: counts by id of words with the spelling of a joined pair; they include the pair's.
-    """
-
-    rows: tuple[Array, ...]
-    between: list[tuple[int, ...]]
-    types: int
-    word_counts: dict[int, int] = field(default_factory=dict)
-
-    def take(self, rows: Array) -> None:
-        self.rows = tuple(array[rows] for array in self.rows)
-
-
 def _find(store: IdStore, options: PhraseOptions, workers: int, progress: Report | None) -> dict[str, Found]:
     """The phrases of one pass, best first."""
-    pairs = _count(store, options, workers, progress)
-    word_counts = store.counts.astype(np.float64)
-    word_counts[list(pairs.word_counts)] = list(pairs.word_counts.values())
-    first, last, gaps, counts = pairs.rows
+    (keys, gaps, counts), word_counts, types, gap_keys = _count(store, options, workers, progress)
+    first, last = (word_counts[ids] for ids in _ids(keys))
     with np.errstate(divide="ignore", invalid="ignore"):  # npmi is 0 / 0 if the text repeats one pair
-        numbers = pairs.types, options.min_count, store.tokens
-        scores = SCORERS[options.scoring](word_counts[first], word_counts[last], counts, *numbers)
+        scores = SCORERS[options.scoring](first, last, counts, types, options.min_count, store.tokens)
         chosen = scores > options.limit
-    columns = [array[chosen].tolist() for array in (first, gaps, last, counts, scores)]
-    used = sorted({*columns[0], *columns[2], *(id for gap in pairs.between for id in gap)})
-    words = dict(zip(used, store.words(np.array(used, np.int64)), strict=True))
-    between = ["".join(f"{words[id]} " for id in gap) for gap in pairs.between]
-    found = [
-        (f"{words[a]} {between[gap]}{words[b]}", Found(count, score))
-        for a, gap, b, count, score in zip(*columns, strict=True)
-    ]
+    phrases = _texts(store, keys[chosen], gaps[chosen], gap_keys, " ")
+    found = zip(phrases, map(Found, counts[chosen].tolist(), scores[chosen].tolist()), strict=True)
     return dict(sorted(found, key=lambda item: (-item[1].score, -item[1].count, item[0])))
 
 
-def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Report | None) -> _Pairs:
+def _ids(keys: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last id of each pair."""
+    return (keys >> np.uint64(32)).astype(np.int64), (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def _texts(store: IdStore, keys: Array, gaps: Array, gap_keys: Array, delimiter: str) -> list[str]:
+    """The words of each pair, joined."""
+    between = {gap: store.words(np.array(gap_words(gap_keys, gap), np.int64)) for gap in set(gaps.tolist())}
+    first, last = map(store.words, _ids(keys))
+    return [delimiter.join([a, *between[gap], b]) for a, gap, b in zip(first, gaps.tolist(), last, strict=True)]
+
+
+def _count(
+    store: IdStore, options: PhraseOptions, workers: int, progress: Report | None
+) -> tuple[tuple[Array, ...], Array, int, Array]:
     """Count the pairs of a text exactly; if more than max_pairs are frequent, the rarest of them are dropped.
 
-    The pairs are counted in parts (see _phrases.pyx), distributed among `workers` threads.
+    Returns key, gap and count of each pair, as Counter.pairs does; the counts of words by id, float64 (types,), with
+    those of pairs of the same spelling; the number of different words and pairs in the text, rare ones included; and
+    Counter.gap_keys. The pairs are counted in parts (see _phrases.pyx), as many at a time as `workers`.
     """
-    kinds, _ = _kinds(store, options)
+    kinds = np.zeros(len(store.counts), np.uint8)
+    kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
+    kinds[:FIRST_TYPE] = SEPARATOR
     spelt = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
-    stop = threading.Event()
-    done = [0]  # ids, by all threads
-    meter = Meter(progress, "count")
-
-    def count(bits: int, part: int) -> tuple[_Pairs, list[tuple[int, int]]]:
-        counter = Counter(kinds, spelt, min(PAIRS_AT_ONCE, len(store.ids)), bits, part)
-        for number, start in enumerate(range(0, len(store.ids), PIECE_IDS), 1):
-            if stop.is_set():
-                break
-            counter.count(store.ids[start : start + PIECE_IDS])
-            done[0] += min(PIECE_IDS, len(store.ids) - start)
-            if number % RELEASE_PIECES == 0:
-                store.release()
-        return _frequent(counter, store, options, kinds, spelt), counter.left
-
+    word_counts = store.counts.astype(np.float64)
+    rows: tuple[Array, ...] = tuple(np.zeros(0, kind) for kind in (np.uint64, np.uint32, np.int64))
+    types = frequent = finished = done = 0
+    size, meter = len(store.ids), Meter(progress, "count")
     bits = (workers - 1).bit_length()
-    parts = 1 << bits
-    pairs = _Pairs(tuple(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.int64, np.int64)), [], 0)
-    gaps: dict[tuple[int, ...], int] = {}
-    dropped = 0
+    parts = [(bits, part) for part in range(1 << bits)]
     with Pool(workers) as pool:
-        try:
-            waiting = {pool.submit(count, bits, part) for part in range(parts)}
-            while waiting:
-                ready, waiting = wait(waiting, POLL, FIRST_COMPLETED)
-                for each in ready:
-                    found, left = each.result()
-                    parts += len(left)
-                    waiting |= {pool.submit(count, *one) for one in left}
-                    _add(pairs, found, gaps)
-                    dropped += _drop_rarest(pairs, options.max_pairs)
-                meter(done[0], parts * len(store.ids))
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
+        while parts:
+            counters = [Counter(kinds, spelt, min(PAIRS_AT_ONCE, size), *part) for part in parts[:workers]]
+            del parts[:workers]
+            for ids in _pieces(store):
+                list(pool.map(Counter.count, counters, repeat(ids)))
+                done += len(counters) * len(ids)
+                left = [part for counter in counters for part in counter.left]
+                meter(done, size * (finished + len(counters) + len(parts) + len(left)))
+            finished += len(counters)
+            parts += left
+            for found, number in pool.map(
+                lambda each: _frequent(each, store, options, kinds, spelt, word_counts), counters
+            ):
+                rows = _most_frequent(tuple(map(np.append, rows, found)), options.max_pairs)
+                frequent += len(found[-1])
+                types += number
+    dropped = frequent - len(rows[-1])
     if dropped:
         log.warning(
             "the rarest %s of the pairs that occur %d times or more were dropped, because of max_pairs (%s)",
@@ -433,70 +394,45 @@ def _count(store: IdStore, options: PhraseOptions, workers: int, progress: Repor
             options.min_count,
             f"{options.max_pairs:,}",
         )
-    pairs.between = list(gaps)
-    return pairs
+    return rows, word_counts, types, counters[0].gap_keys()
 
 
-def _add(pairs: _Pairs, part: _Pairs, gaps: dict[tuple[int, ...], int]) -> None:
-    """Add the pairs of a part; `gaps` numbers the gaps of all parts."""
-    numbers = np.array([gaps.setdefault(gap, len(gaps)) for gap in part.between], np.int64)
-    first, last, own, counts = part.rows
-    pairs.rows = tuple(map(np.append, pairs.rows, (first, last, numbers[own], counts)))
-    pairs.types += part.types
-    pairs.word_counts |= part.word_counts
-
-
-def _drop_rarest(pairs: _Pairs, size: int) -> int:
-    """Drop the pairs of the lowest counts until there are at most `size`, and return how many were dropped.
+def _most_frequent(rows: tuple[Array, ...], size: int) -> tuple[Array, ...]:
+    """At most `size` pairs, without those of the lowest counts.
 
     The pairs left at the end do not depend on the order in which parts are added: their counts are above the smallest
     number that at most `size` of all counts exceed.
     """
-    counts = pairs.rows[3]
-    if len(counts) > size:
-        rank = len(counts) - size - 1
-        pairs.take(counts > np.partition(counts, rank)[rank])
-    return len(counts) - len(pairs.rows[3])
+    counts = rows[-1]
+    if len(counts) <= size:
+        return rows
+    rank = len(counts) - size - 1
+    kept = counts > np.partition(counts, rank)[rank]
+    return tuple(array[kept] for array in rows)
 
 
 def _frequent(
-    counter: Counter, store: IdStore, options: PhraseOptions, kinds: NDArray[np.uint8], spelt: NDArray[np.uint64]
-) -> _Pairs:
-    """The frequent pairs of a part. Pairs and words whose joined text is the same are one type."""
-    hashes, first, last, gaps, counts = counter.pairs()
-    mask = np.uint64((1 << counter.bits) - 1)
-    mine = (kinds == 0) & (spelt[:, 0] & mask == np.uint64(counter.part)) & (store.counts > 0)
-    words = np.flatnonzero(mine)
-    all_hashes, totals = np.append(hashes, spelt[words, 0]), np.append(counts, store.counts[words])
+    counter: Counter, store: IdStore, options: PhraseOptions, kinds: Array, spelt: Array, word_counts: Array
+) -> tuple[tuple[Array, ...], int]:
+    """The frequent pairs of a part, and the number of its types. What is spelt alike is one type, counted together."""
+    keys, gaps, counts, hashes = counter.pairs()
+    mine = spelt[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
+    words = np.flatnonzero(mine & (kinds == 0) & (store.counts > 0))
+    all_hashes, totals = np.append(hashes, spelt[words, 1]), np.append(counts, store.counts[words])
     types, size = len(totals), len(counts)
     ordered = np.sort(all_hashes)
-    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    changed: dict[int, int] = {}
-    if twice.size:
-        alike: dict[str, list[int]] = {}
-        for row in np.flatnonzero(np.isin(all_hashes, twice)).tolist():
-            ids = [words[row - size]] if row >= size else [first[row], *counter.gap_words(gaps[row]), last[row]]
-            alike.setdefault(options.delimiter.join(store.words(np.array(ids, np.int64))), []).append(row)
-        for rows in alike.values():
-            types -= len(rows) - 1
-            totals[rows] = totals[rows].sum()
-            changed |= {int(words[row - size]): int(totals[row]) for row in rows if row >= size}
-    kept = np.flatnonzero(totals[:size] >= options.min_count)
-    used, numbers = np.unique(gaps[kept], return_inverse=True)
-    between = [tuple(counter.gap_words(gap)) for gap in used.tolist()]
-    return _Pairs((first[kept], last[kept], numbers, totals[kept]), between, types, changed)
-
-
-def _kinds(store: IdStore, options: PhraseOptions, words: Iterable[str] = ()) -> tuple[Array, dict[str, int]]:
-    """The kind of each id, uint8 (types,), and the ids of connectors and `words` that are in the text."""
-    wanted = list(dict.fromkeys([*options.connectors, *words]))
-    index = store.remap(wanted)
-    known = np.flatnonzero(index >= 0)
-    ids = {wanted[at]: id for at, id in zip(index[known].tolist(), known.tolist(), strict=True)}
-    kinds = np.zeros(len(store.counts), np.uint8)
-    kinds[:FIRST_TYPE] = SEPARATOR
-    kinds[[ids[word] for word in options.connectors if word in ids]] = CONNECTOR
-    return kinds, ids
+    rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
+    pairs, alike = rows[rows < size], defaultdict[str, list[int]](list)
+    texts = _texts(store, keys[pairs], gaps[pairs], counter.gap_keys(), options.delimiter)
+    for row, text in zip(rows.tolist(), [*texts, *store.words(words[rows[rows >= size] - size])], strict=True):
+        alike[text].append(row)
+    for same in alike.values():
+        types -= len(same) - 1
+        totals[same] = totals[same].sum()
+    changed = rows[rows >= size]
+    word_counts[words[changed - size]] = totals[changed]
+    kept = totals[:size] >= options.min_count
+    return (keys[kept], gaps[kept], totals[:size][kept]), types
 
 
 def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tuple[Joiner, Words]:
@@ -504,68 +440,68 @@ def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tup
 
     A phrase whose joined text is a word of the text gets that word's id.
     """
-    spelt = {phrase: (phrase.split(" "), phrase.replace(" ", options.delimiter)) for phrase in found}
-    kinds, ids = _kinds(store, options, (word for words, joined in spelt.values() for word in (*words, joined)))
-    size = len(kinds)
-    phrases, numbers = [], []
-    added: list[str] = []
-    for words, joined in spelt.values():
-        if all(ids.get(word, size) < size for word in words):
-            if joined not in ids:
-                ids[joined] = size + len(added)
-                added.append(joined)
-            phrases.append(tuple(ids[word] for word in words))
-            numbers.append(ids[joined])
-    kinds[[phrase[0] for phrase in phrases]] |= STARTS
-    kinds[[phrase[-1] for phrase in phrases]] |= ENDS
-    new = Words.of(added)
-    blob = np.concatenate([store.types.blob, new.blob])
-    types = Words(blob, np.concatenate([store.types.offsets, store.types.offsets[-1] + new.offsets[1:]]))
-    return Joiner(kinds, phrases, np.array(numbers, np.uint32)), types
+    phrases = [phrase.split(" ") for phrase in found]
+    wanted = list(dict.fromkeys(chain(*phrases, map(options.delimiter.join, phrases))))
+    index = store.remap(wanted)
+    known = np.flatnonzero(index >= 0)
+    ids = {wanted[at]: id for at, id in zip(index[known].tolist(), known.tolist(), strict=True)}
+    phrases = [words for words in phrases if ids.keys() >= set(words)]
+    joined = [options.delimiter.join(words) for words in phrases]
+    added = [token for token in dict.fromkeys(joined) if token not in ids]
+    ids |= {token: id for id, token in enumerate(added, len(index))}
+    new, old = Words.of(added), store.types
+    types = Words(np.append(old.blob, new.blob), np.append(old.offsets, old.offsets[-1] + new.offsets[1:]))
+    tuples = [tuple(ids[word] for word in words) for words in phrases]
+    return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types
 
 
 def _join(
-    store: IdStore,
-    options: PhraseOptions,
-    found: Iterable[str],
-    folder: Path,
-    workers: int,
-    progress: Report | None,
+    store: IdStore, options: PhraseOptions, found: Iterable[str], folder: Path, workers: int, progress: Report | None
 ) -> IdStore:
     """A text with the phrases of one pass joined. Its ids are in first-seen order, as if the joined text were read."""
     joiner, types = _joiner(store, options, found)
-    numbering = Numbering(len(types), FIRST_TYPE)
+    numbers, counts = np.zeros(len(types), np.uint32), np.zeros(len(types), np.int64)
+    numbers[:FIRST_TYPE] = range(FIRST_TYPE)
+    size = FIRST_TYPE
 
-    def renumbered() -> Iterator[NDArray[np.uint32]]:
-        for ids in _in_order(joiner.join, _pieces(store, joiner, Meter(progress, "join")), workers):
-            numbering.renumber(ids)
+    def renumbered() -> Iterator[Ids]:
+        nonlocal size
+        for ids in _in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
+            size = renumber(ids, numbers, counts, size)
             yield ids
 
     def counted() -> tuple[NDArray[np.int64], Words]:
-        return numbering.counts(), types.take(numbering.old_ids().astype(np.int64))
+        seen, order = np.flatnonzero(numbers), np.zeros(size, np.int64)
+        order[numbers[seen]] = seen
+        return counts[:size], types.take(order)
 
     return rewritten(store, renumbered(), counted, folder)
 
 
-def _pieces(store: IdStore, joiner: Joiner, meter: Meter) -> Iterator[NDArray[np.uint32]]:
-    """The ids of a text in pieces; phrases lie within pieces."""
-    start, number = 0, 0
-    while start < len(store.ids):
-        end = joiner.cut(store.ids, start + PIECE_IDS)
+def _pieces(
+    store: IdStore, meter: Meter | None = None, cut: Callable[[Ids, int], int] = lambda _, end: end
+) -> Iterator[Ids]:
+    """The ids of a text in pieces."""
+    start, size = 0, len(store.ids)
+    for number in count(1):
+        end = min(cut(store.ids, start + PIECE_IDS), size)
         yield store.ids[start:end]
-        start, number = end, number + 1
-        meter(start, len(store.ids))
+        if meter:
+            meter(end, size)
+        if end == size:
+            return
+        start = end
         if number % RELEASE_PIECES == 0:
             store.release()
 
 
-def _in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
-    """The results of `work` for each item, in order, computed in `workers` threads a few items ahead."""
+def _in_order(work: Callable[[Ids], T], pieces: Iterable[Ids], workers: int) -> Iterator[T]:
+    """The results of `work` for each piece, in order, computed in `workers` threads a few pieces ahead."""
     with Pool(workers) as pool:
-        waiting: deque[Future[R]] = deque()
+        waiting: deque[Future[T]] = deque()
         try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
+            for piece in pieces:
+                waiting.append(pool.submit(work, piece))
                 if len(waiting) > 2 * workers:
                     yield waiting.popleft().result()
             while waiting:

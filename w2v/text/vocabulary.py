@@ -6,24 +6,22 @@ import math
 import os
 from array import array
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from w2v.detect import SENTENCE_END_WORD, lines
 from w2v.errors import SettingsError, W2VError, counted
-from w2v.files import PathLike, atomic_write, lines
 from w2v.settings import Formula
+from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
 from w2v.text.advice import on_spaces
 from w2v.text.idstore import TypeCounts
 from w2v.text.words import Words
 
 MAX_COUNT = 2**63 - 1
-SENTENCE_END_WORD = "</s>"  # stands for the sentence ends in a vocabulary file
 WORDS_AT_ONCE = 1 << 16  # written at a time
-HEAD_BYTES = 1 << 20  # of a file that is checked for being a vocabulary
 WHITE_SPACE = b" \t\n\v\f\r"
 
 
@@ -107,14 +105,13 @@ class Vocabulary:
         keep = np.sqrt(ratio) + (ratio if formula == "word2vec" else 0)
         return np.minimum(keep, 1).astype(np.float32)
 
-    def save(self, path: PathLike, sentence_ends: int, *, replace: bool = True) -> None:
+    def save(self, path: PathLike, sentence_ends: int, *, force: bool = False) -> None:
         """Write lines of "word count" as word2vec.c does, after a first line with the number of `sentence_ends`.
 
-        Raises W2VError if the file cannot be written, or exists and `replace` is false; an existing file is then
-        unchanged.
+        Raises W2VError if the file cannot be written, or exists and `force` is false.
         """
-        with atomic_write(path, replace) as file:
-            file.write(f"{SENTENCE_END_WORD} {sentence_ends}\n".encode())
+        with atomic_write(path, force) as file:
+            file.write(SENTENCE_END_WORD + b" %d\n" % sentence_ends)
             for start in range(0, len(self), WORDS_AT_ONCE):
                 counts = self.counts[start : start + WORDS_AT_ONCE].tolist()
                 for word, count in zip(self.words[start : start + WORDS_AT_ONCE], counts, strict=True):
@@ -129,8 +126,8 @@ class Vocabulary:
         """
         name = os.fspath(path)
         blob, ends, found = bytearray(), array("q", [0]), array("q")
-        for number, line in lines(path):
-            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END_WORD.encode()):
+        for number, line in lines(path, "vocabulary"):
+            if not line.strip() or (number == 1 and line.split(None, 1)[0] == SENTENCE_END_WORD):
                 continue
             try:
                 word, count = _parse(line)
@@ -154,25 +151,6 @@ class Vocabulary:
         if not chosen.size:
             raise W2VError(f"{name} holds no word that occurs {counted(min_count, 'time')}")
         return cls(words.take(chosen), counts[chosen])
-
-
-def is_vocabulary(path: PathLike) -> bool:
-    """Whether a file begins like a vocabulary file: different words, each with its count, sorted by count."""
-    try:
-        with Path(path).open("rb") as file:
-            lines = file.read(HEAD_BYTES).split(b"\n")
-    except OSError:
-        return False
-    if len(lines) > 1:  # the last line is cut, or empty
-        del lines[-1]
-    if lines[0].split()[:1] == [SENTENCE_END_WORD.encode()]:
-        del lines[0]
-    try:
-        found = [_parse(line) for line in lines]
-    except ValueError:
-        return False
-    counts = [count for _, count in found]
-    return bool(found) and len(dict(found)) == len(found) and counts == sorted(counts, reverse=True)
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:

@@ -7,43 +7,45 @@ finished chunks. A checkpoint is a model file with this state added: other comma
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import logging
+import math
 import os
 import re
+import resource
 import tempfile
 import time
-import weakref
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import LossMissing, SettingsError, W2VError, one_line
-from w2v.files import Errors, PathLike
+from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.schema import Count, PathText, decode, encode
+from w2v.system.files import Errors, PathLike, errors_named, is_own
+from w2v.system.schema import Count, PathText, decode, encode
+from w2v.system.threads import NoThread, Thread
+from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
+from w2v.text.subwords import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.threads import NoThread, Thread
+from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
+from w2v.training.lock import Lock
 from w2v.training.seal import is_sealed, make_key, seal
-from w2v.version import __version__
 
 Arrays = dict[str, NDArray[Any]]
 
 DEFAULT_INTERVAL = "10m"
-KEPT = 2  # checkpoints in a folder
 NAME = "checkpoint-{:06}.safetensors"
 BYTES_AT_ONCE = 1 << 20  # for the checksum
-UNITS = {"s": 1, "m": 60, "h": 3600}
+LAST_CHANCE = 0.75  # of a hard limit of processor time, whose end kills the process: then a checkpoint is written
 INPUTS = "vectors"  # the input rows in the native format
 
 log = logging.getLogger("w2v")
@@ -54,7 +56,7 @@ class Origin:
     """The text of a run, and notes of its caller.
 
     Attributes:
-        sources: absolute paths of the text; ["-"] for standard input, [] for lists of words.
+        sources: absolute paths of the text; ["-"] for standard input, [] for what is no file.
         files: (path, bytes) of each file; None if the text can be read only once.
         cache, errors, max_types, column, text: see read_corpus.
         phrases: the file of phrases that were joined; True for those found in the text.
@@ -86,9 +88,7 @@ class RunDescription:
     instruction_set: str
     every: str
     origin: Origin
-    version: str
     ranks: Count = 1
-    seal: str = ""  # see seal.py
 
     def __post_init__(self) -> None:
         interval(self.every)
@@ -118,6 +118,10 @@ class State:
     ranks: int = 1
 
     @property
+    def rise(self) -> float:
+        return rise(self.loss, self.losses, self.predictions)
+
+    @property
     def mean_losses(self) -> list[float | None]:
         """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
         sums, counts = self.losses.tolist(), self.predictions.tolist()
@@ -140,58 +144,71 @@ class Checkpoint:
     trusted: bool
 
 
-def finite(parameters: Iterable[NDArray[Any]]) -> bool:
-    """Whether all values of these matrices are finite."""
-    return all(bfloat16.first_not_finite(array) < 0 for array in parameters)
-
-
 # -- writing --------------------------------------------------------------------------------
+
+
+class Interval(NamedTuple):
+    """What lies between two checkpoints: a time, or a part of the text (see State). One of the three is not 0."""
+
+    seconds: float = 0
+    epochs: float = 0
+    chunks: float = 0
+
+
+UNITS = {
+    "s": Interval(seconds=1),
+    "m": Interval(seconds=60),
+    "h": Interval(seconds=3600),
+    "epoch": Interval(epochs=1),
+    "chunk": Interval(chunks=1),
+}
 
 
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two.
 
-    `every` is a number with s, m, h or epoch(s). `after` is the checkpoint that the run resumes from. The folder is
-    locked until the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError
-    if the folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is
-    false. A folder that is removed during the run is made again; if another run has taken its place, nothing more is
-    written.
+    `every` is an interval, see below. `after` is the checkpoint that the run resumes from. The folder is locked until
+    the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
+    folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is false. A
+    folder that is removed during the run is made again; if another run has taken its place, nothing more is written.
     """
 
     def __init__(
-        self, folder: PathLike, every: str = DEFAULT_INTERVAL, *, replace: bool = False, after: Path | None = None
+        self, folder: PathLike, every: str = DEFAULT_INTERVAL, *, replace: bool = False, after: Checkpoint | None = None
     ):
         self.folder = Path(folder).absolute()
         self.every = every
         self.origin = Origin()
-        self.diverged = False
+        self.diverged = False  # a state was not written
         self._lost = False  # another run has taken the folder
-        self._seconds, self._epochs = interval(every)
-        self._mine = [after] if after else []
+        self._interval = interval(every)
+        self._mine: dict[Path, float] = {}  # see `rise`
         self._copies: Arrays = {}
         self._writer: Thread | None = None
         self._taken: State | None = None
         self._last = time.monotonic()
-        self._last_epoch = 0
-        try:
+        limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        self._last_chance = math.inf if limit == resource.RLIM_INFINITY else LAST_CHANCE * limit  # processor time
+        with errors_named(self.folder, "write checkpoints in"):
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
-            self._descriptor = locked(self.folder)
-            self._unlock = weakref.finalize(self, os.close, self._descriptor)
-        except BlockingIOError as error:
-            raise W2VError(
-                f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
-            ) from error
-        except OSError as error:
-            raise W2VError(f"cannot write checkpoints in {self.folder}: {error.strerror}") from error
+            try:
+                self._lock = Lock(self.folder)
+            except BlockingIOError as error:
+                raise W2VError(
+                    f"another run is writing checkpoints in {self.folder}: wait for its end, or name another folder"
+                ) from error
         for unfinished in self.folder.glob(".checkpoint-*.tmp"):  # by a process that was killed
             with suppress(OSError):
                 unfinished.unlink()
         existing = files(self.folder)
+        if after:
+            before = [path for path in existing if number(path) < number(after.path)]
+            self._mine = {**dict.fromkeys(before[-1:], 0.0), after.path: after.state.rise}
         self._old = [path for path in existing if path not in self._mine]  # removed once a newer one is written
         self._next = number(existing[-1]) + 1 if existing else 1
         if existing and not after and not replace:
-            self._unlock()
+            self._lock.release()
             raise W2VError(
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
@@ -202,7 +219,7 @@ class Checkpoints:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._unlock()
+        self._lock.release()
 
     def _keep_lock(self) -> None:
         """Check that the path still names the locked folder; make and lock it again if it was removed.
@@ -210,20 +227,17 @@ class Checkpoints:
         Raises W2VError if another run has taken its place.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        if os.path.samestat(os.fstat(self._descriptor), self.folder.stat()):
+        if self._lock.holds():
             return
-        try:
-            descriptor = locked(self.folder)
-        except BlockingIOError:
-            descriptor = -1
-        if descriptor >= 0 and not files(self.folder):
-            self._unlock()
-            self._descriptor = descriptor
-            self._unlock = weakref.finalize(self, os.close, descriptor)
-            self._mine, self._old = [], []
+        lock = None
+        with suppress(BlockingIOError, W2VError):
+            lock = Lock(self.folder)
+        is_new = not files(self.folder)
+        if lock and (is_new or lock.is_of_folder(self._lock)):
+            self._lock = lock
+            if is_new:
+                self._mine, self._old = {}, []
             return
-        if descriptor >= 0:
-            os.close(descriptor)
         self._lost = True
         raise W2VError(f"{self.folder} was removed and now belongs to another run: this run writes no more checkpoints")
 
@@ -231,18 +245,43 @@ class Checkpoints:
     def newest(self) -> Path | None:
         """The last checkpoint of this run, after waiting for one that is being written."""
         self._wait()
-        return self._mine[-1] if self._mine else None
+        return next(reversed(self._mine), None)
 
-    def due(self, epoch: int) -> bool:
-        """Whether the next checkpoint is due, in this epoch, and the previous one is written."""
+    def last_sound(self) -> Path | None:
+        """The last checkpoint from before the loss rose, after removing those since then; None if there is none."""
+        self._wait()
+        if sound := self._sound():
+            self._keep(sound)
+        return next(reversed(sound), None)
+
+    def _sound(self) -> list[Path]:
+        return [path for path, risen in self._mine.items() if risen <= SOUND_RISE]
+
+    def _keep(self, paths: list[Path]) -> None:
+        """Remove the other checkpoints of this run."""
+        for path in self._mine.keys() - set(paths):
+            self._lock.remove(path)
+        self._mine = {path: self._mine[path] for path in paths}
+
+    @property
+    def due(self) -> bool:
+        """Whether so much time has passed that the next checkpoint is due, and the previous one is written."""
         if self._lost or (self._writer and not self._writer.ended):
             return False
-        if self._epochs:
-            return epoch >= self._last_epoch + self._epochs
-        return time.monotonic() >= self._last + self._seconds
+        if time.process_time() >= self._last_chance:
+            return True
+        return bool(self._interval.seconds) and time.monotonic() >= self._last + self._interval.seconds
+
+    def next_position(self, position: int, chunks: int) -> float:
+        """The position of the next checkpoint after this one, with so many chunks in an epoch; inf if time decides."""
+        step = self._interval.epochs * chunks + self._interval.chunks
+        if self._lost or not step:
+            return math.inf
+        return max(position + 1, math.ceil((position // step + 1) * step))
 
     def copy(self, state: State) -> None:
         """Copy the state of a run whose threads have stopped; the copy is written while training continues."""
+        self._wait()
         for name, array in state.parameters.items():
             if name not in self._copies:
                 self._copies[name] = np.empty(array.shape, array.dtype)
@@ -270,7 +309,8 @@ class Checkpoints:
 
     def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
         self._last = time.monotonic()
-        self._last_epoch = state.position * len(state.losses) // state.end
+        if time.process_time() >= self._last_chance:
+            self._last_chance = math.inf
         self._writer = Thread(target=self._write, args=(state, dict(parameters)))
         try:
             self._writer.start()
@@ -285,16 +325,16 @@ class Checkpoints:
             self._try_to_write(state, parameters)
         except Exception as error:  # training continues after any error
             if self._lost:
-                self._mine = []
+                self._mine = {}
                 log.warning("%s", error)
                 return
-            kept = f"; {self._mine[-1]} is kept" if self._mine else ""
+            kept = f"; {next(reversed(self._mine))} is kept" if self._mine else ""
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
     def _try_to_write(self, state: State, parameters: Arrays) -> None:
-        if not (np.isfinite(state.losses).all() and finite(parameters.values())):
-            self.diverged = True  # the last good one is kept
+        if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
+            self.diverged = True
             return
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
@@ -311,47 +351,32 @@ class Checkpoints:
             ranks=state.ranks,
             every=self.every,
             origin=self.origin,
-            seal=seal(self.folder, asdict(self.origin)),
-            version=__version__,
         )
         path = self.folder / NAME.format(self._next)
         # As an array, because the length of a header is limited:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
         metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
-        metadata["checksum"] = checksum(arrays, metadata["settings"])
+        metadata |= {"package_version": __version__, "checksum": checksum(arrays, metadata["settings"])}
+        metadata["seal"] = seal(self.folder, metadata["checksum"])
         self._keep_lock()
-        native.write_native(path, arrays, metadata, replace=False, follow=False)
+        native.write_native(path, arrays, metadata, replace=False, follow=False, mode=0o644)
         self._next += 1
-        self._old += self._mine[: 1 - KEPT]
-        self._mine = [*self._mine, path][-KEPT:]
+        self._keep((self._sound() or list(self._mine))[-1:])  # the last one from before the loss rose
+        self._mine[path] = state.rise
         for old in self._old:
-            with suppress(OSError):
-                os.unlink(old.name, dir_fd=self._descriptor)  # in the locked folder, even if its path now names another
+            self._lock.remove(old)
         self._old = []
 
 
-def locked(folder: Path) -> int:
-    """A descriptor of the folder, which is locked until it is closed. Raises BlockingIOError if it is locked."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise
-    except OSError as error:  # some network file systems cannot lock folders
-        log.info("%s is not locked: %s", folder, error)
-    return descriptor
-
-
-def interval(every: str) -> tuple[float, float]:
-    """Seconds and epochs, of which one is 0. Raises SettingsError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?)", every)
+def interval(every: str) -> Interval:
+    """Raises SettingsError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every)
     if not found or not float(found[1]):
         raise SettingsError(
-            f"checkpoint_every {every!r}: it must be a number with s, m, h or epoch, like 30s or 1epoch"
+            f"checkpoint_every {every!r}: it must be a number with s, m, h, epoch or chunk, like 30s or 1epoch"
         )
-    size, unit = float(found[1]), found[2]
-    return (size * UNITS[unit], 0.0) if unit in UNITS else (0.0, size)
+    size, unit = float(found[1]), UNITS[found[2][:5]]
+    return Interval(*(size * part for part in unit))
 
 
 # -- reading --------------------------------------------------------------------------------
@@ -372,13 +397,14 @@ def latest(folder: PathLike) -> Checkpoint:
 
     Raises W2VError if there is none.
     """
-    found = files(Path(folder).absolute())
+    with errors_named(folder):
+        found = files(Path(folder).absolute())
     if not found:
         raise W2VError(f"{folder} holds no checkpoint")
     for path in reversed(found):
         try:
             return read(path)
-        except (LossMissing, SettingsError):  # older checkpoints would raise it too
+        except (LossMissing, OtherVersion, SettingsError):  # older checkpoints would raise it too
             raise
         except W2VError as error:
             if path == found[0]:
@@ -388,28 +414,40 @@ def latest(folder: PathLike) -> Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises W2VError if it is not one or is damaged."""
-    arrays, metadata = native.read_native(path, mmap=True)
+    """Read a checkpoint. Raises W2VError if it is none or is damaged, OtherVersion if only another w2v can read it."""
+    with errors_named(path), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        own = is_own(file.fileno(), others=0o022)
+        arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
-    if checksum(arrays, metadata["settings"]) != metadata.get("checksum"):
-        raise W2VError(f"{path} is damaged: its checksum is wrong")
+    found, version = checksum(arrays, metadata["settings"]), metadata.get("package_version", "")
     try:
-        return _checkpoint(path, arrays, metadata["settings"])
+        if found != metadata.get("checksum"):
+            raise ValueError("its checksum is wrong")
+        trusted = own and is_sealed(metadata.get("seal", ""), path.parent, found)
+        return _checkpoint(path, arrays, metadata["settings"], version, trusted)
     except LossMissing as error:
         raise LossMissing(f"{path}: {one_line(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
+        if version != __version__:
+            raise OtherVersion(
+                f"{path} was written by {one_line(f'w2v {version}') if version else 'an earlier w2v'}, and this is "
+                f"w2v {__version__}, which cannot resume it: resume with that version"
+            ) from error
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
-def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
+def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, trusted: bool) -> Checkpoint:
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
     run = decode(RunDescription, arrays["run"].tobytes(), "its description")
-    settings = settings_from(metadata, "its settings")
+    settings = settings_from(settings_text, "its settings")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
+    if settings.ngrams:
+        ngrams = SubwordRows.of(settings.ngrams, vocabulary.words).buckets
+        wanted["ngrams"] = (len(ngrams), settings.vector_size)
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
@@ -418,7 +456,7 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
     epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
     if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
         raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
-    history = arrays.get("history", np.zeros((0, 4)))  # older versions kept none
+    history = arrays["history"]
     if history.dtype != np.float64 or history.shape != (len(history), 4):
         raise ValueError("a history of a wrong shape or type")
     state = State(
@@ -432,17 +470,16 @@ def _checkpoint(path: Path, arrays: Arrays, metadata: str) -> Checkpoint:
         **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
         ranks=run.ranks,
     )
-    trusted = is_sealed(run.seal, path.parent, asdict(run.origin))
-    return Checkpoint(path, state, run.origin, run.every, run.version, trusted)
+    return Checkpoint(path, state, run.origin, run.every, version, trusted)
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
-    """CRC-32 of the arrays by name, and of the settings."""
-    code = zlib.crc32(settings.encode())
+    """SHA-256 of the arrays by name, and of the settings."""
+    found = hashlib.sha256(settings.encode())
     for name in sorted(arrays):
         array = bfloat16.bits(np.atleast_1d(arrays[name]))
-        code = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), code)
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
         rows = max(1, BYTES_AT_ONCE * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), rows):
-            code = zlib.crc32(np.ascontiguousarray(array[start : start + rows]).data, code)
-    return f"{code:08x}"
+            found.update(np.ascontiguousarray(array[start : start + rows]).data)
+    return found.hexdigest()

@@ -31,6 +31,7 @@ Rounds are counted in words, not seconds, so that with one thread each the ranks
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -47,16 +48,19 @@ from w2v.formats import bfloat16
 from w2v.losses.registry import Settings
 from w2v.plan import Plan
 from w2v.progress import Meter, Report
+from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
-from w2v.threads import Thread
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.run import POLL, Run, plan_run, resumed_at
 from w2v.training.schedule import Schedule
 from w2v.training.start import Start
 from w2v.training.world import LOOK, World
 
+log = logging.getLogger("w2v")
+
 FREQUENT_ROWS = 256  # rows of a matrix that are exchanged in every round, at most
 WORDS_PER_ROW = 8  # words of a thread in a round for each of these rows, at least
+ENOUGH_WORDS = 20_000_000  # of each rank: with fewer, exchanges take more time than ranks save (bench/README.md)
 ROUNDS, MAX_ROUNDS = 1000, 4000  # of an epoch: for each rank, and in all
 MIN_WORDS, MAX_WORDS = 1 << 10, 1 << 15  # of a thread in a round, for texts of any length
 MAX_CHUNK = 1 << 10  # ids: small, so that a round has several chunks per thread, since all threads wait for the last
@@ -335,7 +339,9 @@ class DistributedRun(Run):
         context = settings.window_size + 1 if settings.shrink_windows else 2 * settings.window_size  # words, on average
         words = kept / vocabulary.tokens
         predictions = words.sum() * (1 if self.plan.cbow else context)
-        return {"inputs": words * context, "outputs": predictions * self.plan.loss.updates(kept / kept.sum())}
+        inputs, outputs = words * context, predictions * self.plan.loss.updates(kept / kept.sum())
+        ngrams = self.plan.subwords.sums(inputs)[len(words) :] if self.plan.subwords else np.empty(0)
+        return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         with self.world.together():
@@ -394,6 +400,9 @@ class DistributedRun(Run):
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
+        if self.world.leads and self._tokens < ENOUGH_WORDS * self.world.size:
+            few = f"{self._tokens:,} words are few for {self.world.size} ranks"
+            log.info("%s: one process is probably quicker", few)
         meter = self._meter(report)
         with self.world.signals_noted() as told_to_stop:
             stopped = self._train_rounds(meter, checkpoints, told_to_stop)
@@ -427,8 +436,7 @@ class DistributedRun(Run):
                 self._save(error, checkpoints, last)
             if last:
                 break
-            due = bool(checkpoints and not flags.checkpoint and checkpoints.due(self._done // self.schedule.rounds))
-            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=due)
+            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=self._due_next(checkpoints))
             with self._exchanging():
                 self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)
@@ -436,6 +444,12 @@ class DistributedRun(Run):
         with self.world.together():
             self._check_trained(state, checkpoints)
         return self._done < self.schedule.end
+
+    def _due_next(self, checkpoints: Checkpoints | None) -> bool:
+        """Whether a checkpoint is due after the next round: the flag of one reaches the other ranks by then."""
+        if not checkpoints:
+            return False
+        return checkpoints.due or checkpoints.next_position(self._done, self.schedule.rounds) == self._done + 1
 
     @property
     def _trained(self) -> float:

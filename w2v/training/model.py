@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted, one_line
-from w2v.files import PathLike
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.schema import decode, encode
 from w2v.settings import WordVectors
-from w2v.shown import html_curve, html_table
+from w2v.shown import Page, html_curve, html_table
+from w2v.system.files import PathLike
+from w2v.system.schema import decode, encode
 from w2v.text.normalise import TextOptions
+from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN for epochs without predictions
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
+WHOLE_MODEL = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
 INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
 
 
@@ -51,6 +56,7 @@ class Model:
             if their words were joined.
         history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
             summed loss and number of predictions, each since the beginning of the run.
+        ngrams: the rows of the n-grams, of which the input rows are composed, with settings.subwords.
     """
 
     settings: Settings
@@ -62,6 +68,7 @@ class Model:
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     text: TextOptions = field(default_factory=TextOptions)
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
+    ngrams: Ngrams | None = None
 
     def __repr__(self) -> str:
         rows, size = self.inputs.shape
@@ -110,9 +117,27 @@ class Model:
         return make(self.inputs, self.outputs[: len(self.inputs)], counts).astype(self.inputs.dtype, copy=False)
 
     @cached_property
+    def words(self) -> list[str]:
+        """The words of the vocabulary, the most frequent first."""
+        return self.vocabulary.words.tolist()
+
+    @cached_property
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
-        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts, self.text.metadata())
+        ngrams = self.ngrams.tensors if self.ngrams and self.vectors is self.inputs else {}
+        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts, self._metadata, ngrams)
+
+    @property
+    def _metadata(self) -> dict[str, str]:
+        return self.text.metadata() | (self.ngrams.metadata if self.ngrams else {})
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """A map of words: see KeyedVectors.plot."""
+        return self.wv.plot(words, **options)
+
+    def explore(self, other: Model | None = None, **options: Any) -> Page:
+        """A page for the browser, of one or two models: see KeyedVectors.explore."""
+        return self.wv.explore(other.wv if other else None, **options)
 
     @property
     def learnt(self) -> dict[str, NDArray[Any]]:
@@ -133,7 +158,7 @@ class Model:
         Hierarchical softmax computes only the scores of the nodes on a word's path, class-based softmax those of the
         classes and of the words in a word's class; other losses those of all words.
         """
-        return self.loss.log_probabilities_of(self._parameters, rows, indices, words)
+        return self.loss.log_probabilities_of(self._parameters, rows, indices, words, np.zeros(0, np.int64))[0]
 
     @property
     def _parameters(self) -> dict[str, Array]:
@@ -142,8 +167,9 @@ class Model:
     def widened(self) -> Self:
         """The same model with float32 matrices instead of bfloat16 ones."""
         inputs, outputs = bfloat16.widened(self.inputs), bfloat16.widened(self.outputs)
+        ngrams = replace(self.ngrams, rows=bfloat16.widened(self.ngrams.rows)) if self.ngrams else None
         settings = replace(self.settings, storage="float32")
-        return replace(self, settings=settings, inputs=inputs, outputs=outputs)
+        return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -155,7 +181,8 @@ class Model:
         learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         if not learnt or stored.counts is None or "settings" not in stored.metadata:
             raise W2VError(
-                f"{path}: it has only vectors, no output layer: give a .safetensors file written by training"
+                f"{path}: it has only words and vectors: train with -o model.safetensors "
+                f'(model.save("model.safetensors")), which {WHOLE_MODEL}'
             )
         settings = settings_from(stored.metadata["settings"], f"{path}: its settings", vectors="input")
         measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
@@ -172,18 +199,21 @@ class Model:
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
         matrices = split({"inputs": inputs} | learnt)
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, **matrices)
+        ngrams = Ngrams.from_file(stored.tensors, stored.metadata, settings.vector_size, path)
+        if (ngrams.subwords if ngrams else None) != settings.ngrams:
+            raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, ngrams=ngrams, **matrices)
         if inputs is not stored.vectors:
             model.vectors = stored.vectors  # computed again, they may differ in the last bits
         return model
 
-    def save(self, path: PathLike, *, replace: bool = True) -> None:
+    def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write the model, atomically, in the format of the extension; only .safetensors stores all of it.
 
-        Raises W2VError if the file cannot be written, or exists and `replace` is false; SettingsError for an unknown
+        Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an unknown
         extension.
         """
-        table.write(path, self.content(path), replace)
+        table.write(path, self.content(path), force)
 
     def content(self, path: PathLike) -> VectorFile:
         """The content of the model's file, with the input rows if these are not the word vectors.
@@ -196,7 +226,8 @@ class Model:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         about = {"settings": self.settings.as_dict(), "metrics": metrics}
         metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
-        metadata |= self.text.metadata()
+        metadata |= self._metadata
+        tensors |= self.ngrams.tensors if self.ngrams else {}
         words = Words.of(self.vocabulary.words)
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
 

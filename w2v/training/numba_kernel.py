@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+import stat
 import threading
 import zlib
 from collections import namedtuple
@@ -20,15 +22,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v import memory
 from w2v._kernels import END_OF_SENTENCE
-from w2v.errors import SettingsError, W2VError, one_line
+from w2v.errors import INSTALL, SettingsError, W2VError, one_line
+from w2v.system import memory
 
 try:
     import numba
     from numba.core.registry import cpu_target
+    from numba.misc.appdirs import AppDirs
 except ImportError as error:
-    raise SettingsError("the Numba kernel needs Numba: pip install 'w2v[numba]'") from error
+    raise SettingsError(f"the Numba kernel needs Numba: {INSTALL.format('numba')}") from error
+except Exception as error:  # from the values of Numba's environment variables
+    raise SettingsError(f"Numba cannot be used: {one_line(error)} (see the variables NUMBA_…)") from error
+if getattr(numba.config, "DISABLE_JIT", 0):
+    raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 
 from w2v.losses import rows
 from w2v.losses.dry_run import dry_run
@@ -37,9 +44,11 @@ from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scr
 from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
+from w2v.text.subwords import SubwordRows
 from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
+NO_SUBWORDS = SubwordRows(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 # Sums may be reordered and fused; infinities and NaN are preserved.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
@@ -71,8 +80,22 @@ def compiled(
 
 @cache
 def _compiled(function: FunctionType, replacements: Functions, on_disk: bool) -> Any:
+    if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
+        check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
     copied, _ = _copied(function, replacements)
     return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copied)
+
+
+def check_cache(folder: Path) -> None:
+    """Raise PermissionError unless a folder for machine code, which runs when it is read, is or would be this user's.
+
+    Without a home, it would be in the working directory.
+    """
+    if not folder.is_absolute():
+        raise PermissionError(f"there is no home folder for {folder}")
+    status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
+    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        raise PermissionError(f"others can write to {folder}")
 
 
 @cache
@@ -206,6 +229,37 @@ def collect(c: Any, s: Worker, key: Any, begin: int, end: int) -> int:
     return last
 
 
+def compose(c: Any, s: Worker, last: int) -> int:
+    """Composes the input row of each word in `kept` of its subwords; returns the number of different words."""
+    count, k = 0, c.window
+    if last > c.window + 1:
+        while s.kept[k] != END_OF_SENTENCE:
+            k -= 1
+        while k < last or s.kept[k] != END_OF_SENTENCE:
+            word = s.kept[k]
+            if word != END_OF_SENTENCE and not (s.slots[word] < count and s.distinct[s.slots[word]] == word):
+                s.slots[word] = count
+                s.distinct[count] = word
+                count += 1
+            k += 1
+    for k in range(count):
+        start, end = c.part_starts[s.distinct[k]], c.part_starts[s.distinct[k] + 1]
+        row, scale = s.composed[k], s.composed.dtype.type(1) / s.composed.dtype.type(end - start)
+        row[:] = 0
+        for part in range(start, end):
+            row += c.inputs[c.parts[part]]
+        row *= scale
+        s.composed_before[k] = row
+    return count
+
+
+def spread(c: Any, s: Worker, count: int) -> None:
+    """Gives the changes of the composed rows to the subwords."""
+    for k in range(count):
+        for part in range(c.part_starts[s.distinct[k]], c.part_starts[s.distinct[k] + 1]):
+            c.inputs[c.parts[part]] += c.shares[part] * (s.composed[k] - s.composed_before[k])
+
+
 def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     """Trains one chunk; returns its summed loss and number of predictions."""
     begin, chunks = chunk * c.chunk, len(c.tokens_before) - 1
@@ -219,6 +273,9 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     loss, predictions = 0.0, 0
     one = s.x.dtype.type(1)
     s.position[0] = -1
+    composes = len(c.parts) > 0
+    count = compose(c, s, last) if composes else 0
+    inputs = s.composed if composes else c.inputs
     for centre in range(c.window + 1, last):
         if kept[centre] == END_OF_SENTENCE:
             continue
@@ -234,10 +291,11 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
         n = right - left
         if n == 0:
             continue
-        if kept[centre + c.window] >= 0:
+        if kept[centre + c.window] >= 0 and not composes:
             prefetch(c.inputs, kept[centre + c.window])
         for k in range(n):
-            s.context[k] = kept[left + k] if left + k < centre else kept[left + k + 1]
+            word = kept[left + k] if left + k < centre else kept[left + k + 1]
+            s.context[k] = s.slots[word] if composes else word
         s.position[0] += 1
         size = n if c.cbow else c.inputs_per_step
         gradient_scale = one / s.x.dtype.type(n) if c.cbow and c.corrected else one
@@ -246,10 +304,11 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
             words = s.context[group : min(group + size, n)]
             rows = 1 if c.cbow else len(words)
             x, change = s.x[:rows], s.change[:rows]
-            gather(c.inputs, words, c.cbow, x, change)
+            gather(inputs, words, c.cbow, x, change)
             loss += step(s, kept[centre], x, change, alpha)
-            scatter(c.inputs, words, c.cbow, gradient_scale, change)
+            scatter(inputs, words, c.cbow, gradient_scale, change)
             predictions += rows
+    spread(c, s, count)
     return loss, predictions
 
 
@@ -270,10 +329,15 @@ class Kernel:
         corpus |= {"inputs": inputs, "cbow": plan.cbow, "corrected": plan.corrected, "window": plan.window}
         corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
         corpus |= {"inputs_per_step": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
+        parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
+        corpus |= {"part_starts": parts.starts, "parts": parts.rows, "shares": shares}
         corpus |= {"alpha": np.float32(plan.alpha), "min_alpha": np.float32(plan.min_alpha)}
         self._corpus = named("corpus", corpus | {"seed": np.uint64(plan.seed)})
         n, width = 2 * plan.window, inputs.shape[1]
-        self._workers = [new_worker(loss, parameters, n, width, inputs.dtype, plan.chunk) for _ in range(plan.workers)]
+        composed = len(plan.keep) if plan.subwords else 0
+        self._workers = [
+            new_worker(loss, parameters, n, width, inputs.dtype, plan.chunk, composed) for _ in range(plan.workers)
+        ]
         if loss.name == Loss.name:
             dry_run(loss, new_worker(loss, parameters, n, width, inputs.dtype), len(inputs))
         fast: dict[Any, Any] = {
@@ -366,10 +430,17 @@ class Kernel:
 
 
 def new_worker(
-    loss: Loss, parameters: Mapping[str, NDArray[Any]], n: int, width: int, dtype: Any, chunk: int = 0
+    loss: Loss,
+    parameters: Mapping[str, NDArray[Any]],
+    n: int,
+    width: int,
+    dtype: Any,
+    chunk: int = 0,
+    composed: int = 0,
 ) -> Worker:
-    """The state of a thread, for steps of at most n input rows."""
+    """The state of a thread, for steps of at most n input rows; with subwords, of a vocabulary of `composed` words."""
     m, kept = loss.max_rows, chunk + n + 2
+    distinct = min(kept, composed)
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
         "data": named("data", loss.data),
@@ -387,13 +458,18 @@ def new_worker(
         "context": np.zeros(n, np.int64),
         "kept": np.zeros(kept, np.int32),
         "token_number": np.zeros(kept, np.int32),
+        "slots": np.zeros(composed, np.int32),
+        "distinct": np.zeros(distinct, np.int32),
+        "composed": memory.zeros((distinct, width), dtype),
+        "composed_before": memory.zeros((distinct, width), dtype),
     }
     return named("worker", fields)
 
 
 def worker_bytes(plan: Plan) -> int:
     """The bytes of memory that each thread of a Kernel takes, from the arrays of one whose pages are not written."""
-    worker = new_worker(plan.loss, {}, 2 * plan.window, plan.width, np.float32, plan.chunk)
+    composed = len(plan.keep) if plan.subwords else 0
+    worker = new_worker(plan.loss, {}, 2 * plan.window, plan.width, np.float32, plan.chunk, composed)
     return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,18 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v import memory
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
-from w2v.instruction_set import instruction_set
 from w2v.losses.loss import file_names
 from w2v.losses.registry import Settings, loss_for
-from w2v.plan import Plan
+from w2v.plan import Plan, instruction_set
 from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore
-from w2v.threads import Thread
-from w2v.training.checkpoint import Checkpoints, State, finite
+from w2v.text.subwords import Ngrams, SubwordRows
+from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.divergence import MAX_RISE, finite, rise
 from w2v.training.epochs import epochs_for
 from w2v.training.schedule import Schedule
 from w2v.training.start import Start
@@ -33,6 +35,9 @@ log = logging.getLogger("w2v")
 POLL = 0.1  # seconds between checks of the threads
 DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
+MAX_SUBWORD_CHUNK = 2048  # ids: all changes of a subword in a chunk are computed from its value before the chunk
+MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
+DAMPING = 0.25  # of these changes: see shares_of
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
 
 
@@ -56,6 +61,12 @@ def plan_run(
         )
     loss = start.loss or loss_for(settings, vocabulary)
     chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
+    keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
+    subwords, shares = None, None
+    if settings.ngrams:
+        chunk = min(chunk, MAX_SUBWORD_CHUNK)
+        subwords = SubwordRows.of(settings.ngrams, vocabulary.words)
+        shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
@@ -64,7 +75,7 @@ def plan_run(
         ids=store.ids,
         words=words,
         tokens_before=tokens_before,
-        keep=thresholds(vocabulary.keep_probabilities(settings.sample, settings.sample_formula)),
+        keep=thresholds(keep),
         loss=loss,
         cbow=settings.model == "cbow",
         corrected=settings.cbow_gradient == "corrected",
@@ -80,7 +91,22 @@ def plan_run(
         chunk=chunk,
         workers=settings.threads,
         instruction_set=instructions or instruction_set_of(settings.kernel),
+        subwords=subwords,
+        shares=shares,
     )
+
+
+def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The share of a word's change that each of its subwords receives, float32 (n,) as subwords.rows.
+
+    `presence` is the probability that a word is in a chunk, (V,). A subword that m words of a chunk are expected to
+    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum.
+    """
+    together = np.maximum(1, subwords.sums(presence))
+    together[: len(presence)] = 1  # words' own rows
+    of_row = np.minimum(together**-DAMPING, MOST_CHANGES / together)
+    shares: NDArray[np.float32] = of_row[subwords.rows].astype(np.float32)
+    return shares
 
 
 def instruction_set_of(kernel: str) -> str:
@@ -94,10 +120,15 @@ def instruction_set_of(kernel: str) -> str:
 
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     """Bytes needed by a run: its matrices and `copies` of them, its threads, and the word vectors made at its end."""
-    words, row = len(plan.keep), plan.width * bfloat16.dtype_of(plan.storage).itemsize
+    words, row = input_rows(plan), plan.width * bfloat16.dtype_of(plan.storage).itemsize
     matrices = row * (words + plan.loss.memory_rows) * (1 + copies)
-    vectors = memory_of(settings.word_vectors, words, plan.vector_size)
+    vectors = memory_of(settings.word_vectors, len(plan.keep), plan.vector_size)
     return matrices + vectors + threads_memory(plan, settings.kernel)
+
+
+def input_rows(plan: Plan) -> int:
+    """The rows of words and, with subwords, those of n-grams after them."""
+    return len(plan.keep) + (len(plan.subwords.buckets) if plan.subwords else 0)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:
@@ -173,12 +204,15 @@ class Run:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
         plan = self.plan
         self.peak, self.limit = peak_memory(memory_needed(plan, self.settings, copies), ignore_memory)
-        inputs = initial_inputs(len(self.vocabulary), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
+        words = len(self.vocabulary)
+        inputs = initial_inputs(input_rows(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
         # Without padding:
-        self.parameters = {"inputs": inputs[:, : plan.vector_size]} | file_names(plan.loss.stored(parameters))
+        self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | file_names(plan.loss.stored(parameters))
+        if plan.subwords:
+            self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
         for name, array in start.parameters.items():
-            self.parameters[name][slice(None) if start.rows is None else start.rows] = array
+            self.parameters[name][slice(None) if start.rows is None or name == "ngrams" else start.rows] = array
         self.kernel: Any
         if self.settings.kernel == "numba":
             from w2v.training import numba_kernel
@@ -212,13 +246,23 @@ class Run:
             instruction_set=self.plan.instruction_set,
         )
 
+    def composed(self) -> Ngrams | None:
+        """After training: make the input rows the means of their subwords; returns the rows of n-grams, if any."""
+        subwords, kind = self.plan.subwords, self.settings.ngrams
+        if subwords is None or kind is None:
+            return None
+        rows = self.parameters.pop("ngrams")
+        subwords.compose(self.parameters["inputs"], rows)
+        order = np.argsort(subwords.buckets)
+        return Ngrams(kind, subwords.buckets[order], rows[order])
+
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
         first = self.kernel.position
         meter = self._meter(report)
         try:
             while self.kernel.position < self.plan.end:
-                self._train_to(self.plan.end, meter, checkpoints)
+                self._train_to(self._next_stop(checkpoints), meter, checkpoints)
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
                     checkpoints.copy(state)
@@ -227,6 +271,11 @@ class Run:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
         self._check_trained(self.state, checkpoints)
+
+    def _next_stop(self, checkpoints: Checkpoints | None) -> int:
+        """The position of the next checkpoint, if one is due at a position, or the end."""
+        due = checkpoints.next_position(self.kernel.position, self.plan.chunks) if checkpoints else math.inf
+        return int(min(due, self.plan.end))
 
     def _meter(self, report: Report | None) -> Meter:
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
@@ -244,7 +293,7 @@ class Run:
         self._check_numbers(checkpoints, *self.parameters.values())
 
     def _train_to(self, end: int, meter: Meter, checkpoints: Checkpoints | None) -> None:
-        """Run the threads until position `end` or until a checkpoint is due."""
+        """Run the threads until position `end`, or until so much time has passed that a checkpoint is due."""
         threads = [Thread(target=self.kernel.run, args=(number, end)) for number in range(self.plan.workers)]
         started = time.perf_counter()
         try:
@@ -305,18 +354,22 @@ class Run:
         thread.join(POLL)
 
     def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
-        if checkpoints and checkpoints.due(self.kernel.position // self.plan.chunks):
+        if checkpoints and checkpoints.due:
             self.kernel.stop()
 
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
-        """Raise Diverged if the losses or one of the arrays have NaN or infinite values."""
-        if np.isfinite(self.kernel.losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged):
+        """Raise Diverged if the loss has risen, or one of the arrays has NaN or infinite values."""
+        losses, predictions = self.kernel.losses, self.kernel.predictions
+        are_numbers = np.isfinite(losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged)
+        if are_numbers and rise(self.plan.loss, losses, predictions) <= MAX_RISE:
             return
-        newest = checkpoints.newest if checkpoints else None
+        mean = (losses / np.maximum(predictions, 1)).max()
+        sound = checkpoints.last_sound() if checkpoints else None
         raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
-            f"vectors are no longer numbers; lower alpha, now {self.settings.start_alpha:g}"
-            + (f"; the last good checkpoint is {newest}" if newest else "")
+            + (f"the mean loss of a prediction is {mean:,.3g}" if are_numbers else "vectors are no longer numbers")
+            + f"; lower alpha, now {self.settings.start_alpha:g}"
+            + (f"; the last good checkpoint is {sound}" if sound else "")
         )
 
 

@@ -1,8 +1,8 @@
 """Seals of checkpoints, which show that a run of this user wrote one to this folder.
 
 A checkpoint names files to read and to write. Those of a stranger's checkpoint must not be used: they could make a run
-overwrite any file of the user. So a checkpoint contains a keyed hash (HMAC-SHA-256, RFC 2104) of the folder and these
-names. Only this user can read the key: $XDG_STATE_HOME/w2v/key, by default ~/.local/state/w2v/key.
+overwrite any file of the user. So a checkpoint contains a keyed hash (HMAC-SHA-256, RFC 2104) of the folder and of its
+content. Only this user can read the key: $XDG_STATE_HOME/w2v/key, by default ~/.local/state/w2v/key.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import json
 import logging
 import os
 import secrets
-import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from w2v.errors import W2VError
-from w2v.files import atomic_write
+from w2v.system.files import atomic_write, is_own
 
 KEY_BYTES = 32
 
@@ -45,20 +42,20 @@ def make_key() -> None:
         log.warning("no key for the seals of checkpoints: %s; --resume will need the corpus and -o again", error)
 
 
-def seal(folder: Path, origin: Mapping[str, Any]) -> str:
-    """The seal of an origin (JSON values) in a folder; "" without a key."""
+def seal(folder: Path, checksum: str) -> str:
+    """The seal of a content with this checksum in a folder; "" without a key."""
     try:
         key = _key()
     except (OSError, RuntimeError, ValueError):
         return ""
-    text = json.dumps([os.path.realpath(folder), origin], sort_keys=True)
+    text = json.dumps([os.path.realpath(folder), checksum])
     return hmac.digest(key, text.encode(), "sha256").hex()
 
 
-def is_sealed(found: object, folder: Path, origin: Mapping[str, Any]) -> bool:
-    """Whether `found` is the seal of an origin in a folder."""
-    expected = seal(folder, origin)
-    return bool(expected) and isinstance(found, str) and hmac.compare_digest(found.encode(), expected.encode())
+def is_sealed(found: str, folder: Path, checksum: str) -> bool:
+    """Whether `found` is the seal of a content with this checksum in a folder."""
+    expected = seal(folder, checksum)
+    return bool(expected) and hmac.compare_digest(found.encode(), expected.encode())
 
 
 def _key() -> bytes:
@@ -66,8 +63,7 @@ def _key() -> bytes:
     path = key_path()
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        if not is_own(descriptor, others=0o077):
             raise ValueError(f"{path} must be a file of this user with mode 0600")
         key = os.read(descriptor, KEY_BYTES + 1)
     finally:

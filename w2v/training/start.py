@@ -15,8 +15,9 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
+from w2v.text.subwords import SubwordRows
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import finite
+from w2v.training.divergence import finite
 from w2v.training.model import Model
 
 Vocab = Literal["old", "union"]
@@ -32,7 +33,7 @@ class Start:
         loss: by default that of the settings.
         parameters: matrices by name, without padding; by default new ones.
         rows: int64 (V,): the row of the run's matrices that each row of `parameters` is copied to; by default the same.
-            All other rows are new.
+            All other rows are new. Those of n-grams are in the order of the run.
     """
 
     vocabulary: Vocabulary
@@ -62,6 +63,10 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: Type
     if words not in get_args(Vocab):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
     parameters = {"inputs": model.inputs} | model.learnt
+    if model.ngrams:
+        subwords = SubwordRows.of(model.ngrams.subwords, model.vocabulary.words)
+        parameters["ngrams"] = model.ngrams.of(subwords.buckets)
+        parameters["inputs"] = subwords.decompose(model.inputs, parameters["ngrams"])
     if not finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
@@ -72,6 +77,8 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: Type
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = united(model.vocabulary, store, settings)
+    if model.ngrams:
+        parameters["ngrams"] = model.ngrams.of(SubwordRows.of(model.ngrams.subwords, vocabulary.words).buckets)
     return Start(vocabulary, None, parameters, rows)
 
 

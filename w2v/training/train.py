@@ -16,14 +16,16 @@ from zlib import crc32
 
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
-from w2v.files import PathLike
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
-from w2v.text.advice import advice
+from w2v.system.files import PathLike
+from w2v.system.version import __version__
+from w2v.text.advice import warn_of
+from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
@@ -35,13 +37,11 @@ from w2v.training.model import Model, split
 from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import Start, Vocab, continued_settings, start_from_model
 from w2v.training.world import World, leads, together
-from w2v.version import __version__
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
 OF_TYPES = "types "  # prefix of a checksum of the text's types rather than of the text
 
 log = logging.getLogger("w2v")
-advice_log = logging.getLogger("w2v.advice")  # shown by the command line unless --quiet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +92,9 @@ def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors.
 
     Args:
-        corpus: a path or list of paths (files, folders, globs, "-"; compressed or not), or any iterable of
-            lists of words, which is read once.
+        corpus: a path or list of paths (files, folders, globs, "-"; compressed or not); a list, Series or other
+            iterable of texts, which are split into words by `tokenize`, or of lists of words, read once; or a table,
+            such as a DataFrame, with its `column`. See Corpus for lists of strings that might be paths.
         settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
             `w2v train --help` describes. `objective` may be a Loss itself.
         vocabulary: words to use instead of those of the corpus.
@@ -102,10 +103,11 @@ def train(corpus: Source, **given: Any) -> Model:
             words start like those of a new model.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
-        cache, errors, max_types, column, strip_markup, digits, lower, tokenize: see read_corpus. With continue_from,
-            the last four default to those of the model.
+        cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
+            continue_from, the last five default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
-            `checkpoint_every` ("30s", "10m", "2h", "1epoch"), at the end, and when an exception ends the run.
+            `checkpoint_every` ("30s", "10m", "2h", "1epoch", or "500chunks" of at most 16,384 words), at the end, and
+            when an exception ends the run.
         notes: JSON values that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
@@ -151,11 +153,8 @@ def train(corpus: Source, **given: Any) -> Model:
 
 def _location(text: Corpus) -> dict[str, Any]:
     """The files of a text, as fields of an Origin."""
-    fingerprint = text.fingerprint()
-    return {
-        "sources": [file if file == "-" else str(Path(file).absolute()) for file in text.files],
-        "files": None if fingerprint is None else [(each.path, each.size) for each in fingerprint],
-    }
+    sources = [file if file == "-" else str(Path(file).absolute()) for file in text.files]
+    return {"sources": sources, "files": text.sizes}
 
 
 # The names of our settings in gensim and word2vec.c.
@@ -235,13 +234,13 @@ def _resumed(
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin = found.origin
     if corpus is None and not origin.sources:
-        raise W2VError("the corpus of this run was a list of sentences: give it again")
+        raise W2VError("the corpus of this run was no file: give it again")
     if corpus is None and not found.trusted:
         raise W2VError(
             f"{found.path} was not written by this user to this folder, so its paths are not used: give the corpus, "
             f"{one_line(', '.join(map(str, origin.sources)))} when the run began"
         )
-    text = Corpus(origin.sources if corpus is None else corpus)
+    text = Corpus(origin.sources, of_paths=True) if corpus is None else Corpus(corpus)
     location = _location(text)
     for (path, size, *_), (now, size_now) in zip(origin.files or [], location["files"] or [], strict=False):
         if size != size_now:  # known before the text is read, unlike its checksum
@@ -253,7 +252,7 @@ def _resumed(
             )
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **location, notes=origin.notes if notes is None else dict(notes))
-    checkpoints = Checkpoints(found.path.parent, found.every, after=found.path) if leads(world) else None
+    checkpoints = Checkpoints(found.path.parent, found.every, after=found) if leads(world) else None
     if found.version != __version__:
         log.warning(
             "the checkpoint was written by w2v %s, this is %s: last bits may differ", found.version, __version__
@@ -294,7 +293,7 @@ def _train(
         with together(world):
             if checkpoints:
                 stack.enter_context(checkpoints)
-            part = text.part(world.rank, world.size, whole=origin.column is not None) if world else text
+            part = text.part(world.rank, world.size, whole=has_columns(origin.column)) if world else text
             store = stack.enter_context(read_corpus(part, reading, **work))
             store, phrases = join_phrases(store, given, origin.cache, **work)
             stack.enter_context(store)
@@ -324,9 +323,8 @@ def _train(
             )
         if state:
             run.restore(state)
-        else:
-            for line in advice(types, settings):
-                advice_log.info(line)
+        elif leads(world):
+            warn_of(types, None if start.parameters else settings.epochs)
         read = time.perf_counter()
         run.train(progress, checkpoints)
     return trained_model(run, types, read - started, origin.text, phrases)
@@ -362,7 +360,7 @@ def trained_model(
     metrics = {
         "tokens": run.tokens,
         "tokens_trained": trained.tokens_trained,
-        "words_per_second": trained.tokens_trained / phases["train"],
+        "words_per_second": trained.tokens_trained / run.seconds if run.seconds else 0.0,  # a clock may stand still
         "seconds": phases,
         "loss": trained.mean_losses,
         "predictions": trained.predictions.tolist(),
@@ -374,9 +372,15 @@ def trained_model(
     }
     if phrases is not None:
         metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
-    parts = split(run.parameters)
     return Model(
-        run.settings, run.vocabulary, loss=run.plan.loss, metrics=metrics, history=run.history, text=text, **parts
+        run.settings,
+        run.vocabulary,
+        loss=run.plan.loss,
+        metrics=metrics,
+        history=run.history,
+        text=text,
+        ngrams=run.composed(),
+        **split(run.parameters),
     )
 
 
@@ -387,7 +391,7 @@ def _refuse_undividable(origin: Origin) -> None:
             "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "
             "with w2v phrases --save-phrases first, and give that file"
         )
-    if origin.text.strip_markup and origin.column is None:
+    if origin.text.strip_markup and not has_columns(origin.column):
         raise SettingsError(
             "--strip-markup (strip_markup=True): markup may span the places where a text is divided among ranks: train "
             "in one process"
@@ -400,9 +404,11 @@ def _alike(
     """Values that must be the same on all ranks of a run."""
     about = {"w2v": __version__, **settings.as_dict(), **asdict(reading)}
     del about["workers"], about["cache"]
-    phrases = crc32(Path(origin.phrases).read_bytes()) if isinstance(origin.phrases, str) else None
-    about["checksum of the phrases"] = phrases
+    if isinstance(origin.phrases, str):
+        about["checksum of the phrases"] = crc32(Path(origin.phrases).read_bytes())
     about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
+    if text.sizes:
+        about["checksum of samples of the text"] = text.checksum(sampled=True)
     return about | {"position": state.position if state else 0}
 
 

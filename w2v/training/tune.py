@@ -10,6 +10,7 @@ settings so far, at first the defaults; the winner replaces these if its score i
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import time as clock
@@ -23,13 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from w2v.detect import lines
 from w2v.errors import Diverged, SettingsError, W2VError, one_line
-from w2v.files import PathLike, atomic_write
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
-from w2v.progress import Progress, Report
-from w2v.schema import decode, encode
+from w2v.progress import Progress, Report, duration, notebook_bar
+from w2v.shown import Result
+from w2v.system.files import PathLike, atomic_write, errors_named
+from w2v.system.schema import decode, encode
+from w2v.text.advice import warn_of
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
@@ -41,6 +45,8 @@ from w2v.training.start import Start
 from w2v.training.train import RENAMED, join_phrases, loaded_phrases, trained_model
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.held_out import HeldOut
+
+log = logging.getLogger("w2v")
 
 ETA = 3  # the best third of the candidates continues, with three times the resource
 CANDIDATES = ETA**2
@@ -101,7 +107,7 @@ class TuningState:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Result):
     """The result of `tune`.
 
     Attributes:
@@ -164,42 +170,34 @@ def tune(
         phrases: see train.
         state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
             time counts.
-        ignore_memory, progress: see train. finished: called after each trial.
+        ignore_memory: see train. finished: called after each trial.
+        progress: called regularly with a `Progress` of phase "tune", which counts the seconds of `time`.
         given: settings, which all trials have, and the arguments of read_corpus.
 
     Raises W2VError and SettingsError as train does, and if the time is too short or the state is of another run.
     """
-    started = clock.monotonic()
-    seconds = seconds_of(time)
+    watch = Watch(seconds_of(time), progress or notebook_bar())
     refuse_unknown(given, [*Settings.names(), *READING], RENAMED)
     reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
-    fixed = {name: value for name, value in given.items() if name not in READING}
-    choices = {name: values for name, values in CHOICES.items() if name not in given}
-    if max_size is not None:
-        if "vector_size" in given:
-            raise SettingsError("max_size has no effect with vector_size: give one of them")
-        fixed["vector_size"] = max_size
-        choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
+    fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
     settings = Settings(**fixed)
-    if settings.objective is not None:
-        registry.find(str(settings.objective))
-        choices.pop("loss", None)
     given_phrases = loaded_phrases(phrases)
-    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    for file in (*questions, *pairs):
+        next(lines(file), None)  # raises for one that cannot be read
+    work: dict[str, Any] = {"workers": settings.threads, "progress": watch}
     with ExitStack() as stack:
         store = stack.enter_context(read_corpus(Corpus(corpus), reading, **work))
         store, joined = join_phrases(store, given_phrases, reading.cache, **work)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        share, held_out = 1.0, None
-        if not (questions or pairs):
-            length = min(round(HELD_OUT * len(store.ids)), MAX_HELD_OUT)
-            share = 1 - length / len(store.ids)
-            held_out = HeldOut.of(store, vocabulary, len(store.ids) - length)
+        size = len(store.ids)
+        judged = questions or pairs
+        trained = size if judged else size - min(round(HELD_OUT * size), MAX_HELD_OUT)
+        judge = Judge(questions, pairs, None if judged else HeldOut.of(store, vocabulary, trained))
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {} if max_size is None else {"max_size": str(max_size)}
         about |= {"phrases": str(phrases or "")}
-        about |= {"questions": ", ".join(map(str, questions)), "pairs": ", ".join(map(str, pairs))}
+        about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}
         before = _before(state, TuningState(store.checksum(), about))
 
         def keep(trial: Trial, tuner: Tuner) -> None:
@@ -209,17 +207,35 @@ def tune(
             if finished:
                 finished(trial, tuner)
 
-        end = started + seconds - sum(trial.seconds for trial in before.trials)
-        judge = Judge(questions, pairs, held_out)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, end, keep, ignore_memory, progress)
-        tuner.trials = list(before.trials)
-        tuner.search(seconds)
+        read = watch.used
+        watch.started -= sum(trial.seconds for trial in before.trials)
+        log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
+        found = list(before.trials)
+        tuner = Tuner(store, vocabulary, trained / size, fixed, choices, judge, watch, keep, ignore_memory, found)
+        warn_of(store, settings.epochs)
+        tuner.search()
         run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
-        read = clock.monotonic() - started
-        run.train(progress)
+        run.train(watch)
+    watch.end()
     used = sum(trial.seconds for trial in tuner.trials)
     model, changed = trained_model(run, store, read, TextOptions.of(reading), joined), tuner.changed(tuner.best)
     return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
+
+
+def _fixed_and_choices(
+    given: dict[str, Any], max_size: int | None
+) -> tuple[dict[str, Any], dict[str, tuple[Choice, ...]]]:
+    """The settings of all trials, and the values to try for others. Raises SettingsError if they contradict."""
+    choices = {name: values for name, values in CHOICES.items() if name not in given}
+    if max_size is not None:
+        if "vector_size" in given:
+            raise SettingsError("max_size has no effect with vector_size: give one of them")
+        given |= {"vector_size": max_size}
+        choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
+    if given.get("objective") is not None:
+        registry.find(str(given["objective"]))
+        choices.pop("loss", None)
+    return given, choices
 
 
 def seconds_of(time: str) -> float:
@@ -232,12 +248,12 @@ def seconds_of(time: str) -> float:
 
 def _before(path: PathLike | None, expected: TuningState) -> TuningState:
     """The state in a file, or `expected` if there is none. Raises W2VError if it is damaged or of another run."""
-    if path is None or not Path(path).exists():
+    if path is None:
         return expected
-    try:
+    with errors_named(path):
+        if not Path(path).exists():
+            return expected
         found = decode(TuningState, Path(path).read_bytes(), path)
-    except OSError as error:
-        raise W2VError(f"cannot read {path}: {error.strerror or error}") from error
     if found.text != expected.text:
         raise W2VError(f"{path}: its trials are of another text")
     for name in {**found.about, **expected.about}:
@@ -252,14 +268,44 @@ class _TimeIsUp(Exception):
 
 
 @dataclass
+class Watch:
+    """The time of a whole tuning. It is reported whenever a part of the work reports its progress.
+
+    Attributes:
+        seconds: the time limit. report: receives the progress, if given. score: the best so far.
+        started: by time.monotonic(), earlier for a resumed run.
+    """
+
+    seconds: float
+    report: Report | None = None
+    score: float | None = None
+    started: float = field(default_factory=clock.monotonic)
+
+    @property
+    def used(self) -> float:
+        return clock.monotonic() - self.started
+
+    def __call__(self, part: Progress | None = None) -> None:
+        self._report(min(self.used, self.seconds))
+
+    def end(self) -> None:
+        self._report(self.seconds)
+
+    def _report(self, used: float) -> None:
+        if self.report:
+            total, left = math.ceil(self.seconds), self.seconds - used
+            self.report(Progress("tune", total - math.ceil(left), total, "seconds", None, left, score=self.score))
+
+
+@dataclass
 class Tuner:
     """A search for the best settings.
 
     Attributes:
         store, vocabulary: of the text. share: of the text, from its start, that trials are trained on.
         fixed: settings of all trials. choices: the values to try for other settings.
-        judge: scores a model. end: when the time is up, by time.monotonic().
-        keep: called after each trial. ignore_memory, progress: see train.
+        judge: scores a model. watch: knows when the time is up.
+        keep: called after each trial. ignore_memory: see train.
         trials: the trials so far; none is repeated.
         best: the choices with the highest score. score, default_score: of these and of the defaults.
     """
@@ -270,21 +316,20 @@ class Tuner:
     fixed: Mapping[str, Any]
     choices: Mapping[str, tuple[Choice, ...]]
     judge: Callable[[Model], float]
-    end: float
+    watch: Watch
     keep: Callable[[Trial, Tuner], None]
     ignore_memory: bool
-    progress: Report | None
     trials: list[Trial] = field(default_factory=list)
     best: Choices = field(default_factory=dict)
     score: float = -np.inf
     default_score: float = -np.inf
 
-    def search(self, seconds: float) -> None:
-        """Try brackets until the time is up; `seconds` is the time of the whole search."""
+    def search(self) -> None:
+        """Try brackets until the time is up."""
         default = self._trial({}, 1.0, self.settings_for({}).seed)
         self.score = self.default_score = _score_or_lowest(default.score)
         cost = MIN_BRACKETS * ETA * default.seconds  # of brackets with one seed
-        max_seeds = max(each for each in SEEDS if each == 1 or each * cost <= seconds)
+        max_seeds = max(each for each in SEEDS if each == 1 or each * cost <= self.watch.seconds)
         with suppress(_TimeIsUp):
             self.score = self.default_score = self._mean_score({}, max_seeds)
             for candidates in self._brackets():
@@ -364,7 +409,7 @@ class Tuner:
     def _report(self, progress: Progress) -> None:
         """Raises _TimeIsUp if the rest of the time is needed to train with the best settings at the end."""
         best = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
-        left = self.end - clock.monotonic() - max(best, default=0.0)
+        left = self.watch.seconds - self.watch.used - max(best, default=0.0)
         if best and left < 0:
             raise _TimeIsUp
         if not self.trials and progress.rate and progress.total and progress.done > PROBE * progress.total:
@@ -375,8 +420,8 @@ class Tuner:
                     f"training takes about {whole:,.0f} s with the default settings, and tuning needs several times "
                     f'that: give --time {minutes}m (time="{minutes}m") or more'
                 )
-        if self.progress:
-            self.progress(progress)
+        self.watch.score = self.score if self.trials else None
+        self.watch()
 
 
 def _score_or_lowest(score: float | None) -> float:

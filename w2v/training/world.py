@@ -22,9 +22,9 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.cpu import processors
-from w2v.errors import SettingsError, W2VError, one_line
-from w2v.launcher import launched
+from w2v.errors import INSTALL, SettingsError, W2VError, one_line
+from w2v.system.launcher import launched
+from w2v.system.threads import processors
 
 BEAT = 1.0  # seconds between signs of life
 PATIENCE = 20  # seconds without a sign of life; W2V_RANK_TIMEOUT changes it
@@ -40,7 +40,8 @@ UNLESS_GOODBYE = "trap '' INT TERM HUP; read -r goodbye || echo \"$0\" >&2"
 def join() -> World | None:
     """The ranks that this process trains with; None unless an MPI launcher started several.
 
-    Raises W2VError if mpi4py is missing or belongs to another MPI than the launcher.
+    Raises W2VError if mpi4py is missing or belongs to another MPI than the launcher; but rank 0 of an unknown number of
+    ranks trains alone without mpi4py.
     """
     found = launched()
     if found is None or found[1] == 1:
@@ -48,7 +49,11 @@ def join() -> World | None:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
-        raise W2VError(f"training on several ranks needs mpi4py: pip install 'w2v[mpi]' ({one_line(error)})") from error
+        if found == (0, 0):  # probably the only rank; others would end with the error below
+            return None
+        raise W2VError(
+            f"training on several ranks needs mpi4py: {INSTALL.format('mpi')} ({one_line(error)})"
+        ) from error
     if MPI.COMM_WORLD.size > 1:
         return World(MPI)
     if found[1]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib.resources
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError
-from w2v.files import PathLike, lines
+from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
+from w2v.system.files import PathLike
+from w2v.text.subwords import Ngrams
 from w2v.vectors import _search
 from w2v.vectors.cosines import EPSILON, unit
 
@@ -32,6 +35,8 @@ class Vectors(Protocol):
 
     @property
     def vectors(self) -> NDArray[np.float32]: ...
+    @property
+    def ngrams(self) -> Ngrams | None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def first_words(self, stop: int) -> list[str]: ...
@@ -103,13 +108,13 @@ class Answers:
     """The answers to the Q questions of a file, in its order.
 
     Attributes:
-        names: of the sections. sections: int64 (Q,), the number of each question's section.
+        names: of the sections. sections: int32 (Q,), the number of each question's section.
         known: bool (Q,), whether all words are in the vocabulary. correct: bool (Q,), whether the answer is right.
         malformed, top: as in AnalogyResult.
     """
 
     names: list[str]
-    sections: NDArray[np.int64]
+    sections: NDArray[np.int32]
     known: NDArray[np.bool_]
     correct: NDArray[np.bool_]
     malformed: int
@@ -118,10 +123,11 @@ class Answers:
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """The n pairs of a file whose words are both in the vocabulary, in the order of the file.
+    """The n pairs of a file whose words both have a vector, in the order of the file.
 
     Attributes:
         numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words.
+        composed: float32 (k, D), the vectors of unknown words, made of their n-grams, which are rows V and following.
         all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, unknown: as in PairsResult.
     """
@@ -131,14 +137,31 @@ class RatedPairs:
     all_scores: NDArray[np.float64]
     malformed: int
     unknown: list[str]
+    composed: NDArray[np.float32]
+
+    def vectors(self, known: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of n rows, (n, D)."""
+        others = np.flatnonzero(rows >= len(known))
+        found: NDArray[np.float32] = known.vectors[np.minimum(rows, len(known) - 1)]
+        if len(others):
+            found[others] = self.composed[rows[others] - len(known)]
+        return found
 
     @property
     def scores(self) -> NDArray[np.float64]:
         return self.all_scores[self.numbers]
 
 
+@runtime_checkable
+class Trained(Protocol):
+    """A model of which the word vectors are a part."""
+
+    @property
+    def wv(self) -> Vectors: ...
+
+
 def analogies(
-    vectors: Vectors,
+    vectors: Vectors | Trained,
     questions: PathLike | None = None,
     top: int = 30_000,
     method: Method = "add",
@@ -158,11 +181,10 @@ def analogies(
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
+    vectors = vectors.wv if isinstance(vectors, Trained) else vectors
     found = answers(vectors, questions, top, method, case_insensitive, progress)
-    tallies = [
-        np.bincount(found.sections, flags, len(found.names)).astype(np.int64)
-        for flags in (found.correct, found.known, None)
-    ]
+    flags = (found.correct, found.known, None)
+    tallies = np.stack([np.bincount(found.sections, each, len(found.names)) for each in flags]).astype(np.int64)
     right, answered, totals = tallies
     syntactic = np.array([name.startswith("gram") for name in found.names])
     return AnalogyResult(
@@ -174,10 +196,7 @@ def analogies(
         malformed=found.malformed,
         top=found.top,
         method=method,
-        sections=[
-            Section(name, *section)
-            for name, *section in zip(found.names, right.tolist(), answered.tolist(), totals.tolist(), strict=True)
-        ],
+        sections=[Section(name, *numbers) for name, numbers in zip(found.names, tallies.T.tolist(), strict=True)],
     )
 
 
@@ -190,25 +209,22 @@ def answers(
     progress: Report | None = None,
 ) -> Answers:
     """Answer each question; arguments and errors are those of `analogies`."""
-    if top < 1:
-        raise SettingsError(f"top must be at least 1, not {top}")
+    check_whole(1, top=top)
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
     top = min(top, len(vectors))
-    fold = str.casefold if case_insensitive else str
-    first, heads, variants = index_words(map(fold, vectors.first_words(top)))
-    file = _Questions(questions, lambda word: _row(word, vectors, first, fold))
-    parts = []
-    for numbers, rows in file:
-        known = np.all(rows >= 0, axis=1)
-        correct = np.zeros(len(rows), bool)
-        best = best_answers(vectors.vectors, rows[known, :3], variants, method, progress)
-        correct[known] = heads[best] == rows[known, 3]
-        parts.append((numbers, known, correct))
-    if not parts:
+    index = _Index(vectors, top, case_insensitive)
+    file = _read_questions(questions, index)
+    if not len(file.rows):
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
-    sections, known, correct = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Answers(file.names, sections, known, correct, file.malformed, top)
+    known: NDArray[np.bool_] = np.all(file.rows >= 0, axis=1)
+    correct = np.zeros(len(known), np.bool_)
+    answered = np.flatnonzero(known)
+    for start in range(0, len(answered), QUESTIONS_AT_ONCE):
+        block = answered[start : start + QUESTIONS_AT_ONCE]
+        best = best_answers(vectors.vectors, file.rows[block, :3], index.variants, method, progress)
+        correct[block] = index.heads[best] == file.rows[block, 3]
+    return Answers(file.names, file.sections, known, correct, file.malformed, top)
 
 
 def section_pairs(
@@ -220,45 +236,42 @@ def section_pairs(
     `case_insensitive` are those of `analogies`. Raises W2VError for a file that cannot be read, for a missing section,
     and if no pair is known.
     """
-    fold = str.casefold if case_insensitive else str
-    first = index_words(map(fold, vectors))[0]
-    file = _Questions(questions, lambda word: first.get(fold(word), -1))
-    pairs: dict[int, dict[tuple[int, int], None]] = {}  # by section, in the order of the file
-    for numbers, rows in file:
-        for number, (a, b, c, d) in zip(numbers.tolist(), rows.tolist(), strict=True):
-            pairs.setdefault(number, {}).update({pair: None for pair in ((a, b), (c, d)) if min(pair) >= 0})
+    file = _read_questions(questions, _Index(vectors, len(vectors), case_insensitive))
     if section is not None and section not in file.names:
         raise W2VError(
             f"{section[:60]!r} is not a section of the questions: choose from {', '.join(file.names)[:1000]}"
         )
     for number, name in enumerate(file.names):
-        if section in (None, name) and pairs.get(number):
-            return name, np.array([*pairs[number]], np.int64)
+        pairs = file.rows[file.sections == number].reshape(-1, 2).tolist() if section in (None, name) else []
+        if known := dict.fromkeys((a, b) for a, b in pairs if min(a, b) >= 0):  # in the order of the file
+            return name, np.array([*known], np.int64)
     raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
 
-def word_pairs(vectors: Vectors, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
+def word_pairs(vectors: Vectors | Trained, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
     """Correlate the cosines of word pairs with their scores.
 
     `pairs` is a file with lines "word word score", separated by tabs or spaces, by default the bundled one; "#" begins
     a comment line. If `case_insensitive`, the first of several words that differ only in case counts for all of them.
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
+    vectors = vectors.wv if isinstance(vectors, Trained) else vectors
     rated = rated_pairs(vectors, pairs, case_insensitive)
-    pearson, spearman = _correlations(cosines_of(vectors, rated.rows), rated.scores)
+    pearson, spearman = _correlations(cosines_of(vectors, rated), rated.scores)
     return PairsResult(pearson, spearman, len(rated.rows), len(rated.all_scores), rated.malformed, rated.unknown)
+
+
+analogy, similarity = analogies, word_pairs  # their names on the command line
 
 
 def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool = True) -> RatedPairs:
     """Read a file of pairs; arguments and errors are those of `word_pairs`."""
-    fold = str.casefold if case_insensitive else str
-    first = index_words(map(fold, vectors))[0]
-    numbers: list[int] = []
-    rows: list[tuple[int, int]] = []
+    index = _Index(vectors, len(vectors), case_insensitive)
+    found: list[list[int]] = []
     scores: list[float] = []
     unknown: dict[str, None] = {}
     malformed = 0
-    for number, line in _lines(pairs, "pairs.txt"):
+    for number, line in _lines(pairs, "pairs"):
         if not line.strip() or line.startswith(b"#"):
             continue
         fields = line.split(b"\t", 3) if b"\t" in line else line.split(None, 3)
@@ -270,22 +283,21 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
         if len(scores) > MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
         words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
-        left, right = (_row(word, vectors, first, fold) for word in words)
-        unknown |= dict.fromkeys(word for word, row in zip(words, (left, right), strict=True) if row < 0)
-        if left >= 0 and right >= 0:
-            numbers.append(len(scores) - 1)
-            rows.append((left, right))
+        found.append([index.row_or_composed(word) for word in words])
+        unknown |= dict.fromkeys(word for word, row in zip(words, found[-1], strict=True) if row < 0)
     if not scores:
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
-    pair_rows = np.array(rows, np.int64).reshape(-1, 2)
-    return RatedPairs(np.array(numbers, np.int64), pair_rows, np.array(scores), malformed, list(unknown))
+    rows = np.array(found, np.int64)
+    known = np.flatnonzero((rows >= 0).all(axis=1))
+    composed = np.stack([*index.composed]) if index.composed else np.empty((0, 0), np.float32)
+    return RatedPairs(known, rows[known], np.array(scores), malformed, list(unknown), composed)
 
 
-def cosines_of(vectors: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The cosine of each pair of rows (n, 2): float32 (n,)."""
-    cosines = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), PAIRS_AT_ONCE):
-        left, right = (unit(vectors.vectors[side]) for side in rows[start : start + PAIRS_AT_ONCE].T)
+def cosines_of(vectors: Vectors, rated: RatedPairs) -> NDArray[np.float32]:
+    """The cosine of each pair of known words: float32 (n,)."""
+    cosines = np.empty(len(rated.rows), np.float32)
+    for start in range(0, len(rated.rows), PAIRS_AT_ONCE):
+        left, right = (unit(rated.vectors(vectors, side)) for side in rated.rows[start : start + PAIRS_AT_ONCE].T)
         cosines[start : start + PAIRS_AT_ONCE] = np.einsum("ij,ij->i", left, right)
     return cosines
 
@@ -351,60 +363,76 @@ def index_words(
     the same word for each row, or -1, int32 (V,).
     """
     first: dict[str, int] = {}
-    heads: list[int] = []
-    for row, word in enumerate(words):
-        heads.append(first.setdefault(word, row))
+    heads = np.fromiter((first.setdefault(word, row) for row, word in enumerate(words)), np.int32)
+    order = np.argsort(heads, kind="stable").astype(np.int32)
     variants = np.full(len(heads), -1, np.int32)
-    latest = np.arange(len(heads))  # by first row: the last equal row so far
-    for row, head in enumerate(heads):
-        if row != head:
-            variants[latest[head]] = row
-            latest[head] = row
-    return first, np.array(heads, np.int32), variants
+    same = np.flatnonzero(np.diff(heads[order]) == 0)
+    variants[order[same]] = order[same + 1]
+    return first, heads, variants
 
 
-def _row(word: str, vectors: Vectors, first: dict[str, int], fold: Callable[[str], str]) -> int:
-    """The row of a word, or of the word normalised as in training; -1 if neither is known."""
-    row = first.get(fold(word), -1)
-    if row < 0 and len(words := vectors.words_in(word)) == 1:
-        row = first.get(fold(words[0]), -1)
-    return row
+class _Index:
+    """The rows of words; heads and variants are those of index_words."""
+
+    def __init__(self, vectors: Vectors, top: int, case_insensitive: bool) -> None:
+        self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
+        self._first, self.heads, self.variants = index_words(map(self._fold, vectors.first_words(top)))
+        self.composed: list[NDArray[np.float32]] = []
+
+    def row(self, word: str) -> int:
+        """The row of a word, or of the word normalised as in training; -1 if neither is known."""
+        row = self._first.get(self._fold(word), -1)
+        if row < 0 and len(words := self._vectors.words_in(word)) == 1:
+            row = self._first.get(self._fold(words[0]), -1)
+        return row
+
+    def row_or_composed(self, word: str) -> int:
+        """As `row`, but V + k for an unknown word whose vector is made of its n-grams, which becomes composed[k]."""
+        row = self.row(word)
+        if row < 0 and self._vectors.ngrams:
+            words = self._vectors.words_in(word)
+            vector = self._vectors.ngrams.vector(words[0] if len(words) == 1 else word)
+            if vector is not None:
+                self.composed.append(vector)
+                return len(self._vectors) + len(self.composed) - 1
+        return row
 
 
-class _Questions:
-    """The questions of a file, in blocks: (number of the section (n,), rows of the words (n, 4))."""
+class _Questions(NamedTuple):
+    """The Q questions of a file: the names of sections, the number of each question's, int32 (Q,), and the rows of its
+    words, int32 (Q, 4).
+    """
 
-    def __init__(self, path: PathLike | None, row_of: Callable[[str], int]) -> None:
-        self.names: list[str] = []  # the names of the sections so far
-        self.malformed = 0
-        self._path, self._row_of = path, row_of
-
-    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        numbers, rows = array("q"), array("i")
-        for number, line in _lines(self._path, "questions.txt"):
-            words = line.split(None, 4)
-            if line.startswith(b":"):
-                self.names.append(_decoded(self._path, number, line[1:].strip()))
-                if len(self.names) > MAX_SECTIONS:
-                    raise W2VError(f"{self._path}: more than {MAX_SECTIONS} sections")
-            elif len(words) == 4:
-                self.names = self.names or ["without a section"]
-                numbers.append(len(self.names) - 1)
-                rows.extend(self._row_of(_decoded(self._path, number, word)) for word in words)
-            elif words:
-                self.malformed += 1
-            if len(numbers) == QUESTIONS_AT_ONCE:
-                yield np.array(numbers), np.array(rows).reshape(-1, 4)
-                numbers, rows = array("q"), array("i")
-        if numbers:
-            yield np.array(numbers), np.array(rows).reshape(-1, 4)
+    names: list[str]
+    sections: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    malformed: int
 
 
-def _lines(path: PathLike | None, bundled: str) -> Iterator[tuple[int, bytes]]:
+def _read_questions(path: PathLike | None, index: _Index) -> _Questions:
+    names: list[str] = []
+    sections, rows, malformed = array("i"), array("i"), 0
+    for number, line in _lines(path, "questions"):
+        words = line.split(None, 4)
+        if line.startswith(b":"):
+            names.append(_decoded(path, number, line[1:].strip()))
+            if len(names) > MAX_SECTIONS:
+                raise W2VError(f"{path}: more than {MAX_SECTIONS} sections")
+        elif len(words) == 4:
+            names = names or ["without a section"]
+            sections.append(len(names) - 1)
+            rows.extend(index.row(_decoded(path, number, word)) for word in words)
+        elif words:
+            malformed += 1
+    return _Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed)
+
+
+def _lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file of this kind, by default of the bundled one."""
     if path is not None:
-        yield from lines(path)
+        yield from lines(path, kind)
         return
-    with importlib.resources.as_file(importlib.resources.files("w2v.data") / bundled) as file:
+    with importlib.resources.as_file(importlib.resources.files("w2v.data") / f"{kind}.txt") as file:
         yield from lines(file)
 
 

@@ -11,7 +11,7 @@ For each of both matrices X, with u(·) the row scaled to length 1:
 If the outputs contain the words' log frequency, A (V, 2) is [1, log count] for them, and B the least-squares solution
 of A B ≈ U. The cosines of the concatenation C = [R of inputs, R of outputs], (V, 2D), are the means of both cosines.
 The combined vectors are C Q, (V, D), with Q the D leading eigenvectors of CᵀC: no vectors of D values have inner
-products nearer to those of C. bench/README.md, "Out of the box", compares this with other ways.
+products nearer to those of C. bench/NOTES.md compares this with other ways.
 """
 
 from __future__ import annotations

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import SettingsError, W2VError, counted
-from w2v.files import Errors, PathLike
 from w2v.formats import table, word2vec
 from w2v.formats.vector_file import VectorFile
+from w2v.options import check_whole
+from w2v.pictured import Pictured
 from w2v.progress import Report
 from w2v.shown import html_table
+from w2v.system.files import Errors, PathLike
 from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.subwords import Ngrams
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from w2v.explore.page import Page
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -42,7 +40,7 @@ class UnknownWordError(W2VError, KeyError):
         return str(self.args[0])
 
 
-class KeyedVectors:
+class KeyedVectors(Pictured):
     """V words, each with a vector of D values.
 
     Attributes:
@@ -109,11 +107,30 @@ class KeyedVectors:
     def _normaliser(self) -> Normaliser:
         return Normaliser(TextOptions.from_metadata(self.metadata, "the text options of the vectors"))
 
+    @cached_property
+    def ngrams(self) -> Ngrams | None:
+        """The rows of n-grams, from which unknown words get a vector; None without them. Raises W2VError if damaged.
+
+        Vectors that are made of output rows, too, have none: an unknown word has no output row.
+        """
+        if "inputs" in self.tensors:
+            return None
+        return Ngrams.from_file(self.tensors, self.metadata, self.vector_size, "the n-grams of the vectors")
+
     def __len__(self) -> int:
         return len(self._words)
 
     def __contains__(self, key: object) -> bool:
+        """Whether a key is a row, or a word that has a vector, with n-grams also an unknown one."""
+        return self.is_known(key) or (isinstance(key, str) and self._composed(key) is not None)
+
+    def is_known(self, key: object) -> bool:
+        """Whether a key is a row or a word of the vocabulary."""
         return key in self.key_to_index or (isinstance(key, int | np.integer) and 0 <= int(key) < len(self))
+
+    def _composed(self, word: str) -> Vector | None:
+        """The vector of an unknown word, (D,), if it has n-grams."""
+        return self.ngrams.vector(word) if self.ngrams else None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
@@ -122,7 +139,7 @@ class KeyedVectors:
         """The vector of a word or row, (D,), or the vectors of n of them, (n, D). Raises UnknownWordError."""
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key)
-        return self.vectors[self._rows(key)]
+        return self._of(key)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.vectors, dtype, copy=copy)
@@ -146,7 +163,7 @@ class KeyedVectors:
 
     def get_vector(self, key: str | int, norm: bool = False) -> Vector:
         """The vector of a word or row, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
-        vector: Vector = self.vectors[self._rows([key])[0]]
+        vector: Vector = self._of([key])[0]
         return unit(vector) if norm else vector
 
     def get_mean_vector(
@@ -172,7 +189,7 @@ class KeyedVectors:
                 index for index, key in enumerate(keys) if not isinstance(key, str | int | np.integer) or key in self
             ]
         else:
-            self._rows(key for key in keys if isinstance(key, str | int | np.integer))
+            self._of(key for key in keys if isinstance(key, str | int | np.integer))
             known = list(range(len(keys)))
         if not known:
             raise W2VError("no word is in the vocabulary")
@@ -181,14 +198,31 @@ class KeyedVectors:
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
+    def _of(self, keys: Iterable[str | int]) -> Vector:
+        """The vectors of n keys, which are words or rows, (n, D). Raises UnknownWordError, naming all unknown keys."""
+        keys = list(keys)
+        composed = {}
+        if self.ngrams:
+            made = {key: self._composed(key) for key in keys if isinstance(key, str) and not self.is_known(key)}
+            composed = {key: vector for key, vector in made.items() if vector is not None}
+        rows = self._rows(key for key in keys if key not in composed)
+        if not composed:
+            return self.vectors[rows]
+        known = iter(rows)
+        return np.stack([composed[key] if key in composed else self.vectors[next(known)] for key in keys])
+
     def _rows(self, keys: Iterable[str | int]) -> list[int]:
         """The rows of keys, which are words or rows. Raises UnknownWordError, naming all unknown keys."""
         index = self.key_to_index
         keys = list(keys)
-        missing = [key for key in keys if key not in self]
+        missing = [key for key in keys if not self.is_known(key)]
         if missing:
             raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, missing))}")
         return [index.get(key, key) for key in keys]  # type: ignore[arg-type]
+
+    def _known_rows(self, keys: Iterable[Key]) -> list[int]:
+        """The rows of the known words among these keys."""
+        return self._rows(key for key in keys if isinstance(key, str | int | np.integer) and self.is_known(key))
 
     def _vector(self, key: Key, norm: bool) -> Vector:
         if isinstance(key, str | int | np.integer):
@@ -215,8 +249,8 @@ class KeyedVectors:
     def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Vector:
         """1 minus the cosine of a word or vector with each of n other words, or with all words: float32 (n,)."""
         vector = unit(self._vector(key, norm=False))
-        rows = self._rows(other_words)
-        return 1 - (unit(self.vectors[rows]) @ vector if rows else self._cosines(vector, len(self)))
+        others = list(other_words)
+        return 1 - (unit(self._of(others)) @ vector if others else self._cosines(vector, len(self)))
 
     def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
         """The words nearer to `word1` than `word2` is, in the order of the vocabulary. Raises UnknownWordError."""
@@ -267,7 +301,7 @@ class KeyedVectors:
         mean = self.get_mean_vector(
             [key for key, _ in weighted], [weight for _, weight in weighted], ignore_missing=False
         )
-        return unit(mean), self._rows(key for key, _ in weighted if isinstance(key, str | int | np.integer))
+        return unit(mean), self._known_rows(key for key, _ in weighted)
 
     def similar_by_word(self, word: str | int, topn: int = 10, restrict_vocab: int | None = None) -> Neighbours:
         """The `topn` words nearest to a word by cosine. Raises UnknownWordError."""
@@ -281,8 +315,8 @@ class KeyedVectors:
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
         """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
-        rows = self._rows(words)
-        return self._nearest(unit(self.vectors[rows]), [[row] for row in rows], topn, restrict_vocab)
+        words = list(words)
+        return self._nearest(unit(self._of(words)), [self._known_rows([word]) for word in words], topn, restrict_vocab)
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
@@ -293,7 +327,7 @@ class KeyedVectors:
     def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
         """The score by 3CosMul of each of the first `rows` words, (rows,), and the rows of the words given."""
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
-        given = self._rows(key for side in factors for key, _ in side if isinstance(key, str | int | np.integer))
+        given = self._known_rows(key for side in factors for key, _ in side)
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
             for key, _ in side:
@@ -305,9 +339,10 @@ class KeyedVectors:
         return unit(self._vector(key, norm=False))
 
     def _searched(self, restrict_vocab: int | None) -> int:
-        if restrict_vocab is not None and restrict_vocab < 0:
-            raise SettingsError(f"restrict_vocab is {restrict_vocab}: it must not be negative")
-        return len(self) if restrict_vocab is None else min(restrict_vocab, len(self))
+        if restrict_vocab is None:
+            return len(self)
+        check_whole(0, restrict_vocab=restrict_vocab)
+        return min(restrict_vocab, len(self))
 
     def _nearest(
         self, queries: Vector, given: list[list[int]], topn: int, restrict_vocab: int | None
@@ -337,31 +372,6 @@ class KeyedVectors:
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
 
-    # -- pictures -----------------------------------------------------------------------------------
-
-    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
-        """A map of words, optionally by section, by default of the 200 most frequent: a matplotlib figure.
-
-        `options` are top=200, the number of words; method="pca", or "tsne" or "umap"; groups, what colours mean:
-        "sections", "clusters" or "frequency"; clusters, their number (8); seed=1; title; progress, called while t-SNE
-        and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
-        """
-        from w2v.plotting.word_map import word_map
-
-        return word_map(self, words, **options)
-
-    def explore(self, other: KeyedVectors | None = None, **options: Any) -> Page:
-        """A page with neighbours, analogies and a map, of one or two models; a notebook displays it.
-
-        `options`, with their defaults, are top=10_000, the number of words; method="pca", or "tsne" or "umap", how
-        their vectors are projected to the map; progress, called while t-SNE and UMAP work. The page's save(path) writes
-        one HTML file. Raises SettingsError, or W2VError if a library is missing or a vector is not finite.
-        """
-        from w2v.explore.page import explore
-
-        models = {"vectors": self} if other is None else {"vectors": self, "other": other}
-        return explore(models, **options)
-
     # -- evaluation and files -----------------------------------------------------------------------
 
     def evaluate_word_analogies(
@@ -378,18 +388,18 @@ class KeyedVectors:
         result = benchmarks.word_pairs(self, pairs, case_insensitive)
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
-    def save(self, path: PathLike, *, replace: bool = True) -> None:
+    def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a file, atomically, in the format of its extension.
 
         Extensions are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors
         (the native format, which also stores counts, metadata and tensors). Raises W2VError if the file cannot be
-        written, or exists and `replace` is false; SettingsError for an unknown extension.
+        written, or exists and `force` is false; SettingsError for an unknown extension.
         """
-        table.write(path, self._content(), replace)
+        table.write(path, self._content(), force)
 
-    def save_word2vec_format(self, path: PathLike, binary: bool = False) -> None:
-        """Write the text or binary format of word2vec; the extension does not matter."""
-        word2vec.write(path, self._content(), binary=binary)
+    def save_word2vec_format(self, path: PathLike, binary: bool = False, *, force: bool = False) -> None:
+        """Write the text or binary format of word2vec, as `save` does; the extension does not matter."""
+        word2vec.write(path, self._content(), force, binary=binary)
 
     @classmethod
     def load_word2vec_format(
@@ -420,8 +430,8 @@ def load(
     """
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
-    if limit is not None and limit < 1:
-        raise SettingsError(f"limit is {limit}: it must be at least 1")
+    if limit is not None:
+        check_whole(1, limit=limit)
     content = table.read(path, mmap, errors, limit, progress)
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 

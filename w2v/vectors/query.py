@@ -1,18 +1,22 @@
 """Queries to word vectors as people type them: `king`, `paris london`, `king - man + woman`."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from w2v.errors import SettingsError
-from w2v.schema import decode
+from w2v.options import did_you_mean
+from w2v.system.schema import decode
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
 
 SUGGESTIONS = 3  # for each unknown word
 CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 MAX_PHRASE_WORDS = 16
+SIGNS = {"+", "-"}
+SIGNED = re.compile(r"(?=[+-]|.*\+)[+-]?[^+-]+(?:[+-][^+-]+)*")  # such as king-man+woman, or -man
 SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
 
 
@@ -63,9 +67,12 @@ class _Metrics:
     phrases: _Phrases | None = None
 
 
-def require(words: Iterable[str], vectors: KeyedVectors) -> None:
-    """Raise UnknownWordError, with similar words that are known, unless all words are in the vocabulary."""
-    unknown = [word for word in words if word not in vectors]
+def require(words: Iterable[str], vectors: KeyedVectors, listed: bool = False) -> None:
+    """Raise UnknownWordError, with similar words that are known, unless all words have a vector.
+
+    `listed`: unless all are words of the vocabulary.
+    """
+    unknown = [word for word in words if not (vectors.is_known(word) if listed else word in vectors)]
     if unknown:
         raise UnknownWordError(
             "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
@@ -74,19 +81,20 @@ def require(words: Iterable[str], vectors: KeyedVectors) -> None:
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
     """A word that is in the vocabulary; otherwise the words that the training's tokenizer makes of it."""
-    return [word] if word in vectors else vectors.words_in(word) or [word]
+    return [word] if vectors.is_known(word) else vectors.words_in(word) or [word]
 
 
 def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add") -> Query:
     """The query in the arguments. Raises SettingsError if there is none.
 
-    An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. After an
-    operator, and alone, + and - are words themselves. Words that are not in the vocabulary are normalised like the text
+    An argument is a word of the vocabulary, or words and the operators + and -, separated by spaces. These may be left
+    out in `king-man+woman` and `king -man`, but not in `king-man`, which may be a hyphenated word. After an operator,
+    and alone, + and - are words themselves. Words that are not in the vocabulary are normalised like the text
     that the vectors were trained on, to lower case for instance. Consecutive words that are a phrase of the model, such
     as `new york`, are one word.
     """
-    tokens = [token for text in arguments for token in ([text] if text in vectors else text.split())]
-    tokens = _with_phrases(tokens, vectors)
+    pieces = (piece for text in arguments for piece in ([text] if vectors.is_known(text) else text.split()))
+    tokens = _with_phrases([token for piece in pieces for token in _split_at_signs(piece, vectors)], vectors)
     if not tokens:
         raise SettingsError("no word is given")
     sides: dict[str, list[str]] = {"+": [], "-": []}
@@ -101,6 +109,12 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
     return Query(sides["+"], sides["-"], method)
 
 
+def _split_at_signs(piece: str, vectors: KeyedVectors) -> list[str]:
+    """The words and operators of a piece with + in it, or with a sign before it, unless it is a word itself."""
+    is_word = any(vectors.is_known(word) and not SIGNS.isdisjoint(word) for word in known_words(piece, vectors))
+    return [piece] if is_word or not SIGNED.fullmatch(piece) else re.findall(r"[+-]|[^+-]+", piece)
+
+
 def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
     """The tokens, with the longest phrases joined from left to right if the model was trained on phrases."""
     metrics = vectors.metadata.get("metrics")
@@ -112,7 +126,7 @@ def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
         sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
         known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
         spelt = ((phrases.delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
-        word, size = next((found for found in spelt if found[0] in vectors), (tokens[start], 1))
+        word, size = next((found for found in spelt if vectors.is_known(found[0])), (tokens[start], 1))
         joined.append(word)
         start += size
     return joined
@@ -125,7 +139,7 @@ def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
     CANDIDATES most frequent.
     """
     lower = word.lower()
-    found = [lower] if lower in vectors else []
+    found = [lower] if vectors.is_known(lower) else []
     for spelling in dict.fromkeys((word, lower)):
         candidates = (
             known
@@ -137,7 +151,5 @@ def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
 
 
 def _suggestion(word: str, vectors: KeyedVectors) -> str:
-    *others, last = suggestions(word, vectors) or [""]
-    if not last:
-        return ""
-    return f" (did you mean {', '.join(others)} or {last}?)" if others else f" (did you mean {last}?)"
+    found = suggestions(word, vectors)
+    return f" ({did_you_mean(found)})" if found else ""

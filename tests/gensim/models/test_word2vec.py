@@ -167,6 +167,16 @@ def test_sentences_without_a_truth_value() -> None:
     assert same(Word2Vec(np.array(SENTENCES), **SMALL), Word2Vec(SENTENCES, **SMALL))
 
 
+@pytest.mark.parametrize("wrong", [-0.05, float("nan"), float("inf"), 1e9])
+@pytest.mark.parametrize("name", ["start_alpha", "end_alpha"])
+def test_an_impossible_alpha_leaves_the_model_as_it_was(name: str, wrong: float) -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    before = model.alpha, model.min_alpha, model.epochs
+    with pytest.raises(ValueError, match=f"alpha {wrong}: it must be a number, from 0"):
+        model.train(SENTENCES, total_examples=400, epochs=7, **{name: wrong})
+    assert (model.alpha, model.min_alpha, model.epochs) == before
+
+
 def test_alpha_below_min_alpha_stays_at_min_alpha() -> None:
     """As in gensim, and not an error: scripts lower start_alpha alone."""
     one, other = (Word2Vec(SENTENCES, **SMALL, alpha=alpha, min_alpha=0.01) for alpha in (0.001, 0.01))

@@ -22,21 +22,22 @@ from w2v.cli.options import (
     QUIET,
     READING,
     TOP,
+    ShortHelp,
     find_objective,
     given_reading,
 )
 from w2v.evaluation import compare as compared
-from w2v.evaluation import perplexity as evaluated
+from w2v.evaluation import evaluate as evaluated
+from w2v.evaluation import perplexity as predicted
 from w2v.evaluation import rank as ranks
-from w2v.evaluation.judge import judge
-from w2v.files import Errors
+from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.training.model import Model
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import load
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
 @click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions; may be repeated.")
 @click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
@@ -71,14 +72,15 @@ def evaluate(
     """
     with Reporter(quiet) as progress:
         loaded = [load(model, errors=errors, progress=progress) for model in models]
-        found = judge(loaded, questions, pairs, top=top, method=method, seed=seed, progress=progress)
+        chosen: dict[str, Any] = {"questions": questions, "pairs": pairs, "top": top, "method": method, "seed": seed}
+        found = evaluated.evaluate(*loaded, **chosen, progress=progress)
     if as_json:
-        show.as_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
+        show.print_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
     elif not quiet:
         show.judgements(list(map(str, models)), found)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @click.option(
@@ -103,12 +105,12 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, qui
         models = [load(path, errors=errors, progress=progress) for path in (first, second)]
         result = compared.compare(*models, top=top, words=words, progress=progress)
     if as_json:
-        show.as_json({"models": [str(first), str(second)]} | asdict(result))
+        show.print_json({"models": [str(first), str(second)]} | asdict(result))
     elif not quiet:
         show.comparison([str(first), str(second)], result)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @CORPUS
 @OBJECTIVE
@@ -127,10 +129,10 @@ def perplexity(
 
     The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
 
-    Skip-gram predicts a word from each other word in its window, CBOW from their mean. The unigram perplexity, for
-    comparison, is that of the word frequencies in the training text alone. A model trained with subsampling
-    underestimates frequent words, so two perplexities are shown: with subsampling undone, to be compared with the
-    unigram perplexity, and as trained. MODEL is a .safetensors file written by w2v train.
+    Skip-gram predicts a word from each other word in its window, CBOW from their mean. Report the perplexity: it has
+    the subsampling of the training undone, so it compares with other models and with the unigram perplexity, that of
+    the word frequencies in the training text alone. As trained, a model underestimates frequent words: that perplexity
+    is shown, too. MODEL is a .safetensors file written by w2v train.
 
     The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
     others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
@@ -142,16 +144,13 @@ def perplexity(
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
     find_objective(objective)
-    files = Corpus(list(corpus)).files
+    files = Corpus(list(corpus), of_paths=True).files
     with Reporter(quiet) as progress:
-        result = evaluated.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
-    if as_json:
-        show.as_json(asdict(result))
-    elif not quiet:
-        show.perplexity(result)
+        result = predicted.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
+    show.result(result, as_json, quiet, show.perplexity)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.option("--contexts", type=int, metavar="N", help="Rows: the N most frequent words.  [default: 2,000]")
 @click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
@@ -189,7 +188,4 @@ def rank(
         from w2v.plotting.spectrum import spectrum
 
         outputs.save_picture(spectrum(result, model.name), output, force)
-    if as_json:
-        show.as_json(asdict(result))
-    elif not quiet:
-        show.rank(result)
+    show.result(result, as_json, quiet, show.rank)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -17,30 +19,35 @@ from w2v.cli.options import (
     JSON,
     MODEL,
     QUIET,
+    Choice,
+    Option,
+    ShortHelp,
     refuse_together,
 )
 from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
 from w2v.explore.approximate import ApproximateIndex
+from w2v.explore.examples import examples
 from w2v.explore.explorer import Explorer
-from w2v.files import Errors
-from w2v.plotting.options import CLUSTERS, PAIRS, WORDS, Groups
+from w2v.plotting.options import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.plotting.projection import Projection
+from w2v.progress import Report
+from w2v.system.files import Errors
 from w2v.vectors import query as queries
-from w2v.vectors.keyed import load
+from w2v.vectors.keyed import KeyedVectors, load
 
 PAGE_SUFFIXES = (".html", ".htm")
 PROJECTION = click.option(
     "--method",
-    type=click.Choice(get_args(Projection)),
+    type=Choice(get_args(Projection)),
     default="pca",
     show_default=True,
     help="Projection to the plane: principal components, t-SNE (needs openTSNE) or UMAP (needs umap-learn).",
 )
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("words", nargs=-1)
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
@@ -53,16 +60,27 @@ PROJECTION = click.option(
     metavar="N",
     help=f"Draw the N most frequent words, or the first N pairs of --analogies.  [default: {WORDS}, or {PAIRS} pairs]",
 )
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Skip the N most frequent words.  [default: {SKIPPED}, fewer if otherwise less than --top remain]",
+)
 @PROJECTION
 @click.option(
     "--groups",
-    type=click.Choice(get_args(Groups)),
+    type=Choice(get_args(Groups)),
     help="Meaning of the colours: groups of the --words file, clusters by k-means, or frequency.  "
     "[default: sections if the file has any and --clusters is not given, else clusters]",
 )
-@click.option("--clusters", type=click.IntRange(min=1), help=f"Number of clusters.  [default: {CLUSTERS}]")
+@click.option("--clusters", cls=Option, type=click.IntRange(min=1), help=f"Number of clusters.  [default: {CLUSTERS}]")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of t-SNE, UMAP and k-means."
+    "--seed",
+    cls=Option,
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of t-SNE, UMAP and k-means.",
 )
 @click.option(
     "--analogies",
@@ -71,7 +89,7 @@ PROJECTION = click.option(
     metavar="[SECTION]",
     help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
 )
-@click.option("--questions", type=FILE, help="The questions of --analogies, instead of the bundled ones.")
+@click.option("--questions", cls=Option, type=FILE, help="The questions of --analogies, instead of the bundled ones.")
 @ERRORS
 @FORCE
 @QUIET
@@ -83,15 +101,12 @@ def plot(
     output: Path,
     words_file: Path | None,
     top: int | None,
-    method: Projection,
-    groups: Groups | None,
-    clusters: int | None,
-    seed: int,
     analogies: str | None,
     questions: Path | None,
     force: bool,
     quiet: bool,
     as_json: bool,
+    **drawing: Any,
 ) -> None:
     """Draw a map of WORDS, by default of the most frequent words.
 
@@ -106,15 +121,15 @@ def plot(
     w2v plot model.bin --analogies country-capital -o capitals.svg
     """
     if words:
-        refuse_together("WORDS", ("words_file", "top"))
+        refuse_together("WORDS", ("words_file", "top", "skip"))
     if words_file:
-        refuse_together("--words", ("top",))
+        refuse_together("--words", ("top", "skip"))
     if analogies is not None:
-        refuse_together("--analogies", ("words", "words_file", "method", "groups", "clusters", "seed"))
+        refuse_together("--analogies", ("words", "words_file", "skip", "method", "groups", "clusters", "seed"))
     elif questions:
         raise click.UsageError("--questions has no effect without --analogies")
-    if groups in ("sections", "frequency"):
-        refuse_together(f"--groups {groups}", ("clusters",))
+    if drawing["groups"] in ("sections", "frequency"):
+        refuse_together(f"--groups {drawing['groups']}", ("clusters",))
     outputs.check_picture(output, force, [path for path in (model, words_file, questions) if path])
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import NAMES, read_sections, word_map
@@ -126,32 +141,19 @@ def plot(
             picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
         else:
             asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
-            unknown = [word for word in asked if word not in vectors]
+            unknown = [word for word in asked if not vectors.is_known(word)]
             if words:
-                queries.require(words, vectors)
+                queries.require(words, vectors, listed=True)
             elif chosen and unknown:
                 say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
-                chosen = {name: [word for word in part if word in vectors] for name, part in chosen.items()}
-            picture = word_map(
-                vectors,
-                chosen,
-                top=top or WORDS,
-                method=method,
-                groups=groups,
-                clusters=clusters,
-                seed=seed,
-                title=f"{model.name}, {NAMES[method]}",
-                progress=progress,
-            )
+                chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
+            title = f"{model.name}, {NAMES[drawing['method']]}"
+            picture = word_map(vectors, chosen, top=top or WORDS, **drawing, title=title, progress=progress)
         outputs.save_picture(picture, output, force)
-    found = {"output": str(output), "words": picture.words, "labels": picture.labels}
-    if as_json:
-        show.as_json(found)
-    elif not quiet:
-        show.facts(found)
+    show.result({"output": str(output), "words": picture.words, "labels": picture.labels}, as_json, quiet)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("model2", type=FILE, required=False)
 @click.option(
@@ -212,44 +214,38 @@ def explore(
         raise SettingsError(f"{model} is named twice: choose another MODEL2")
     files = [file for file in (model, model2) if file]
     names = [file.name for file in files] if len({file.name for file in files}) == len(files) else list(map(str, files))
+
+    def loaded(progress: Report) -> Iterator[tuple[str, KeyedVectors]]:
+        return ((name, load(file, errors=errors, progress=progress)) for name, file in zip(names, files, strict=True))
+
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
         outputs.check(output, force, files)
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
         with Reporter(quiet) as progress:
-            models = {
-                name: load(file, errors=errors, progress=progress) for name, file in zip(names, files, strict=True)
-            }
-            page = pages.explore(models, top, method, progress)
-        outputs.save([(output, lambda path, force: page.save(path, replace=force))], force)
-        found = {"output": str(output), "bytes": len(page.html.encode())}
-        if as_json:
-            show.as_json(found)
-        elif not quiet:
-            show.facts(found)
+            page = pages.explore(dict(loaded(progress)), top, method, progress)
+        outputs.save([(output, outputs.saving(page))], force)
+        show.result({"output": str(output), "bytes": len(page.html.encode())}, as_json, quiet)
         if open_page:
             open_in_browser(output.absolute().as_uri())
         return
     from w2v.explore.server import Server
 
-    server = Server(host, port)
-    facts, explorers = [], []
+    server, facts, explorers = Server(host, port), [], []
     with Reporter(quiet) as progress:
-        for name, file in zip(names, files, strict=True):
-            vectors = load(file, errors=errors, progress=progress)
+        for name, vectors in loaded(progress):
             index = ApproximateIndex(vectors, progress=progress) if approximate else None
             facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
             explorers.append(Explorer(vectors, top, method, index, progress))
-    if as_json:
-        show.as_json({"url": server.url})
-    else:
-        click.echo(server.url)
-        if not quiet:
-            say("the page is served at this address until Ctrl-C")
-    if open_page:
-        open_in_browser(server.url)
-    server.run(pages.page(facts, connect="'self'"), explorers)
+    show.result({"url": server.url}, as_json, shown=lambda found: click.echo(found["url"]))
+    if not (as_json or quiet):
+        say("the page is served at this address until Ctrl-C")
+    with ExitStack() as stack:
+        if open_page:
+            open_in_browser(stack.enter_context(server.redirecting()).as_uri())
+        shown = examples([each.vectors for each in explorers], top)
+        server.run(pages.page(facts, shown, connect="'self'"), explorers)
 
 
 def open_in_browser(url: str) -> None:

@@ -23,20 +23,22 @@ from w2v.cli.options import (
     OBJECTIVE,
     QUIET,
     TOP,
+    Choice,
+    ShortHelp,
     find_objective,
     refuse_together,
 )
 from w2v.errors import W2VError
-from w2v.files import Errors
 from w2v.formats import table
 from w2v.settings import WordVectors
+from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.keyed import load
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("questions", type=FILE, required=False)
 @TOP
@@ -60,18 +62,21 @@ def analogy(
         vectors = load(model, errors=errors, progress=progress)
         result = analogies(vectors, questions, top, method, progress=progress)
     if as_json:
-        show.as_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
+        show.print_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
     elif not quiet:
         show.analogies(result)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("pairs", type=FILE, required=False)
 @click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
+@click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @ERRORS
 @JSON
-def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, as_json: bool) -> None:
+def similarity(
+    model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, verbose: bool, as_json: bool
+) -> None:
     """Correlate cosine similarities with the scores of word PAIRS.
 
     Without PAIRS, the bundled ones are used. The file has two words and a score per line; # begins a comment.
@@ -89,18 +94,15 @@ def similarity(model: Path, errors: Errors, pairs: Path | None, words: tuple[str
         queries.require((first, second), vectors)
         cosine = vectors.similarity(first, second)
         if as_json:
-            show.as_json({"words": words, "cosine": cosine})
+            show.print_json({"words": words, "cosine": cosine})
         else:
             click.echo(f"{cosine:.4f}")
         return
     result = word_pairs(load(model, errors=errors), pairs)
-    if as_json:
-        show.as_json(asdict(result))
-    else:
-        show.word_pairs(result)
+    show.result(result, as_json, shown=lambda found: show.word_pairs(found, verbose))
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
@@ -123,13 +125,14 @@ def query(
 ) -> None:
     """Show the words nearest to WORDS.
 
-    Counts are shown if the model has them. Several words are averaged; + and - between words add and subtract. Without
-    WORDS, queries are read from standard input, one per line; on a terminal there is a prompt. Write -- before words
-    that look like options.
+    Counts are shown if the model has them. Several words are averaged; + and - add and subtract, also without spaces,
+    as in king-man+woman (but king-man is a hyphenated word). Without WORDS, queries are read from standard input, one
+    per line; on a terminal there is a prompt. Write -- before words that look like options, such as -man.
 
     \b
     w2v query model.bin france
     w2v query model.bin king - man + woman --topn 3
+    w2v query model.bin "king -man +woman"
     w2v query model.safetensors france --top 20000 --vector
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
@@ -147,7 +150,7 @@ def query(
         asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
         if as_json:
             query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}
-            show.as_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
+            show.print_json(query | {"found": found} | ({"vectors": asked} if vector else {}))
         else:
             show.neighbours(parsed.formula, found, asked)
 
@@ -160,12 +163,12 @@ def query(
                 answer([line])
         except W2VError as error:
             if as_json:
-                show.as_json({"query": line.strip(), "error": str(error)})
+                show.print_json({"query": line.strip(), "error": str(error)})
             else:
                 say(str(error))
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @click.argument("model", type=FILE, required=False)
 @ERRORS
 @JSON
@@ -177,18 +180,15 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     w2v info model.safetensors --json
     """
     found = facts.model(model, load(model, errors=errors), as_json) if model else facts.installation()
-    if as_json:
-        show.as_json(found)
-    else:
-        show.facts(found)
+    show.result(found, as_json)
 
 
-@click.command()
+@click.command(cls=ShortHelp)
 @MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
     "--vectors",
-    type=click.Choice(get_args(WordVectors)),
+    type=Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
 @OBJECTIVE
@@ -208,7 +208,8 @@ def convert(
 ) -> None:
     """Convert MODEL to another format.
 
-    The extension of OUT chooses the format: .bin, .txt or .vec (.gz may follow), or .safetensors. With --vectors, MODEL
+    The extension of OUT chooses the format: .bin, .txt or .vec (.gz may follow), .ft.bin (fastText's), or
+    .safetensors. With --vectors, MODEL
     must be a .safetensors file written by w2v train.
 
     \b
@@ -217,7 +218,7 @@ def convert(
     w2v convert model.safetensors input-rows.bin --vectors input
     """
     find_objective(objective)
-    outputs.check(output, force)
+    outputs.check(output, force, option="as OUT")
     kind = table.format_of(output)
     with Reporter(quiet) as progress:
         if vectors:
@@ -225,10 +226,7 @@ def convert(
         else:
             stored = table.read(model, errors=errors, progress=progress)
         table.write(output, stored, force, progress)
-    lost = [] if kind == "native" else facts.beside_vectors(stored)
+    lost = table.lost(output, stored)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
     found |= {"vector_size": stored.vectors.shape[1], "lost": lost}
-    if as_json:
-        show.as_json(found)
-    elif not quiet:
-        show.facts(found)
+    show.result(found, as_json, quiet)

@@ -12,7 +12,11 @@ export function bytes(base64) {
 }
 
 /** The map of words: those of the model, or the most frequent of them, with the coordinates x, y, x, y, … */
-export const decodedMap = ({ words, counts, map }) => ({ words, counts, points: new Int16Array(bytes(map)) });
+export const decodedMap = (data) => ({
+  ...data,
+  points: new Int16Array(bytes(data.map)),
+  clusters: new Uint8Array(bytes(data.clusters)),
+});
 
 export class EmbeddedModel {
   constructor(data) {

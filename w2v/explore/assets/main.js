@@ -8,7 +8,7 @@ import { VIEWS, go, link, parse } from "./state.js";
 import { analogy, compare, completeIn, map, meant, neighbours, toggled } from "./views.js";
 import { grouped, shown } from "./words.js";
 
-const { models: facts } = JSON.parse(document.getElementById("data").textContent);
+const { models: facts, examples } = JSON.parse(document.getElementById("data").textContent);
 const models = facts.map((data, index) =>
   data.vectors === undefined ? new ServedModel(data, index) : new EmbeddedModel(data),
 );
@@ -23,7 +23,7 @@ async function render() {
   main.setAttribute("aria-busy", "true");
   let nodes;
   try {
-    nodes = (await views[state.view](state, models, moved)).filter((node) => node !== null);
+    nodes = (await views[state.view](state, models, examples, moved)).filter((node) => node !== null);
   } catch (error) {
     nodes = [element("p", { class: "error" }, error.message)];
   }

@@ -22,7 +22,7 @@ export class WordMap {
     this.linked = linked;
     this.rows = new Map(data.words.map((word, row) => [word, row]));
     this.widths = new Map(); // of labels
-    this.view = { x: 0, y: 0, zoom: 1 };
+    this.view = this.home = this.opening();
     this.marks = { list: [], word: null, near: [] };
     this.pointers = new Map();
     this.build(name);
@@ -40,7 +40,7 @@ export class WordMap {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "map",
-      "aria-label": `Map of ${grouped(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows all. The words in view are in the table below.`,
+      "aria-label": `Map of ${grouped(this.data.words.length)} words of ${name}. Arrow keys move it, + and - zoom, 0 shows the first view. The words in view are in the table below.`,
       keydown: (event) => this.keyPressed(event),
       wheel: (event) => this.wheelTurned(event),
       pointerdown: (event) => this.pointerDown(event),
@@ -49,6 +49,11 @@ export class WordMap {
       pointercancel: (event) => this.pointers.delete(event.pointerId),
       pointerleave: () => this.hover(null),
     });
+    this.legend = element(
+      "ul",
+      { class: "legend", "aria-label": "Clusters, each named after the words in its middle" },
+      this.data.names.map((name, cluster) => element("li", {}, element("i", { class: `c${cluster}` }), bdi(name))),
+    );
     this.tip = element("div", { class: "tip", "aria-hidden": "true", hidden: true });
     const button = (text, label, click) =>
       element("button", { type: "button", "aria-label": label, title: label, click }, text);
@@ -57,7 +62,7 @@ export class WordMap {
       { class: "zoom" },
       button("+", "Zoom in", () => this.zoomBy(1.6)),
       button("−", "Zoom out", () => this.zoomBy(1 / 1.6)),
-      button("⤢", "Show all", () => this.moveTo({ x: 0, y: 0, zoom: 1 })),
+      button("⤢", "First view", () => this.moveTo(this.home)),
     );
     this.details = element(
       "details",
@@ -68,24 +73,38 @@ export class WordMap {
       "div",
       { class: "map" },
       element("div", { class: "frame" }, this.canvas, buttons, this.tip),
+      this.legend,
       this.details,
     );
   }
 
-  /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`. */
-  show(at, marks) {
+  /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`, which is shown if `close`. */
+  show(at, marks, close) {
     this.marks = marks;
     const [x, y, zoom] = (at ?? "").split(",").map(Number);
     const row = this.rows.get(marks.word);
     if (at && [x, y, zoom].every(Number.isFinite)) this.view = { x, y, zoom: clamp(zoom) };
-    else if (row !== undefined) this.view = this.around(row, marks.near);
-    else this.view = { x: 0, y: 0, zoom: 1 };
+    else if (close && row !== undefined) this.view = this.around(row, marks.near);
+    else this.view = this.home;
     this.redraw();
     this.list();
   }
 
   place(row) {
     return { x: this.data.points[2 * row] / MAX_COORDINATE, y: this.data.points[2 * row + 1] / MAX_COORDINATE };
+  }
+
+  /** The view of the words with which the map opens. */
+  opening() {
+    const { words, skipped, shown } = this.data;
+    const places = words.slice(skipped, skipped + shown).map((_, i) => this.place(skipped + i));
+    const [across, up] = ["x", "y"].map((axis) => {
+      const values = places.map((place) => place[axis]);
+      return [Math.min(...values), Math.max(...values)];
+    });
+    const reach = Math.max(across[1] - across[0], up[1] - up[0]) / 2;
+    const middle = ([low, high]) => (low + high) / 2;
+    return { x: middle(across), y: middle(up), zoom: clamp(1 / (reach || 1)) };
   }
 
   /** The view of a row in the middle that has its neighbours in it. */
@@ -109,11 +128,21 @@ export class WordMap {
     return [(x - this.view.x) * this.scale + this.width / 2, (this.view.y - y) * this.scale + this.height / 2];
   }
 
-  /** The rows in view, most frequent first. */
+  /** The rows of these words that are on the map. */
+  known(words) {
+    return words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
+  }
+
+  /** The rows in view, most frequent first. At first the most frequent words of all are left out, like rare ones. */
   inView() {
+    const { words, skipped, shown } = this.data;
     const reach = [this.width / 2 / this.scale, this.height / 2 / this.scale];
+    const end = shown * Math.max(1, this.view.zoom / this.home.zoom) ** 2;
+    const start = end >= words.length ? 0 : skipped;
+    const marked = new Set(this.known([this.marks.word, ...this.marks.list, ...this.marks.near]));
     const found = [];
-    for (let row = 0; row < this.data.words.length; row++) {
+    for (let row = 0; row < words.length; row++) {
+      if ((row < start || row >= start + end) && !marked.has(row)) continue;
       const { x, y } = this.place(row);
       if (Math.abs(x - this.view.x) <= reach[0] && Math.abs(y - this.view.y) <= reach[1]) found.push(row);
     }
@@ -141,23 +170,24 @@ export class WordMap {
     // A canvas cannot use variables of the style sheet: it gets them through properties that have no effect on it.
     const {
       color,
-      caretColor: mark,
-      accentColor: accent,
+      caretColor: muted,
       fontFamily,
       backgroundColor: panel,
     } = getComputedStyle(canvas);
+    const colours = [...this.legend.querySelectorAll("i")].map((one) => getComputedStyle(one).backgroundColor);
     const rows = this.inView();
-    const known = (words) => words.map((word) => this.rows.get(word)).filter((row) => row !== undefined);
-    const chosen = new Set(known([this.marks.word, ...this.marks.list]));
-    const near = known(this.marks.near);
+    const chosen = new Set(this.known([this.marks.word, ...this.marks.list]));
+    const near = this.known(this.marks.near);
 
-    context.fillStyle = accent;
-    context.globalAlpha = 0.5;
-    for (const row of rows) this.dot(context, row, this.radius(row));
+    context.globalAlpha = 0.7;
+    for (const row of rows) {
+      context.fillStyle = colours[this.data.clusters[row]];
+      this.dot(context, row, this.radius(row));
+    }
     context.globalAlpha = 1;
     const centre = this.rows.get(this.marks.word);
     if (centre !== undefined) {
-      context.strokeStyle = mark;
+      context.strokeStyle = color;
       context.beginPath();
       for (const row of near) {
         context.moveTo(...this.pixel(centre));
@@ -165,8 +195,12 @@ export class WordMap {
       }
       context.stroke();
     }
-    context.fillStyle = mark;
-    for (const row of [...near, ...chosen]) this.dot(context, row, this.radius(row) + 1.5);
+    for (const row of [...near, ...chosen]) {
+      context.fillStyle = color;
+      this.dot(context, row, this.radius(row) + 2.5);
+      context.fillStyle = colours[this.data.clusters[row]];
+      this.dot(context, row, this.radius(row) + 1);
+    }
 
     const taken = new Taken(this.width, this.height);
     const inside = new Set(rows);
@@ -175,9 +209,9 @@ export class WordMap {
       context.fillStyle = style;
       this.label(context, taken, row, panel, font);
     };
-    for (const row of chosen) if (inside.has(row)) label(row, "bold", mark);
-    for (const row of near) if (inside.has(row)) label(row, "normal", mark);
-    for (const row of rows) label(row, "normal", color);
+    for (const row of chosen) if (inside.has(row)) label(row, "bold", color);
+    for (const row of near) if (inside.has(row)) label(row, "bold", color);
+    for (const row of rows) label(row, "normal", muted);
   }
 
   radius(row) {
@@ -191,18 +225,24 @@ export class WordMap {
     context.fill();
   }
 
-  /** Write a word beside its dot, unless another label is there. */
+  /** Write a word beside its dot, if it is bold on any side, unless other labels are there. */
   label(context, taken, row, halo, font) {
-    let [x, y] = this.pixel(row);
-    x += this.radius(row) + 4;
-    y = Math.min(this.height - LINE / 2, Math.max(LINE / 2, y));
-    if (!taken.free(x, y, 1)) return;
+    const [middle, height] = this.pixel(row);
+    const level = Math.min(this.height - LINE / 2, Math.max(LINE / 2, height));
+    const right = middle + this.radius(row) + 4;
+    if (font !== "bold" && !taken.free(right, level, 1)) return;
     const text = shown(this.data.words[row], 24);
     const key = font + row;
     if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
     const width = this.widths.get(key) + GAP;
-    if (x + width > this.width) x -= width + 2 * this.radius(row) + 4; // to the left of the dot
-    if (!taken.free(x, y, width)) return;
+    const left = middle - this.radius(row) - 4 - width;
+    const above = [middle - width / 2, level - LINE];
+    const below = [middle - width / 2, level + LINE];
+    const sides = [[right, level], [left, level], ...(font === "bold" ? [above, below] : [])];
+    const inside = sides.filter(([x]) => x >= 0 && x + width <= this.width);
+    const side = (font === "bold" ? inside : inside.slice(0, 1)).find(([x, y]) => taken.free(x, y, width));
+    if (!side) return;
+    const [x, y] = side;
     taken.take(x, y, width);
     context.strokeStyle = halo;
     context.lineWidth = 3;
@@ -258,7 +298,7 @@ export class WordMap {
       "+": () => this.zoomBy(1.6),
       "=": () => this.zoomBy(1.6),
       "-": () => this.zoomBy(1 / 1.6),
-      0: () => this.moveTo({ x: 0, y: 0, zoom: 1 }),
+      0: () => this.moveTo(this.home),
     }[event.key];
     if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
@@ -304,7 +344,7 @@ export class WordMap {
   /** The row of the word nearest to the pointer, or null. */
   nearest({ offsetX, offsetY }) {
     let [found, least] = [null, REACH];
-    for (let row = 0; row < this.data.words.length; row++) {
+    for (const row of this.inView()) {
       const [x, y] = this.pixel(row);
       const distance = Math.hypot(x - offsetX, y - offsetY);
       if (distance < least) [found, least] = [row, distance];

@@ -1,4 +1,4 @@
-/** The views: each makes what `main` shows from a state and the models. */
+/** The views: each makes what `main` shows from a state and the models, or the examples before anything is asked. */
 
 import { combobox } from "./combobox.js";
 import { WordMap } from "./map.js";
@@ -25,20 +25,10 @@ export const toggled = (list, word) => (list.includes(word) ? list.filter((other
 
 // -- neighbours ---------------------------------------------------------------------------------
 
-export async function neighbours(state, models) {
-  const { word, n } = state;
-  if (word === null) {
-    const some = await models[0].complete("", 24);
-    return [
-      element("h2", {}, "Neighbours"),
-      element("p", {}, "Type a word in the field above to see the words nearest to it. The most frequent ones are:"),
-      element(
-        "p",
-        { class: "words" },
-        some.map((one) => wordLink(state, one.word)),
-      ),
-    ];
-  }
+export async function neighbours(state, models, examples) {
+  const { n } = state;
+  const word = state.word ?? examples.word;
+  if (word === null) return [title("Neighbours", TYPE_A_WORD)];
   const answers = await Promise.all(
     models.map((model) =>
       attempt(async () => {
@@ -66,7 +56,7 @@ export async function neighbours(state, models) {
       );
     }),
   );
-  const head = element("h2", {}, "Neighbours of ", bdi(word));
+  const head = title(["Neighbours of ", bdi(word)], state.word === null ? TYPE_A_WORD : "");
   const columns = element("div", { class: "columns" }, sections);
   if (answers.every(({ error }) => error)) return [head, columns];
   announce(`Neighbours of ${shown(word)}`);
@@ -92,6 +82,12 @@ export async function neighbours(state, models) {
     columns,
   ];
 }
+
+const TYPE_A_WORD = "Type a word in the field above to see the words nearest to it.";
+
+/** The heading of a view, with what there is to do. */
+const title = (heading, text) =>
+  element("div", { class: "title" }, element("h2", {}, heading), text ? element("p", {}, text) : null);
 
 const wordLink = (state, word) => element("a", { href: link(state, { view: "neighbours", word }) }, bdi(word));
 
@@ -176,8 +172,11 @@ function numberOfResults(state) {
 
 // -- analogy ------------------------------------------------------------------------------------
 
-export async function analogy(state, models) {
-  const { plus, minus, n } = state;
+export async function analogy(state, models, examples) {
+  const { n } = state;
+  const [a, b, c] = examples.analogy;
+  const isExample = state.plus.length + state.minus.length === 0 && a !== undefined;
+  const { plus, minus } = isExample ? { plus: [a, c], minus: [b] } : state;
   const field = (id, label, value, placeholder) => [
     element("label", { class: "hidden", for: id }, label),
     element("input", { id, value, placeholder, required: true }),
@@ -202,12 +201,7 @@ export async function analogy(state, models) {
   }
 
   const head = [
-    element("h2", {}, "Analogy"),
-    element(
-      "p",
-      {},
-      "Which word is to the third as the first is to the second? Paris − France + Italy asks for the capital of Italy.",
-    ),
+    title("Analogy", "Which word is to the third as the first is to the second?"),
     form,
   ];
   if (plus.length + minus.length === 0) return head;
@@ -251,8 +245,12 @@ export async function analogy(state, models) {
   if (best) announce(`${shown(best.word)} is nearest`);
   return [
     ...head,
-    element("p", { class: "equation" }, asked, " ≈ ", best ? element("strong", {}, bdi(best.word)) : "?"),
-    element("p", { class: "actions" }, numberOfResults(state)),
+    element(
+      "p",
+      { class: "actions" },
+      element("span", { class: "equation" }, asked, " ≈ ", best ? element("strong", {}, bdi(best.word)) : "?"),
+      numberOfResults(state),
+    ),
     sharedLine(sharedWords(answers[0].map(({ found }) => found)), answers[0]),
     element("div", { class: models.length > 1 ? "columns" : "" }, sections),
   ];
@@ -262,28 +260,29 @@ export async function analogy(state, models) {
 
 let made = null; // the maps and the elements of the view, made when it is first shown
 
-export async function map(state, models, moved) {
+export async function map(state, models, examples, moved) {
   made ??= makeMaps(models, moved);
-  const { maps, nodes } = await made;
-  const near = async (model) =>
-    state.word === null ? [] : model.nearest([state.word], [], "add", NUMBERS[0]).catch(() => []);
+  const { maps, lists, nodes } = await made;
+  const word = state.word ?? examples.word;
+  const near = async (model) => (word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []));
   const found = await Promise.all(models.map(near));
-  maps.forEach((one, i) => one.show(state.at[i], { ...state, near: found[i].map(({ word }) => word) }));
+  maps.forEach((one, i) => {
+    one.show(state.at[i], { list: state.list, word, near: found[i].map((each) => each.word) }, state.word !== null);
+    lists[i].hidden = !found[i].length;
+    lists[i].replaceChildren(
+      element("h4", {}, "Neighbours of ", wordLink(state, word ?? "")),
+      results(`Neighbours of ${shown(word ?? "")} in ${models[i].data.name}`, found[i], state),
+    );
+  });
   return nodes;
 }
 
 async function makeMaps(models, moved) {
   const maps = await Promise.all(models.map((model, i) => makeMap(model, i, moved)));
-  const head = [
-    element("h2", {}, "Map"),
-    element(
-      "p",
-      {},
-      "The most frequent words. Scroll or pinch to zoom, drag to move, point at a word to read it, click to select it.",
-    ),
-  ];
-  const cards = models.map((model, i) => card(model, maps[i].element));
-  return { maps, nodes: [...head, element("div", { class: "columns" }, cards)] };
+  const lists = models.map(() => element("div", {}));
+  const cards = models.map((model, i) => card(model, element("div", { class: "beside" }, maps[i].element, lists[i])));
+  const head = title("Map", "Scroll or pinch to see more words, drag to move, click a word to select it.");
+  return { maps, lists, nodes: [head, element("div", { class: "columns" }, cards)] };
 }
 
 async function makeMap(model, index, moved) {
@@ -331,22 +330,19 @@ function addingForm(models) {
   return form;
 }
 
-export async function compare(state, models) {
+export async function compare(state, models, examples) {
   adding ??= addingForm(models);
   const head = [
-    element("h2", {}, "Compare"),
-    element(
-      "p",
-      {},
-      "Cosines between the selected words, and their vectors. Add words here, or select them on the map or in their list of neighbours.",
-    ),
+    title("Compare", "Add words here, or select them on the map: their cosines and their vectors."),
     adding,
   ];
-  if (!state.list.length) return head;
+  const example = [...examples.analogy, examples.word].filter((word) => word !== null);
+  const list = state.list.length ? state.list : example;
+  if (!list.length) return head;
   const sections = await Promise.all(
     models.map(async (model) => {
       const answers = await Promise.all(
-        state.list.map(async (word) => ({ word, ...(await attempt(() => model.vector(word))) })),
+        list.map(async (word) => ({ word, ...(await attempt(() => model.vector(word))) })),
       );
       const known = answers.filter(({ values }) => values);
       const failures = answers.filter(({ error }) => error);
@@ -362,13 +358,17 @@ export async function compare(state, models) {
       return card(
         model,
         failures.map(({ word, error }) => element("p", { class: "error" }, bdi(word), ": ", error)),
-        known.length
-          ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix")
-          : null,
         element(
           "div",
-          { class: "columns" },
-          known.map(({ word, values }) => element("div", {}, element("h4", {}, bdi(word)), bars(word, values))),
+          { class: "beside" },
+          known.length
+            ? table(`Cosines in ${model.data.name}`, ["cosine", ...known.map(({ word }) => bdi(word))], cells, "matrix")
+            : null,
+          element(
+            "div",
+            { class: "vectors" },
+            known.map(({ word, values }) => element("div", {}, element("h4", {}, bdi(word)), bars(word, values))),
+          ),
         ),
       );
     }),

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import W2VError
-from w2v.files import Errors, PathLike, atomic_write
 from w2v.formats import native, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import evaluation
 from w2v.gensim.exceptions import gensims_exceptions
 from w2v.gensim.sentences import read_bytes
+from w2v.system.files import Errors, PathLike, atomic_write
 from w2v.text.words import Words
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, lengths, unit
@@ -445,10 +445,10 @@ class KeyedVectors(keyed.KeyedVectors):
     def load(cls, fname: PathLike, mmap: str | None = None) -> Self:
         """Read a file of `save`, or any other that w2v.load reads. Raises W2VError for gensim's own pickles, which
         says how to convert them."""
-        return cls._of(_loaded(fname, mmap=mmap is not None))
+        return cls._copied(_loaded(fname, mmap=mmap is not None))
 
     @classmethod
-    def _of(cls, found: keyed.KeyedVectors) -> Self:
+    def _copied(cls, found: keyed.KeyedVectors) -> Self:
         made = cls(found.vector_size)
         made.vectors = found.vectors
         made.index_to_key = found.index_to_key
@@ -511,7 +511,7 @@ class KeyedVectors(keyed.KeyedVectors):
         if encoding.lower().replace("-", "") not in ("utf8", "ascii"):
             raise ValueError(f"encoding {encoding!r}: w2v reads UTF-8; convert the file, by iconv for instance")
         try:
-            made = cls._of(_loaded(fname, errors=unicode_errors, limit=limit or None))
+            made = cls._copied(_loaded(fname, errors=unicode_errors, limit=limit or None))
         except W2VError as error:
             if isinstance(error.__cause__, UnicodeDecodeError):
                 raise error.__cause__ from None

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
 from w2v.errors import W2VError, one_line
-from w2v.files import PathLike, atomic_write
 from w2v.gensim import utils
 from w2v.gensim.exceptions import gensims_exceptions
-from w2v.schema import Count, Integer, Number, checked, decode, encode
+from w2v.system.files import PathLike, atomic_write
+from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS

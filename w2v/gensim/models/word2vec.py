@@ -6,6 +6,7 @@ import itertools
 import logging
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import GeneratorType
@@ -14,8 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain
-from w2v.files import PathLike
+from w2v.errors import NothingToTrain, TextWarning
 from w2v.gensim import model_file, utils
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
@@ -31,6 +31,8 @@ from w2v.gensim.sentences import (
 from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count, sample_share
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings, loss_for
+from w2v.options import checked_value
+from w2v.system.files import PathLike, temporary_folder
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.training.train import train
@@ -57,6 +59,7 @@ class Word2Vec:
     wv: KeyedVectors
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
+    _warned = False  # of the text: once for each model
 
     def __init__(
         self,
@@ -119,17 +122,10 @@ class Word2Vec:
                 log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
             return
         self._check_corpus(sentences, corpus_file, passes=epochs + 1)
-        with tempfile.TemporaryDirectory() as self._cache:
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
             self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
-            self.train(
-                sentences,
-                corpus_file,
-                total_examples=self.corpus_count,
-                total_words=self.corpus_total_words,
-                epochs=epochs,
-                compute_loss=compute_loss,
-                callbacks=callbacks,
-            )
+            totals = self.corpus_count, self.corpus_total_words
+            self.train(sentences, corpus_file, *totals, epochs, compute_loss=compute_loss, callbacks=callbacks)
         self._cache = None
 
     def __str__(self) -> str:
@@ -348,11 +344,12 @@ class Word2Vec:
         epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
         `total_examples` and `total_words`, of which gensim demands one, have no other effect: w2v counts for itself.
         """
-        self.alpha, self.min_alpha = start_alpha or self.alpha, end_alpha or self.min_alpha
-        self._check_training(epochs, total_examples, total_words)
+        alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
+        min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
+        self._check_training(alpha, epochs, total_examples, total_words)
         assert epochs is not None
-        self.epochs = epochs
         self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
+        self.alpha, self.min_alpha, self.epochs = alpha, min_alpha, epochs
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
@@ -388,7 +385,11 @@ class Word2Vec:
         sentences = text if isinstance(text, _Rows) else None
         model, rows = self._model(loss, sentences is not None, first, last)
         try:
-            found = train(text, continue_from=model, cache=self._cache)
+            with warnings.catch_warnings():
+                if self._warned:
+                    warnings.simplefilter("ignore", TextWarning)
+                self._warned = True
+                found = train(text, continue_from=model, cache=self._cache)
         except NothingToTrain as error:
             log.warning("%s", error)
             return 0, sentences.words * (last - first) if sentences else 0
@@ -457,7 +458,9 @@ class Word2Vec:
         if isinstance(sentences, GeneratorType) and passes > 1:
             raise TypeError(f"a generator cannot be read {passes} times: give a list, or an object with __iter__")
 
-    def _check_training(self, epochs: int | None, total_examples: int | None, total_words: int | None) -> None:
+    def _check_training(
+        self, alpha: float, epochs: int | None, total_examples: int | None, total_words: int | None
+    ) -> None:
         if not self.hs and not self.negative:
             raise ValueError("set hs=1 or negative above 0: without both, nothing is trained")
         if self.hs and self.negative:
@@ -465,7 +468,7 @@ class Word2Vec:
                 "Both hierarchical softmax and negative sampling are activated. This is probably a mistake: "
                 "set hs=0 or negative=0."
             )
-        if self.alpha > self.min_alpha_yet_reached:
+        if alpha > self.min_alpha_yet_reached:
             log.warning("Effective 'alpha' higher than previous training cycles")
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before training the model")

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v._signals import Guard
 from w2v.errors import W2VError
+from w2v.system._signals import Guard
 
 CACHE_LINE = 64  # bytes; also the width of the widest vector register
 
@@ -95,11 +95,10 @@ def held() -> int:
 def available() -> int:
     """The memory that this process can still take, in bytes.
 
-    This is the free memory of the machine, or less if a limit of the cgroup or the address space (ulimit -v) is lower.
+    This is the free memory of the machine, or less if a cgroup or the address space (ulimit -v) leaves less.
     """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    free = _reported("/proc/meminfo", "MemAvailable:") or installed - held()
-    limits = [free, *(limit - held() for limit in _cgroup_limits())]
+    limits = [_reported("/proc/meminfo", "MemAvailable:") or installed - held(), *_free_in_cgroups()]
     addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
     if addresses != resource.RLIM_INFINITY:
         limits.append(addresses - _reported("/proc/self/status", "VmSize:"))
@@ -113,15 +112,26 @@ def _reported(path: str, name: str) -> int:
     return 0
 
 
-def _cgroup_limits() -> Iterator[int]:
-    """The memory limits of this process's cgroup and of the cgroups around it, in bytes."""
+# By version of cgroups: the files of the limit and the usage, and the cached files that the system drops first.
+_CGROUP_FILES = {
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+
+
+def _free_in_cgroups() -> Iterator[int]:
+    """What the memory limits of this process's cgroup and of the cgroups around it leave to it, in bytes."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controller, group = line.split(":", 2)
-            if controller in ("", "memory"):  # version 2, version 1
-                root = Path("/sys/fs/cgroup", controller)
-                name = "memory.limit_in_bytes" if controller else "memory.max"
-                group = group.lstrip("/")
-                for folder in (root / group, *(root / parent for parent in Path(group).parents)):
+            if controller in _CGROUP_FILES:
+                root, inner = Path("/sys/fs/cgroup", controller), Path(group.lstrip("/"))
+                limit, usage, cached = _CGROUP_FILES[controller]
+                for folder in (root / inner, *(root / parent for parent in inner.parents)):
                     with suppress(OSError, ValueError):  # ValueError: "max", no limit
-                        yield int((folder / name).read_text())
+                        maximum, used = int((folder / limit).read_text()), held()
+                        with suppress(OSError, ValueError):
+                            statistics = (folder / "memory.stat").read_text().split()
+                            freed_first = int(statistics[statistics.index(cached) + 1])
+                            used = int((folder / usage).read_text()) - freed_first
+                        yield maximum - used

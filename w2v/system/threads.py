@@ -1,5 +1,6 @@
-"""Threads that can be waited for reliably, even if Ctrl-C interrupts the start or the wait; they keep their error."""
+"""The processors of this machine, and threads that Ctrl-C cannot make impossible to wait for; they keep their error."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,13 @@ from w2v.errors import W2VError
 
 POLL_SECONDS = 0.001
 NO_THREAD = "can't start new thread"  # Python's RuntimeError
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class NoThread(W2VError):

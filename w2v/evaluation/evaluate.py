@@ -7,6 +7,7 @@ wrong, otherwise by the paired bootstrap (Efron & Tibshirani 1993, section 15.4;
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.files import PathLike
+from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
+from w2v.system.files import PathLike
+from w2v.training.model import Model
 from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -86,11 +89,10 @@ class Outcomes:
         return Outcomes(self.items[rows], self.values[rows], self.others[rows], self.total)
 
 
-def judge(
-    models: Sequence[KeyedVectors],
-    questions: Sequence[PathLike] = (),
-    pairs: Sequence[PathLike] = (),
-    *,
+def evaluate(
+    *models: KeyedVectors | Model,
+    questions: PathLike | Sequence[PathLike] = (),
+    pairs: PathLike | Sequence[PathLike] = (),
     top: int = 30_000,
     method: Method = "add",
     seed: int = 1,
@@ -98,38 +100,34 @@ def judge(
 ) -> list[Judgement]:
     """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
 
-    `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be
-    used.
+    The others are compared with the first model. `questions` and `pairs` are files, one or several; `top` and `method`
+    are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be used, SettingsError
+    for an impossible number.
     """
+    check_whole(0, seed=seed)
     found: list[Judgement] = []
+    questions, pairs = ([files] if isinstance(files, str | os.PathLike) else files for files in (questions, pairs))
     meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
-    for judgement in _judgements(models, questions, pairs, top, method, seed):
-        found.append(judgement)
+    vectors = [model.wv if isinstance(model, Model) else model for model in models]
+    for name, measure, outcomes, samples in _measured(vectors, questions, pairs, top, method):
+        found.append(Judgement(name, measure, _scores(outcomes, samples, seed)))
         meter(len(found), total)
     return found
 
 
-def _judgements(
-    models: Sequence[KeyedVectors],
-    questions: Sequence[PathLike],
-    pairs: Sequence[PathLike],
-    top: int,
-    method: Method,
-    seed: int,
-) -> Iterator[Judgement]:
-    for questions_file in (None, *questions):
-        name = "bundled questions" if questions_file is None else Path(questions_file).name
-        found = [_accuracy(answers(model, questions_file, top, method)) for model in models]
-        yield Judgement(name, "accuracy", _scores(found, _mean, _mean_resamples, seed))
-    for pairs_file in (None, *pairs):
-        name = "bundled pairs" if pairs_file is None else Path(pairs_file).name
-        rated = [rated_pairs(model, pairs_file) for model in models]
-        found = [_cosines(model, one) for model, one in zip(models, rated, strict=True)]
-        yield Judgement(name, "spearman", _scores(found, _spearman, _spearman_resamples, seed))
-        found = [_related(model, one) for model, one in zip(models, rated, strict=True)]
-        yield Judgement(name, "related neighbours", _scores(found, _mean, _mean_resamples, seed))
-    found = [_rare(model) for model in models]
-    yield Judgement("frequent words", "rare neighbours", _scores(found, _mean, _mean_resamples, seed))
+def _measured(
+    models: Sequence[KeyedVectors], questions: Sequence[PathLike], pairs: Sequence[PathLike], top: int, method: Method
+) -> Iterator[tuple[str, str, list[Outcomes], Samples]]:
+    """The name of each set, the measure, the outcomes of all models, and how they are summed up."""
+    for file in (None, *questions):
+        name = "bundled questions" if file is None else Path(file).name
+        yield name, "accuracy", [_accuracy(answers(model, file, top, method)) for model in models], _means
+    for file in (None, *pairs):
+        name = "bundled pairs" if file is None else Path(file).name
+        rated = [(model, rated_pairs(model, file)) for model in models]
+        yield name, "spearman", [_cosines(*one) for one in rated], _correlations
+        yield name, "related neighbours", [_related(*one) for one in rated], _means
+    yield "frequent words", "rare neighbours", [_rare(model) for model in models], _means
 
 
 # -- scored items ---------------------------------------------------------------------------
@@ -141,13 +139,13 @@ def _accuracy(found: Answers) -> Outcomes:
 
 
 def _cosines(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
-    return Outcomes(rated.numbers, cosines_of(model, rated.rows).astype(float), rated.scores, len(rated.all_scores))
+    return Outcomes(rated.numbers, cosines_of(model, rated).astype(float), rated.scores, len(rated.all_scores))
 
 
 def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
     """1 for each related pair whose words are among each other's nearest, otherwise 0."""
     least = np.quantile(rated.all_scores, RELATED)
-    related = np.flatnonzero(rated.scores >= least)
+    related = np.flatnonzero((rated.scores >= least) & (rated.rows < len(model)).all(axis=1))
     words, indices = np.unique(rated.rows[related], return_inverse=True)
     nearest = nearest_rows(model.vectors, words, NEIGHBOURS)
     first, second = indices.reshape(-1, 2).T
@@ -168,48 +166,42 @@ def _rare(model: KeyedVectors) -> Outcomes:
 
 # -- uncertainty ----------------------------------------------------------------------------
 
-Statistic = Callable[[Outcomes], float]
-Resamples = Callable[[Sequence[Outcomes], int], Numbers]  # of the same items: (models, RESAMPLES)
+# Statistics of models on the same items, of all items and then of RESAMPLES resamples: (models, 1 + RESAMPLES).
+Samples = Callable[[Sequence[Outcomes], int], Numbers]
 
 
-def _scores(found: Sequence[Outcomes], statistic: Statistic, resamples: Resamples, seed: int) -> list[Score]:
+def _scores(found: Sequence[Outcomes], samples: Samples, seed: int) -> list[Score]:
     scores = []
     for number, outcomes in enumerate(found):
-        value = _finite_or_none(statistic(outcomes))
-        low = high = difference = p = None
-        if value is not None:
-            low, high = _interval(resamples([outcomes], seed)[0])
-            if number:
-                difference, p = _difference(found[0], outcomes, statistic, resamples, seed)
+        value, low, high = _interval(samples([outcomes], seed)[0]) if len(outcomes.items) else (None, None, None)
+        difference, p = _difference(found[0], outcomes, samples, seed) if number and value is not None else (None, None)
         scores.append(Score(value, low, high, len(outcomes.items), outcomes.total, difference, p))
     return scores
 
 
-def _finite_or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _interval(sampled: Numbers) -> tuple[float | None, float | None, float | None]:
+    """The value and its interval, of finite samples."""
+    finite = sampled[np.isfinite(sampled)]
+    if not np.isfinite(sampled[0]):
+        return None, None, None
+    ends = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
+    low, high = np.quantile(finite[1:], ends).tolist() if len(finite) > 1 else (None, None)
+    return float(sampled[0]), low, high
 
 
-def _interval(resampled: Numbers) -> tuple[float | None, float | None]:
-    resampled = resampled[np.isfinite(resampled)]
-    if not len(resampled):
-        return None, None
-    low, high = np.quantile(resampled, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    return float(low), float(high)
-
-
-def _difference(
-    first: Outcomes, other: Outcomes, statistic: Statistic, resamples: Resamples, seed: int
-) -> tuple[float | None, float | None]:
+def _difference(first: Outcomes, other: Outcomes, samples: Samples, seed: int) -> tuple[float | None, float | None]:
     """The score of `other` minus that of `first` over the items of both, and the p-value."""
     _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
-    first, other = first.take(mine), other.take(theirs)
-    difference = _finite_or_none(statistic(other) - statistic(first))
-    if difference is None:
+    if not len(mine):
         return None, None
-    if np.isin(first.values, (0, 1)).all() and np.isin(other.values, (0, 1)).all():
+    first, other = first.take(mine), other.take(theirs)
+    low, high = samples([first, other], seed)
+    difference, differences = float(high[0] - low[0]), (high - low)[1:]
+    if not np.isfinite(difference):
+        return None, None
+    if np.isin([first.values, other.values], (0, 1)).all():
         return difference, mcnemar(first.values > 0, other.values > 0)
-    low, high = resamples([first, other], seed)
-    differences = (high - low)[np.isfinite(high - low)]
+    differences = differences[np.isfinite(differences)]
     tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return difference, min(1.0, 2 * (tail + 1) / (len(differences) + 1))
 
@@ -222,11 +214,7 @@ def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     return float(stats.binomtest(lost, lost + won).pvalue) if lost + won else 1.0
 
 
-def _mean(outcomes: Outcomes) -> float:
-    return float(outcomes.values.mean()) if len(outcomes.values) else np.nan
-
-
-def _mean_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
+def _means(models: Sequence[Outcomes], seed: int) -> Numbers:
     """The means of items resampled within each stratum.
 
     Drawing n items with replacement and counting each combination of values is a multinomial draw.
@@ -237,15 +225,11 @@ def _mean_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
     for stratum in np.unique(strata):
         distinct, counts = np.unique(values[strata == stratum], axis=0, return_counts=True)
         sums += (random.multinomial(counts.sum(), counts / counts.sum(), RESAMPLES) @ distinct).T
-    return sums / len(values)
+    return np.column_stack([values.mean(axis=0), sums / len(values)])
 
 
-def _spearman(outcomes: Outcomes) -> float:
-    return float(spearman(np.ones((1, len(outcomes.values)), int), outcomes.values, outcomes.others)[0])
-
-
-def _spearman_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
-    """The correlations of resampled pairs, the same pairs for all models."""
+def _correlations(models: Sequence[Outcomes], seed: int) -> Numbers:
+    """Spearman's correlations of resampled pairs, the same pairs for all models."""
     random = np.random.default_rng(seed)
     size = len(models[0].values)
     step = max(1, RESAMPLED_AT_ONCE // size)
@@ -254,6 +238,8 @@ def _spearman_resamples(models: Sequence[Outcomes], seed: int) -> Numbers:
         drawn = min(step, RESAMPLES - start)
         indices = random.integers(size, size=(drawn, size)) + size * np.arange(drawn)[:, None]
         weights = np.bincount(indices.ravel(), minlength=drawn * size).reshape(drawn, size)
+        if not start:
+            weights = np.vstack([np.ones(size, np.int64), weights])
         parts.append(np.stack([spearman(weights, each.values, each.others) for each in models]))
     return np.concatenate(parts, axis=1)
 

@@ -12,13 +12,13 @@ import pytest
 import w2v
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
-from w2v.memory import MappedFile
+from w2v.system.memory import MappedFile
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 
 CUT = """
 import os, sys
-from w2v._signals import end_on_bus_error
+from w2v.system._signals import end_on_bus_error
 from w2v.formats.native import read_native
 end_on_bus_error()
 arrays, _ = read_native(sys.argv[1], mmap=True)

@@ -3,13 +3,16 @@
 import errno
 import os
 import stat
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import w2v
 from w2v.errors import W2VError
-from w2v.files import atomic_write
+from w2v.system.files import atomic_write
 
 WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
 
@@ -95,6 +98,66 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, r
     assert victim.read_bytes() == b"mine" if target == "there" else not victim.exists()
 
 
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder in which everyone may write, and only the owner of a file remove it."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+STRANGER = 12345
+
+
+@pytest.mark.parametrize("name", ["link", "folder/new", "chain"])
+def test_a_link_planted_by_another_user_is_not_followed(shared: Path, name: str) -> None:
+    (shared.parent / "chain").symlink_to(shared / "link")
+    (shared / "link").symlink_to(shared.parent / "victim")
+    (shared / "folder").symlink_to(shared.parent)
+    for link in ("link", "folder"):
+        os.chown(shared / link, STRANGER, -1, follow_symlinks=False)
+    with pytest.raises(W2VError, match="is a link of another user"):
+        write((shared.parent if name == "chain" else shared) / name)
+    assert {path.name for path in shared.parent.iterdir()} == {"shared", "chain"}
+
+
+def test_own_links_are_followed(shared: Path) -> None:
+    (shared / "folder").symlink_to("../..")
+    (shared / "link").symlink_to(f"./folder/{shared.parent.name}/mine")
+    write(shared / "link")
+    assert (shared.parent / "mine").read_bytes() == b"new"
+    shared.chmod(0o755)
+    os.chown(shared / "link", STRANGER, -1, follow_symlinks=False)  # the folder's owner let this user in
+    write(shared / ".." / "shared" / "link")
+    assert (shared / "link").is_symlink()
+
+
+def test_a_pipe_planted_by_another_user_takes_nothing(shared: Path) -> None:
+    pipe = shared / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe, replace=False)
+    assert os.read(reader, 9) == b"new"
+    os.chown(pipe, STRANGER, -1)
+    with pytest.raises(W2VError, match=r"is a pipe of another user.*add --force"):
+        write(pipe, replace=False)
+    assert os.read(reader, 9) == b""
+    write(pipe)
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+
+
+def test_an_open_pipe_without_a_name() -> None:
+    reader, writer = os.pipe()
+    write(Path(f"/dev/fd/{writer}"), replace=False)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        assert file.read() == b"new"
+
+
 def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     write(tmp_path / "pipe", follow=False)
@@ -118,3 +181,12 @@ def test_a_folder_that_cannot_be_synced(tmp_path: Path, way: str, monkeypatch: p
     monkeypatch.setattr(os, "open", unreadable) if call == "open" else monkeypatch.setattr(os, "fsync", files_only)
     write(tmp_path / "new")
     assert (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
+    train = partial(w2v.train, [["a", "b"]] * 9, min_count=1, vector_size=4, epochs=1, workers=1, sample=0)
+    with pytest.raises(W2VError, match="variable TMPDIR, or with --cache"):
+        train()
+    train(cache=tmp_path)

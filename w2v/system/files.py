@@ -1,21 +1,21 @@
-"""Atomic writing of files, reading of text files line by line, and file signatures."""
+"""Atomic writing of files, errors of the system as one line, and file signatures."""
 
 import errno
 import io
-import itertools
 import os
 import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, Literal
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, one_line
 
-MAX_LINE_BYTES = 1 << 24
+EXISTS = "File exists; name another file, or replace it with force=True"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SIGNATURE_BYTES = 512  # enough of a file's start to recognise every signature below
 
@@ -29,6 +29,7 @@ NUMPY = rb"\x93NUMPY"
 HDF5 = rb"\x89HDF\r\n\x1a\n"
 FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
 PICKLE = rb"\x80[\x02-\x05]"
+IDS = b"w2v ids, format "  # near the end of an id file
 
 PARQUET = rb"PAR1\x15"
 
@@ -39,12 +40,32 @@ _NOT_TEXT = {  # signature: what the file is, and what to do
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",
     rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
     rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0": "binary, not text",
-    PARQUET: "a Parquet table: name the column that holds the text with --column",
+    PARQUET: "a Parquet table, not text: name the column that holds the text with --column",
     b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE]): "binary, not text",
 }
 
 PathLike = str | os.PathLike[str]
 Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are not UTF-8, as in bytes.decode
+
+
+def is_nameable(path: PathLike) -> bool:
+    """Whether a file can have this name: it has no zero character, and the system can encode it."""
+    with suppress(UnicodeEncodeError):
+        return b"\0" not in os.fsencode(path)
+    return False
+
+
+@contextmanager
+def errors_named(path: PathLike, action: str = "read", hint: str = "") -> Iterator[None]:
+    """Turn errors of the system in a `with` block into W2VError, "cannot read PATH: …"; also for impossible names."""
+    if not is_nameable(path):
+        raise W2VError(f"cannot {action} {one_line(os.fspath(path))!r:.60}: no file can have this name")
+    try:
+        yield
+    except OSError as error:
+        raise W2VError(
+            f"cannot {action} {one_line(os.fspath(path))}: {error.strerror or one_line(error)}{hint}"
+        ) from error
 
 
 @contextmanager
@@ -54,22 +75,23 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
     While it is written, the file is unnamed or, where the system has no unnamed files, has a random temporary name, and
     nobody else may read it. If writing fails, nothing is left of it and an existing file at `path` is unchanged. The
     owner and mode of a replaced file are kept; a new one has `mode`, less the umask. Without `replace`, an existing
-    file is an error. A symbolic link, device or pipe at `path` is written through; without `follow`, it is replaced
-    like a file, which is safe for names that others can predict.
+    file is an error. A symbolic link, device or pipe at `path` is written through, see `destination`. Without `follow`,
+    what is there is replaced by a new file, which is safe for names that others can predict.
 
     Raises W2VError, naming the path, if the system reports an error.
     """
-    target = Path(os.path.realpath(path) if follow else path)
-    try:
-        old = _status(target)
+    with errors_named(path, "write"):
+        target, old = destination(path, replace) if follow else (Path(path), _status(path))
         if old and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if old and not stat.S_ISREG(old.st_mode):
-            if follow and not stat.S_ISLNK(old.st_mode):
-                with target.open("wb") as file:
-                    yield file
-                return
-            old = None  # its owner and mode are not those of a file
+        if old and not replace and stat.S_ISREG(old.st_mode):
+            raise FileExistsError(errno.EEXIST, EXISTS)
+        if not follow:
+            old = None  # whoever put it there does not own the new file
+        elif old and not stat.S_ISREG(old.st_mode):
+            with os.fdopen(os.open(target, os.O_WRONLY), "wb") as file:  # O_CREAT is refused for others' pipes
+                yield file
+            return
         # Names are limited in bytes, of which a character has at most four.
         temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
         creation_mode = 0o600 if old else mode
@@ -92,16 +114,68 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
             temporary.unlink(missing_ok=True)
             raise
         _sync_folder(target.parent)
-    except OSError as error:
-        raise W2VError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
 
 
-def _status(path: Path) -> os.stat_result | None:
+def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | None]:
+    """The file that is written to under the name `path`, and its status; None if it does not exist.
+
+    Symbolic links are followed. Raises W2VError for a link that another user put into a folder in which everyone may
+    write and, without `replace`, for a pipe of another user, who could read from it or let us wait.
+    """
+    path = Path(path)
+    target = _followed(path)
+    info = _status(target)
+    if info is None:
+        with suppress(FileNotFoundError):  # an open pipe, as /dev/stdout or /dev/fd/63 may be: it has no name
+            return path, path.stat()
+    elif stat.S_ISFIFO(info.st_mode) and not replace and info.st_uid != os.geteuid():
+        raise W2VError(f"{path} is a pipe of another user: name another output, or add --force to write to it")
+    return target, info
+
+
+def _followed(path: Path) -> Path:
+    """The path of a file without symbolic links and "..". Raises W2VError for a link as in `destination`."""
+    with suppress(FileNotFoundError):
+        path.stat()  # raises OSError for a circle of links
+    found, parts = Path("/"), list(path.absolute().parts[:0:-1])
+    while parts:
+        part = parts.pop()
+        step = found.parent if part == ".." else found / part
+        if not step.is_symlink():
+            found = step
+            continue
+        folder, owner = found.stat(), step.lstat().st_uid
+        everyones = folder.st_mode & (stat.S_ISVTX | stat.S_IWOTH)
+        if everyones and owner not in (os.geteuid(), folder.st_uid, 0):
+            raise W2VError(f"cannot write {path}: {step} is a link of another user: name the file it leads to")
+        there = step.readlink()
+        found = Path("/") if there.is_absolute() else found
+        parts += [part for part in reversed(there.parts) if part != "/"]
+    return found
+
+
+def _status(path: PathLike) -> os.stat_result | None:
     """The status of the file, folder or symbolic link of this name, or None."""
     try:
-        return path.lstat()
+        return os.lstat(path)
     except FileNotFoundError:
         return None
+
+
+def is_own(descriptor: int, others: int) -> bool:
+    """Whether an open file belongs to this user, and its mode gives others none of the permissions `others`."""
+    status = os.fstat(descriptor)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & others
+
+
+def temporary_folder(folder: PathLike | None = None) -> Path:
+    """`folder` or, if it is None, that of the system. Raises W2VError if no folder of the system can be written to."""
+    try:
+        return Path(tempfile.gettempdir() if folder is None else folder)
+    except FileNotFoundError:
+        raise W2VError(
+            "no folder for temporary files can be written to: name one with the variable TMPDIR, or with --cache"
+        ) from None
 
 
 def _unnamed(folder: Path, mode: int) -> BinaryIO | None:
@@ -186,36 +260,13 @@ def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None)
         )
 
 
-def lines(path: PathLike) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line) of a text file, without a byte order mark.
-
-    Raises W2VError for a file that cannot be read, changes while it is read, is recognised as not being UTF-8 text, or
-    has a line longer than MAX_LINE_BYTES.
-    """
-    try:
-        with Path(path).open("rb") as file, unchanged(path, file):
-            for number in itertools.count(1):
-                line = file.readline(MAX_LINE_BYTES + 1)
-                if number == 1:
-                    line = text_start(path, line)
-                if len(line) > MAX_LINE_BYTES:
-                    raise W2VError(f"{os.fspath(path)}, line {number}: longer than {MAX_LINE_BYTES} bytes")
-                if not line and number > 1:
-                    return
-                yield number, line
-    except OSError as error:
-        raise W2VError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
-
-
 def _rename_unless_there(temporary: Path, target: Path) -> None:
     """Rename `temporary` to `target`. Raises FileExistsError if `target` exists."""
     try:
         target.hardlink_to(temporary)  # unlike renaming, linking never replaces a file
-    except FileExistsError:
-        raise
-    except OSError as error:  # a file system without hard links
+    except OSError as error:  # the file exists now, or the file system has no hard links
         if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+            raise FileExistsError(errno.EEXIST, EXISTS) from error
         temporary.replace(target)
     else:
         temporary.unlink()

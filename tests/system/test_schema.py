@@ -17,7 +17,7 @@ from tests.helpers import assert_one_line
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
-from w2v.schema import Count, decode, encode
+from w2v.system.schema import Count, decode, encode
 from w2v.training import checkpoint
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1 << 31, 1 << 62, 1 << 63, 1 << 64, 10**400, 1e400])
@@ -55,7 +55,7 @@ def forger(tmp_path_factory: pytest.TempPathFactory) -> forge.Forger:
 
 @pytest.mark.parametrize("kind", forge.Forger.KINDS)
 def test_forged_files_are_loaded_or_refused_in_one_line(forger: forge.Forger, kind: str) -> None:
-    found = {forge.check(forger, kind, random.Random(seed)) for seed in range(60)}
+    found = {forge.check(forger, kind, random.Random(seed)) for seed in range(30)}
     assert "refused" in found or kind == "cache"  # which is written anew
 
 
@@ -78,7 +78,7 @@ def test_what_json_cannot_hold_is_not_written() -> None:
 
 
 DAMAGE: list[tuple[str, Any]] = [
-    *((name, wrong) for name in ("every", "instruction_set", "version") for wrong in (5, None, ["1s"])),
+    *((name, wrong) for name in ("every", "instruction_set") for wrong in (5, None, ["1s"])),
     *((name, wrong) for name in ("position", "end", "tokens_trained") for wrong in ("1", 0.5, -1, 1 << 64, None)),
     *(("seconds", wrong) for wrong in ("1", None, [], {})),
     *(("parameters", wrong) for wrong in (5, [5], ["no such"], None)),
@@ -102,8 +102,8 @@ def test_damaged_description_of_a_checkpoint(states: Path, tmp_path: Path, name:
     run["origin"]["notes"] = notes
     next(part for part in (run, run["origin"], notes) if name in part)[name] = wrong
     arrays["run"] = np.frombuffer(json.dumps(run).encode(), np.uint8)
-    kept = {"settings": metadata["settings"], "checksum": checkpoint.checksum(arrays, metadata["settings"])}
-    write_native(tmp_path / states.name, arrays, kept)
+    metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+    write_native(tmp_path / states.name, arrays, metadata)
     of_notes = name in notes
     if not of_notes:
         with pytest.raises(W2VError) as error:
@@ -115,11 +115,15 @@ def test_damaged_description_of_a_checkpoint(states: Path, tmp_path: Path, name:
     assert "internal error" not in result.stderr
 
 
-@pytest.mark.parametrize("name", ["losses", "predictions"])
-def test_damaged_arrays_of_a_checkpoint(states: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [*((name, lambda array: array.astype(np.float32)) for name in ("losses", "predictions")),
+     *((name, lambda array: np.full_like(array, np.inf)) for name in ("vectors", "outputs"))],
+)  # fmt: skip
+def test_damaged_arrays_of_a_checkpoint(states: Path, tmp_path: Path, name: str, change: Any) -> None:
     arrays, metadata = read_native(states)
-    arrays[name] = arrays[name].astype(np.float32)
-    kept = {"settings": metadata["settings"], "checksum": checkpoint.checksum(arrays, metadata["settings"])}
-    write_native(tmp_path / states.name, arrays, kept)
+    arrays[name] = change(arrays[name])
+    metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
+    write_native(tmp_path / states.name, arrays, metadata)
     with pytest.raises(W2VError, match="is damaged"):
         w2v.resume(tmp_path)

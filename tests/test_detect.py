@@ -12,7 +12,8 @@ from gensim.models import Doc2Vec, FastText, Word2Vec
 from gensim.models.doc2vec import TaggedDocument
 
 import w2v
-from tests.helpers import read_text
+from tests.helpers import read_text, run
+from w2v import detect
 from w2v.errors import W2VError
 from w2v.formats.table import content_format
 from w2v.text.corpus import Corpus
@@ -66,18 +67,6 @@ def test_files_of_gensim(
     np.testing.assert_array_equal(converted.vectors, vectors.vectors)
 
 
-def test_a_file_of_fasttext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = FastText(SENTENCES, bucket=9, **SETTINGS)
-    gensim.models.fasttext.save_facebook_model(model, "model.bin")
-    assert int.from_bytes(Path("model.bin").read_bytes()[:4], "little") == 793712314
-    said = line(tmp_path / "model.bin")
-    assert ": a fastText model: " in said
-    assert f"fasttext print-word-vectors '{tmp_path}/model.bin' < words.txt" in said
-    exec(said.split("with gensim: ")[1], {"gensim": gensim})
-    np.testing.assert_allclose(load(Path("vectors.bin"))["words"], model.wv["words"], atol=1e-6)
-
-
 def test_files_of_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     vectors = np.eye(3, dtype=np.float32)
@@ -119,11 +108,98 @@ def test_other_files(tmp_path: Path, data: bytes, message: str) -> None:
     assert f"file: {message}" in line(tmp_path / "file")
 
 
-def test_ids_of_a_text(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("a b c\n")
-    read_text(Corpus(tmp_path / "text"), cache=tmp_path / "cache").close()
-    (path,) = (tmp_path / "cache").iterdir()
-    assert f"{path}: the ids of a text, a file of `w2v train --cache`" in line(path)
+WORDS = [f"w{number}" for number in range(40)]
+VECTORS = w2v.KeyedVectors(WORDS, np.linspace(-1, 1, 40 * 30).reshape(40, 30))
+# The files of each kind.
+MAKE: dict[str, dict[str, Callable[[Path], object]]] = {
+    "model": {
+        "m.bin": VECTORS.save,
+        "m.vec": VECTORS.save,
+        "m.safetensors": VECTORS.save,
+        "glove.txt": lambda path: path.write_text(saved_text(path).split("\n", 1)[1]),
+    },
+    "questions": {"q.txt": lambda path: path.write_text(": some\n" + 20 * "a b c d\n")},
+    "pairs": {
+        "p.txt": lambda path: path.write_text("# pairs\n" + 20 * "a b 0.5\n"),
+        "p.tsv": lambda path: path.write_text("word\tother\tscore\n" + 20 * "a\tb\t7\n"),
+    },
+    "vocabulary": {"v.txt": lambda path: w2v.Vocabulary(WORDS, range(40, 0, -1)).save(path, 3)},
+    "ids": {"ids": lambda path: cached(path)},
+    "text": {"t.txt": lambda path: path.write_text("w1 w2 w3\nw4 w5\n" * 20)},
+}
+# What reads them, and the kind that it wants.
+READ: dict[str, Callable[[Path], object]] = {
+    "model": load,
+    "questions": lambda path: w2v.analogies(VECTORS, path),
+    "pairs": lambda path: w2v.word_pairs(VECTORS, path),
+    "vocabulary": w2v.Vocabulary.load,
+    "text": lambda path: list(Corpus(path).blocks()),
+}
+
+
+def saved_text(path: Path) -> str:
+    VECTORS.save(path)
+    return path.read_text()
+
+
+def cached(path: Path) -> None:
+    (path.parent / "text").write_text("a b c\n" * 9)
+    read_text(Corpus(path.parent / "text"), cache=path.parent / "cache").close()
+    next((path.parent / "cache").iterdir()).rename(path)
+
+
+@pytest.mark.parametrize("wanted", READ)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, files in MAKE.items() for name in files])
+def test_files_of_another_kind(tmp_path: Path, kind: str, name: str, wanted: str) -> None:
+    MAKE[kind][name](tmp_path / name)
+    if kind == wanted:
+        READ[wanted](tmp_path / name)
+    elif kind == "text" and wanted != "model":
+        with pytest.raises(W2VError, match=r"no questions|no pairs|is not a word and its count"):
+            READ[wanted](tmp_path / name)
+    else:
+        (holds, use), wants = detect._KINDS[kind], detect._KINDS[wanted][0]
+        with pytest.raises(W2VError, match=f"^{re.escape(f'{tmp_path / name}: {holds}, not {wants}: {use}')}$"):
+            READ[wanted](tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("a 3\n", "a b 1\n", ": a\nb c d e\n", "page 8\nline 7\n", "5 2\n1 2 3\n"),  # too short to be anything else
+        "".join(f"{n} {n * 7 % 9} {n * 5 % 9}\n" for n in range(40)),  # walks on a graph
+        "".join(f"{n % 7} {40 - n}\n" for n in range(40)),
+        ": one\n" + 20 * "a b c d e\n",  # not four words, as questions have
+    ],
+)
+def test_what_is_a_text(tmp_path: Path, content: str) -> None:
+    (tmp_path / "text").write_text(content)
+    assert b"".join(block.text for block in Corpus(tmp_path / "text").blocks()).strip() == content.strip().encode()
+
+
+def test_nobody_is_told_to_replace_bytes_of_a_binary_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"words \0 and\xff\n")
+    with pytest.raises(W2VError, match=r"in b'and\\xff', is not UTF-8; it is binary, not text$"):
+        read_text(Corpus(tmp_path / "file"))
+    (tmp_path / "file").write_bytes(b"1 1\n\0\xff 1234")
+    with pytest.raises(W2VError, match=r"is not valid UTF-8: the file is damaged, or no model$"):
+        load(tmp_path / "file")
+
+
+def test_the_command_says_which_argument_is_which(tmp_path: Path) -> None:
+    for files in MAKE.values():
+        for name, make in files.items():
+            make(tmp_path / name)
+    model, pairs, questions = tmp_path / "m.bin", tmp_path / "p.txt", tmp_path / "q.txt"
+    assert "m.bin: a model, not a text: give it to" in run("train", model, code=1).stderr
+    assert "p.txt: scored word pairs, not a model: give" in run("similarity", pairs, model, code=1).stderr
+    assert "q.txt: analogy questions, not a model: give" in run("analogy", questions, model, code=1).stderr
+    assert "p.txt: scored word pairs, not analogy questions" in run("analogy", model, pairs, code=1).stderr
+    assert "t.txt: a text, not a model: give it to" in run("perplexity", tmp_path / "t.txt", model, code=1).stderr
+    assert (
+        "m.bin: a model, not words and their counts"
+        in run("train", tmp_path / "t.txt", "--read-vocab", model, "-o", tmp_path / "n.bin", code=1).stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Threads whose start is interrupted."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.threads import NoThread, Thread
+from w2v.system.threads import NoThread, Thread
 
 
 class Stop(Exception):
@@ -25,14 +24,12 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch: pytest.MonkeyPatch, m
     def work() -> None:
         entered.set()
         leave.wait()
-        time.sleep(0.01)
         done.append(1)
 
     def interrupted(thread: threading.Thread) -> None:
         if moment == "after":
             start(thread)
             entered.wait()
-            leave.set()
         raise Stop
 
     thread = Thread(target=work)
@@ -40,7 +37,8 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch: pytest.MonkeyPatch, m
         patch.setattr(threading.Thread, "start", interrupted)
         with pytest.raises(Stop):
             thread.start()
-    thread.wait()
+        patch.setattr("time.sleep", lambda _: leave.set())  # the thread ends only once it is waited for
+        thread.wait()
     assert thread.ended
     assert done == ([1] if moment == "after" else [])
     thread.run()  # as where the system has begun it late

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from w2v import memory
+from w2v.system import memory
 
 FILES = {
     "/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\nVmSize:\t  900 kB\n",
@@ -24,12 +24,28 @@ VERSION_2 = {
     "/sys/fs/cgroup/user/box/memory.max": "max",
     "/sys/fs/cgroup/user/memory.max": f"{700 << 10}\n",
 }
+# Other processes of the group around this one's use 300 kB, and files that can be dropped 60.
+OTHERS_1 = {
+    "/sys/fs/cgroup/memory/box/memory.usage_in_bytes": f"{560 << 10}\n",
+    "/sys/fs/cgroup/memory/box/memory.stat": f"inactive_file 0\ntotal_inactive_file {60 << 10}\n",
+}
+OTHERS_2 = {
+    "/sys/fs/cgroup/user/memory.current": f"{560 << 10}\n",
+    "/sys/fs/cgroup/user/memory.stat": f"anon 5\ninactive_file {60 << 10}\nactive_file 9\n",
+}
 
 
 @pytest.mark.parametrize(
     ("files", "addresses", "available"),
-    [(FILES, -1, 5000), (FILES | VERSION_1, -1, 1000), (FILES | VERSION_2, -1, 500), (FILES, 4000, 3100)],
-    ids=["machine", "version 1", "version 2", "addresses"],
+    [
+        (FILES, -1, 5000),
+        (FILES | VERSION_1, -1, 1000),
+        (FILES | VERSION_1 | OTHERS_1, -1, 700),
+        (FILES | VERSION_2, -1, 500),
+        (FILES | VERSION_2 | OTHERS_2, -1, 200),
+        (FILES, 4000, 3100),
+    ],
+    ids=["machine", "version 1", "version 1, shared", "version 2", "version 2, shared", "addresses"],
 )
 def test_the_smallest_limit_counts(
     files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
@@ -50,16 +66,16 @@ def test_the_smallest_limit_counts(
 NEEDED = """
 import sys
 import w2v
-from w2v import memory
-lists = [[f"w{i % 12_000}" for i in range(start, start + 20)] for start in range(0, 60_000, 20)]
+from w2v.system import memory
+lists = [[f"w{i % 16_000}" for i in range(start, start + 20)] for start in range(0, 48_000, 20)]
 estimates = []
 def report(progress):
     if progress.phase == "train" and not estimates:
         estimates.append(progress.memory)
 options = {"storage": sys.argv[1]}
 if len(sys.argv) > 2:
-    options |= {"checkpoint": sys.argv[2], "checkpoint_every": "0.05s"}
-model = w2v.train(lists, vector_size=500, negative=2, min_count=1, epochs=2, progress=report, **options)
+    options |= {"checkpoint": sys.argv[2], "checkpoint_every": "1epoch"}
+model = w2v.train(lists, vector_size=400, negative=2, min_count=1, epochs=2, progress=report, **options)
 model.wv
 print(*estimates, memory.peak())
 """

@@ -10,8 +10,8 @@ from scipy import stats
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import judge as judging
-from w2v.evaluation.judge import RESAMPLES, Outcomes, Score, judge, mcnemar, spearman
+from w2v.evaluation import evaluate as evaluating
+from w2v.evaluation.evaluate import RESAMPLES, Outcomes, Score, evaluate, mcnemar, spearman
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -52,7 +52,7 @@ def test_resampled_means_are_those_of_drawing_items() -> None:
     random = np.random.default_rng(3)
     strata = np.repeat([0, 1, 2], [50, 200, 7])
     values = random.integers(0, 11, len(strata)) / 10 + strata
-    found = judging._mean_resamples([outcomes(values, strata)], seed=1)
+    found = evaluating._means([outcomes(values, strata)], seed=1)[:, 1:]
     assert found.shape == (1, RESAMPLES)
     slow = [
         np.concatenate([random.choice(values[strata == one], (strata == one).sum()) for one in range(3)]).mean()
@@ -61,17 +61,17 @@ def test_resampled_means_are_those_of_drawing_items() -> None:
     assert found.mean() == pytest.approx(values.mean(), abs=0.01)
     assert found.std() == pytest.approx(np.std(slow), rel=0.1)
     assert stats.ks_2samp(found[0], slow).pvalue > 0.01
-    constant = judging._mean_resamples([outcomes(strata, strata)], seed=1)  # no chance is left within the strata
+    constant = evaluating._means([outcomes(strata, strata)], seed=1)  # no chance is left within the strata
     np.testing.assert_allclose(constant, strata.mean())
 
 
 def test_models_are_resampled_together() -> None:
     values = np.random.default_rng(3).random(50)
     one, two = outcomes(values, np.zeros(50)), outcomes(values + 1, np.zeros(50))
-    first, second = judging._mean_resamples([one, two], seed=1)
+    first, second = evaluating._means([one, two], seed=1)
     np.testing.assert_allclose(second - first, 1)
     scores = np.arange(50.0)
-    first, second = judging._spearman_resamples([outcomes(values, scores), outcomes(-values, scores)], seed=1)
+    first, second = evaluating._correlations([outcomes(values, scores), outcomes(-values, scores)], seed=1)
     np.testing.assert_allclose(first, -second)
 
 
@@ -83,10 +83,12 @@ def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.Mo
         (first, second), lambda one, two: stats.spearmanr(one, two).statistic, paired=True, vectorized=False,
         n_resamples=RESAMPLES, method="percentile", rng=random,
     ).confidence_interval  # fmt: skip
-    found = judging._interval(judging._spearman_resamples([outcomes(first, second)], seed=1)[0])
-    assert found == pytest.approx((expected.low, expected.high), abs=0.03)
-    monkeypatch.setattr(judging, "RESAMPLED_AT_ONCE", 1000)
-    assert judging._spearman_resamples([outcomes(first, second)], seed=1).shape == (1, RESAMPLES)
+    found = evaluating._interval(evaluating._correlations([outcomes(first, second)], seed=1)[0])
+    value = stats.spearmanr(first, second).statistic
+    assert found[0] == pytest.approx(value)
+    assert found[1:] == pytest.approx((expected.low, expected.high), abs=0.03)
+    monkeypatch.setattr(evaluating, "RESAMPLED_AT_ONCE", 1000)
+    assert evaluating._correlations([outcomes(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
 
 
 def test_mcnemar() -> None:
@@ -101,7 +103,7 @@ def test_scores_are_those_of_the_other_commands(pairs: Path, tmp_path: Path) -> 
     questions = tmp_path / "questions.txt"
     questions.write_text(": one\n" + "".join(f"a{row} b{row} a{row + 1} b{row + 1}\n" for row in range(50)))
     vectors = noisy(1, 0.1)
-    found = {(one.name, one.measure): one.scores[0] for one in judge([vectors], [questions], [pairs])}
+    found = {(one.name, one.measure): one.scores[0] for one in evaluate(vectors, questions=questions, pairs=[pairs])}
     assert len(found) == 7
     accuracy = found["questions.txt", "accuracy"]
     expected = w2v.analogies(vectors, questions)
@@ -125,7 +127,7 @@ def test_scores_are_those_of_the_other_commands(pairs: Path, tmp_path: Path) -> 
 
 def test_differences(pairs: Path) -> None:
     good, bad = noisy(1, 0.0), noisy(1, 3.0)
-    found = {(one.name, one.measure): one.scores for one in judge([good, good, bad], [], [pairs])}
+    found = {(one.name, one.measure): one.scores for one in evaluate(good, good, bad, pairs=[pairs])}
     for measure in ("spearman", "related neighbours"):
         first, same, worse = found["pairs.txt", measure]
         assert (first.difference, first.p) == (None, None)
@@ -133,8 +135,8 @@ def test_differences(pairs: Path) -> None:
         assert worse.difference == pytest.approx(worse.value - first.value)  # type: ignore[operator]
         assert worse.difference < -0.2  # type: ignore[operator]
         assert worse.p < 0.01  # type: ignore[operator]
-    assert judge([good, bad], [], [pairs]) == judge([good, bad], [], [pairs])
-    assert judge([good, bad], [], [pairs]) != judge([good, bad], [], [pairs], seed=2)
+    assert evaluate(good, bad, pairs=[pairs]) == evaluate(good, bad, pairs=[pairs])
+    assert evaluate(good, bad, pairs=[pairs]) != evaluate(good, bad, pairs=[pairs], seed=2)
 
 
 def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
     low = 0
     for _ in range(100):
         one, two = (outcomes(scores + 60 * random.normal(size=80), scores) for _ in range(2))
-        _, p = judging._difference(one, two, judging._spearman, judging._spearman_resamples, seed=1)
+        _, p = evaluating._difference(one, two, evaluating._correlations, seed=1)
         low += p is not None and p < 0.1
     assert 2 <= low <= 22
 
@@ -152,7 +154,7 @@ def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
 def test_only_items_of_both_models_count_in_a_difference(pairs: Path) -> None:
     whole = noisy(1, 0.0)
     part = KeyedVectors(whole.index_to_key[20:], whole.vectors[20:])
-    scores = {one.name + " " + one.measure: one.scores for one in judge([whole, part], [], [pairs])}
+    scores = {one.name + " " + one.measure: one.scores for one in evaluate(whole, part, pairs=[pairs])}
     first, second = scores["pairs.txt spearman"]
     assert (first.items, second.items, second.total) == (60, 50, 60)
     assert second.difference == 0
@@ -182,4 +184,4 @@ def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
     assert "difference to the first" not in run("evaluate", model).stdout
     assert "missing" in run("evaluate", model, "--questions", tmp_path / "missing", code=1).stderr
     assert "MODEL" in run("evaluate", code=2).stderr
-    assert "top must be" in run("evaluate", model, "--top", 0, code=2).stderr
+    assert "top 0: it must be" in run("evaluate", model, "--top", 0, code=2).stderr

@@ -1,0 +1,82 @@
+"""w2v on real text, with the scores to expect of so much text beside those reached.
+
+    python bench/demo.py [TEXT] [--questions FILE] [--pairs FILE …] [--shared FOLDER] [-o FILE]
+
+Without TEXT, it takes a corpus of ../shared, if there is one; and its questions and pairs, unless others are named.
+The scores to expect are those of skip-gram on a beginning of English Wikipedia with about as many words: the table of
+docs/small-text.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from common import BENCH
+from text_size import QUEEN, scores
+
+from w2v.training.model import Model
+
+CORPORA = ("corpora/wiki100.txt.xz", "corpora/wikiraw20.txt.xz")
+QUESTIONS, PAIRS = "eval/questions-words.txt", ("eval/EN-WS-353-ALL.txt", "eval/EN-SIMLEX-999.txt")
+NO_TEXT = "name a text of some megabytes: make demo-real CORPUS=text.txt"
+PREPARED = ["--lower", "--tokenize", "words", "--strip-markup"]
+
+
+def table_rows() -> list[dict[str, str]]:
+    """The rows of skip-gram in the table of docs/small-text.md, by column."""
+    lines = (BENCH.parent / "docs/small-text.md").read_text("utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    header = next(row for row in cells if row[0] == "model")
+    return [dict(zip(header, row, strict=True)) for row in cells if row[0] == "skipgram"]
+
+
+def expected(words: int) -> dict[str, str]:
+    """The row whose text has the nearest number of words."""
+    return min(table_rows(), key=lambda row: abs(math.log(int(row["words"].replace(",", "")) / words)))
+
+
+def w2v(*command: str | Path) -> None:
+    """Runs a command of w2v, as `make` does: it is shown, and one that fails ends the program."""
+    words = [str(word) for word in command]
+    print(f"\nw2v {shlex.join(words)}", flush=True)
+    code = subprocess.run([sys.executable, "-m", "w2v", *words], check=False).returncode
+    if code:
+        sys.exit(code)
+
+
+def first(folder: Path, names: Iterable[str]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).exists()), None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, nargs="?", metavar="TEXT")
+    parser.add_argument("--questions", type=Path, metavar="FILE")
+    parser.add_argument("--pairs", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--shared", type=Path, default=BENCH.parent.parent / "shared", metavar="FOLDER")
+    parser.add_argument("-o", "--output", type=Path, default=Path("real.safetensors"), metavar="FILE")
+    options = parser.parse_args()
+    corpus = options.corpus or first(options.shared, CORPORA)
+    if not corpus:
+        sys.exit(NO_TEXT)
+    questions = options.questions or first(options.shared, [QUESTIONS])
+    pairs = options.pairs or [path for name in PAIRS if (path := options.shared / name).exists()]
+    w2v("train", corpus, *PREPARED, "-o", options.output, "--force")
+    w2v("query", options.output, "king", "-", "man", "+", "woman", "--topn", "5")
+    w2v("query", options.output, "france", "--topn", "5", "--top", "10000")
+    model = Model.load(options.output)
+    row = expected(model.metrics["tokens"])
+    print(f"\n{'':18}{'reached':>9}  expected of {row['text']} of Wikipedia")
+    for name, value in scores(model.wv, questions, pairs).items():
+        reached = "none" if value is None else f"{value:,}" if name == QUEEN else f"{value:.1f}"
+        print(f"{name:18}{reached:>9}  {row.get(name, '')}")
+
+
+if __name__ == "__main__":
+    main()

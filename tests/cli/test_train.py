@@ -1,0 +1,38 @@
+"""What `w2v train` says of a run while it trains."""
+
+import pytest
+
+from w2v.cli.train import Forecast
+from w2v.losses.registry import Settings
+from w2v.progress import Progress
+
+CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
+
+
+@pytest.mark.parametrize(
+    ("settings", "resumable", "said"),
+    [
+        ({}, True, ""),
+        ({}, False, f"; {CHECKPOINT}"),
+        ({"loss": "mos"}, True, "; --sampled-mixtures is quicker"),
+        ({"loss": "mos", "sampled_mixtures": True}, True, "; the losses ns, nce, sampled are quicker"),
+        ({"loss": "hs"}, False, f"; the losses ns, nce, sampled are quicker; {CHECKPOINT}"),
+    ],
+)
+def test_a_long_run_is_announced_once(
+    settings: dict[str, object], resumable: bool, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passed: list[Progress] = []
+    forecast = Forecast(passed.append, Settings(**settings).relevant(), resumable)  # type: ignore[arg-type]
+    reports = [Progress("read", 10, 100_000, "bytes", 1)]
+    reports += [Progress("train", done, 4320, "words", 1) for done in (0, 4, 6, 10)]
+    for report in reports:
+        forecast(report)
+        line = f"w2v: at this speed, training takes about 72 minutes{said}\n"
+        assert capsys.readouterr().err == (line if report.done == 6 else "")
+    assert passed == reports
+
+
+def test_a_short_run_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    Forecast(lambda _: None, Settings(loss="mos").relevant(), False)(Progress("train", 6, 590, "words", 1))
+    assert capsys.readouterr().err == ""

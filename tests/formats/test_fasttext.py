@@ -1,0 +1,145 @@
+"""fastText's model files: fastText and gensim read what w2v writes, and w2v what fastText writes."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gensim.models.fasttext import load_facebook_vectors
+from hypothesis import given
+from hypothesis import strategies as st
+
+import w2v
+from tests.helpers import SMALL, run
+from w2v.formats import fasttext as ours
+
+UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
+OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
+
+
+@pytest.fixture(scope="module")
+def fasttext() -> Any:
+    return pytest.importorskip("fasttext", reason="fastText has no wheel for this Python")
+
+
+@pytest.fixture(scope="module")
+def theirs(fasttext: Any, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model trained by fastText."""
+    path = tmp_path_factory.mktemp("fasttext") / "model.bin"
+    options = {"dim": 12, "epoch": 1, "bucket": 900, "minCount": 5, "thread": 1, "verbose": 0}
+    fasttext.train_unsupervised(str(sample), **options).save_model(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"subwords": "3-6", "buckets": 5000},
+        {"subwords": "2-3", "buckets": 700, "model": "cbow", "loss": "hs"},
+        {"subwords": "3-4", "buckets": 700, "loss": "softmax"},
+        {},
+    ],
+    ids=str,
+)
+def test_fasttext_loads_what_is_written(fasttext: Any, sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    model = w2v.train(sample, **OPTIONS | options)
+    path = tmp_path / "model.ft.bin"
+    model.save(path)
+    loaded, gensim = fasttext.load_model(str(path)), load_facebook_vectors(str(path))
+    again = w2v.load(path)
+    assert loaded.get_words() == gensim.index_to_key == again.index_to_key == model.words
+    for word in [*model.words[:50], *(UNKNOWN if options else [])]:
+        if word not in model.wv:
+            assert not loaded.get_word_vector(word).any()  # no n-gram of it is in the text
+            continue
+        expected = model.wv[word]
+        np.testing.assert_allclose(loaded.get_word_vector(word), expected, atol=1e-6)
+        np.testing.assert_allclose(again[word], expected, atol=1e-6)
+        if len(word) > 1:  # gensim wants n-grams of a word's own length, too
+            np.testing.assert_allclose(gensim[word], expected, atol=1e-6)
+    for word in [model.words[9], *(UNKNOWN[:1] if options else [])]:
+        nearest = loaded.get_nearest_neighbors(word, 5)
+        scores = [score for _, score in again.most_similar(word, topn=5)]
+        assert [score for score, _ in nearest] == pytest.approx(scores, abs=1e-4)  # words may have about equal ones
+        assert [again.similarity(word, found) for _, found in nearest] == pytest.approx(scores, abs=1e-4)
+    assert again.counts is not None
+    np.testing.assert_array_equal(again.counts, model.vocabulary.counts)
+
+
+def test_models_of_fasttext_are_read(fasttext: Any, theirs: Path, sample: Path, tmp_path: Path) -> None:
+    loaded, model = fasttext.load_model(str(theirs)), w2v.load(theirs)
+    assert model.index_to_key == loaded.get_words()
+    assert "</s>" in model.index_to_key
+    for word in [*model.index_to_key[:50], *UNKNOWN]:  # fastText has rows, though random, for all n-grams
+        np.testing.assert_allclose(model[word], loaded.get_word_vector(word), atol=1e-6)
+    assert w2v.load(theirs, limit=3).index_to_key == model.index_to_key[:3]
+    run("convert", theirs, tmp_path / "m.safetensors")
+    np.testing.assert_allclose(w2v.load(tmp_path / "m.safetensors")["zzz"], model["zzz"], atol=1e-7)
+    assert "fasttext" in run("info", theirs).stdout
+    whole = w2v.Model.load(theirs)
+    assert (whole.settings.window, whole.settings.subwords, whole.settings.model) == (5, "3-6", "skipgram")
+    further = w2v.train(sample, continue_from=whole, epochs=1, workers=1)
+    assert further.metrics["loss"][0] < w2v.train(sample, settings=further.settings).metrics["loss"][0]
+    whole.save(tmp_path / "back.ft.bin")
+    again = fasttext.load_model(str(tmp_path / "back.ft.bin"))
+    for word in ["king", *UNKNOWN]:
+        np.testing.assert_allclose(again.get_word_vector(word), loaded.get_word_vector(word), atol=1e-6)
+
+
+def test_classifiers_and_quantized_models_are_refused(fasttext: Any, theirs: Path, tmp_path: Path) -> None:
+    text = tmp_path / "labelled.txt"
+    text.write_text("__label__a one two three\n__label__b four five six\n" * 50)
+    model = fasttext.train_supervised(str(text), dim=4, epoch=1, verbose=0, thread=1)
+    path = tmp_path / "m.bin"
+    model.save_model(str(path))
+    with pytest.raises(w2v.W2VError, match="a fastText classifier"):
+        w2v.load(path)
+    content = bytearray(theirs.read_bytes())
+    content[ours.HEAD.size - 8 : ours.HEAD.size] = struct.pack("<q", 3)  # n-grams were pruned
+    path.write_bytes(content)
+    with pytest.raises(w2v.W2VError, match="a quantized fastText model"):
+        w2v.load(path)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("small") / "m.ft.bin"
+    lines = [["one", "two", "three", "four"]] * 9
+    w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=20, sample=0).save(path)
+    return path.read_bytes()
+
+
+@given(st.data())
+def test_damaged_models_are_refused_in_one_line(
+    content: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.bin"
+    if data.draw(st.booleans()):
+        path.write_bytes(content[: data.draw(st.integers(4, len(content) - 1))])
+        with pytest.raises(w2v.W2VError) as found:
+            w2v.load(path)
+        assert "\n" not in str(found.value)
+        return
+    at = data.draw(st.integers(4, ours.HEAD.size + 60))
+    damaged = content[:at] + data.draw(st.binary(min_size=1, max_size=8))
+    path.write_bytes(damaged + content[len(damaged) :])
+    try:
+        w2v.load(path)
+    except w2v.W2VError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - many changes do no damage
+
+
+def test_what_fasttext_cannot_hold(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "m.ft.bin"
+    path.write_bytes(content)
+    model = w2v.Model.load(path)
+    with pytest.raises(w2v.W2VError, match="fastText makes vectors of n-grams alone: add --vectors input"):
+        model.with_vectors("combined").save(tmp_path / "other.ft.bin")
+    with pytest.raises(w2v.W2VError, match="a word holds a NUL"):
+        w2v.KeyedVectors(["a\0b"], np.ones((1, 2))).save(tmp_path / "other.ft.bin")
+    assert sorted(tmp_path.iterdir()) == [path]
+    version = content[:4] + struct.pack("<i", 11) + content[8:]
+    path.write_bytes(version)
+    with pytest.raises(w2v.W2VError, match="version 11: this w2v reads version 12"):
+        w2v.load(path)

@@ -1,0 +1,151 @@
+"""N-grams of words: their buckets, the rows composed of theirs, and models whose unknown words have vectors."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import w2v
+from tests.helpers import SMALL, run, stopped
+from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.words import Words
+from w2v.training.checkpoint import latest
+
+OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers": 1}
+
+
+def ngrams_of(word: str, shortest: int, longest: int) -> list[str]:
+    """By definition: all of these lengths in <word>, but for < and > alone."""
+    marked = f"<{word}>"
+    found = [
+        marked[first : first + length]
+        for first in range(len(marked))
+        for length in range(shortest, longest + 1)
+        if first + length <= len(marked)
+    ]
+    ends = [marked[:1]] * (shortest == 1) + [marked[-1:]] * (shortest == 1)
+    for end in ends:
+        found.remove(end)
+    return found
+
+
+def bucket_of(ngram: str, buckets: int) -> int:
+    """fastText's hash: FNV-1a of bytes whose sign is extended."""
+    value = 2166136261
+    for byte in ngram.encode():
+        value = (value ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619 % 2**32
+    return value % buckets
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<>"), max_size=12)),
+    st.integers(1, 4), st.integers(0, 4), st.sampled_from([1, 7, 2_000_000, 2**31 - 1]),
+)  # fmt: skip
+def test_buckets_are_those_of_the_definition(words: list[str], shortest: int, more: int, buckets: int) -> None:
+    starts, found = Subwords(shortest, shortest + more, buckets).of(Words.of(words))
+    for k, word in enumerate(words):
+        expected = [bucket_of(each, buckets) for each in ngrams_of(word, shortest, shortest + more)]
+        assert found[starts[k] : starts[k + 1]].tolist() == expected
+
+
+@given(st.lists(st.text("abü", min_size=1, max_size=6), min_size=1, max_size=20, unique=True))
+def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
+    kind = Subwords(2, 3, 40)
+    rows = SubwordRows.of(kind, Words.of(words))
+    random = np.random.default_rng(1)
+    own, ngrams = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(rows.buckets)))
+    composed = own.copy()
+    rows.compose(composed, ngrams)
+    for k, word in enumerate(words):
+        places = [rows.buckets.tolist().index(bucket_of(each, 40)) for each in ngrams_of(word, 2, 3)]
+        np.testing.assert_allclose(composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(rows.decompose(composed, ngrams), own, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
+    return w2v.train(sample, **OPTIONS)
+
+
+def test_an_unknown_word_has_the_mean_of_its_ngrams(model: w2v.Model, tmp_path: Path) -> None:
+    assert model.ngrams
+    rows = dict(zip(model.ngrams.buckets.tolist(), model.ngrams.rows, strict=True))
+    word, zero = "kingdomes", np.zeros(model.settings.vector_size, np.float32)
+    parts = [rows.get(bucket_of(each, 3000), zero) for each in ngrams_of(word, 3, 4)]
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    whole = w2v.Model.load(path)
+    assert whole.ngrams
+    np.testing.assert_array_equal(whole.ngrams.rows, model.ngrams.rows)
+    for vectors in model.wv, whole.wv, w2v.load(path), w2v.load(path, mmap=True):
+        assert word in vectors
+        assert not vectors.is_known(word)
+        np.testing.assert_allclose(vectors[word], np.mean(parts, axis=0), atol=1e-6)
+        np.testing.assert_array_equal(vectors[["king", word, "the"]][1], vectors[word])
+        assert vectors.similarity(word, "king") == pytest.approx(vectors.similarity("king", word))
+        assert len(vectors.most_similar(word, topn=3)) == 3
+        with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: ''"):
+            vectors[""]
+    w2v.load(path).save(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(w2v.load(tmp_path / "again.safetensors")[word], model.wv[word])
+    model.save(tmp_path / "plain.bin")
+    assert word not in w2v.load(tmp_path / "plain.bin")
+
+
+@pytest.mark.parametrize("kind", ["combined", "concatenated"])
+def test_vectors_made_of_output_rows_too_have_none_for_unknown_words(
+    model: w2v.Model, kind: Any, tmp_path: Path
+) -> None:
+    other = model.with_vectors(kind)
+    other.save(tmp_path / "m.safetensors")
+    for vectors in other.wv, w2v.load(tmp_path / "m.safetensors"), w2v.Model.load(tmp_path / "m.safetensors").wv:
+        assert "kingdomes" not in vectors
+        np.testing.assert_array_equal(vectors["king"], other.vectors[model.words.index("king")])
+
+
+def test_pairs_of_unknown_words_are_rated(model: w2v.Model, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("king\tkingdomes\t9\nking\tqueenish\t5\nthe\tkings\t1\n")
+    result = w2v.word_pairs(model, pairs)
+    assert (result.found, result.unknown) == (3, [])
+
+
+@pytest.mark.parametrize("more", [{"model": "cbow"}, {"loss": "hs"}, {"storage": "bf16"}], ids=str)
+def test_a_run_resumes_to_the_same_bits(sample: Path, tmp_path: Path, more: dict[str, Any]) -> None:
+    options = OPTIONS | more
+    whole = w2v.train(sample, **options)
+    stopped(tmp_path, sample, **options)
+    resumed = w2v.resume(tmp_path)
+    assert whole.ngrams
+    assert resumed.ngrams
+    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
+    np.testing.assert_array_equal(resumed.ngrams.rows, whole.ngrams.rows)
+    assert np.abs(whole.ngrams.rows.astype(np.float32)).max() > 0.05
+    assert latest(tmp_path).state.parameters.keys() == {"inputs", "ngrams", "outputs"}
+
+
+@pytest.mark.parametrize("words", ["old", "union"])
+def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> None:
+    lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
+    again = w2v.train(lines, continue_from=model, vocab=words, epochs=1, alpha=1e-9, min_alpha=0)
+    assert again.ngrams
+    assert ("kingship" in again.vocabulary.words) == (words == "union")
+    before, after = model.wv, again.wv
+    np.testing.assert_allclose(after["france"], before["france"], atol=1e-5)
+    np.testing.assert_allclose(after["kingly"], before["kingly"], atol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", ["3", "6-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
+def test_wrong_lengths(wrong: Any) -> None:
+    with pytest.raises(w2v.SettingsError, match="write the lengths of n-grams, as in 3-6"):
+        w2v.Settings(subwords=wrong)
+
+
+def test_command(sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    run("train", sample, "-o", path, "--subwords", "3-4", "--vector-size", 20, "--epochs", 2)
+    assert "queen" in run("query", path, "queenish", "--top", 300, "--topn", 20).stdout
+    assert "not in the vocabulary" in run("plot", path, "queenish", "-o", tmp_path / "p.svg", code=1).stderr

@@ -1,0 +1,78 @@
+"""Training that diverges: it is noticed, and checkpoints from before stay."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import SMALL, loss_of
+from w2v.losses.loss import Loss
+from w2v.training import checkpoint
+from w2v.training.divergence import SOUND_RISE, rise
+from w2v.training.run import Run
+
+NS = loss_of([9, 8, 7], negative=2)
+
+
+class Own(Loss):
+    """A user's own loss."""
+
+
+@pytest.mark.parametrize(
+    ("loss", "means", "predictions", "expected"),
+    [
+        (NS, [4, 3, 2, 0, 0], [5000] * 5, 0.75),
+        (NS, [4, 2, 3, 1, 0], [5000] * 5, 1.5),
+        (NS, [4, 2, 9, 0], [5000, 5000, 2500, 0], 2.25),  # half an epoch, and already as much as in 2.25 of the best
+        (NS, [0.01, 0.5], [5000] * 2, 0.5),  # near 0, little is a multiple
+        (NS, [4, 0.01, 20], [20] * 3, 0.4),  # as are few predictions
+        (NS, [12], [5000], 12 / 3 / (3 + np.log(3))),
+        (NS, [13], [5000], np.inf),  # more than new vectors have
+        (NS, [2, 13], [5000] * 2, np.inf),
+        (Own.__new__(Own), [1e6, 1e6], [5000] * 2, 1),
+    ],
+)
+def test_a_rise_is_that_of_an_epoch_over_the_best_before(
+    loss: Loss, means: list[float], predictions: list[int], expected: float
+) -> None:
+    found = rise(loss, np.array(means, float) * predictions, np.array(predictions))
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("alpha", "epochs"), [(0.35, 12), (0.5, 1)])
+def test_exploded_training_is_an_error(sample: Path, alpha: float, epochs: int) -> None:
+    message = rf"^training diverged: after .* words the mean loss of a prediction is .*; lower alpha, now {alpha}$"
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.train(sample, **SMALL | {"alpha": alpha, "min_alpha": alpha, "epochs": epochs})
+
+
+def test_checkpoints_from_before_the_rise_stay(sample: Path, tmp_path: Path) -> None:
+    options = SMALL | {"epochs": 12, "alpha": 0.35, "min_alpha": 0.35, "vectors": "input"}
+    with pytest.raises(w2v.W2VError, match=r"^training diverged: .* the mean loss") as failure:
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **options)
+    (only,) = checkpoint.files(tmp_path)
+    assert str(failure.value).endswith(f"; the last good checkpoint is {only}")
+    assert checkpoint.read(only).state.rise <= SOUND_RISE
+
+
+@pytest.mark.parametrize("ending", [float("nan"), float("inf")])
+@pytest.mark.parametrize("matrix", ["inputs", "outputs"])
+def test_the_last_checkpoint_with_numbers_stays(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: float, matrix: str
+) -> None:
+    record = Run._record
+
+    def spoil(run: Run, seconds: float) -> None:
+        record(run, seconds)
+        if checkpoint.files(tmp_path):
+            run.parameters[matrix][0, 3] = ending
+
+    monkeypatch.setattr(Run, "_record", spoil)
+    message = rf"^training diverged: after [\d,]+ of [\d,]+ words vectors .* lower alpha, now 0\.05; .* is {tmp_path}/"
+    with pytest.raises(w2v.W2VError, match=message) as failure:
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **SMALL)
+    monkeypatch.undo()
+    newest = checkpoint.latest(tmp_path)
+    assert str(failure.value).endswith(str(newest.path))
+    w2v.train(sample, continue_from=newest.path, alpha=0.01, epochs=1)

@@ -1,0 +1,17 @@
+#!/bin/sh
+# A Python of another Debian, without installing it: sh tests/wheels/debian.sh FOLDER amd64|arm64 trixie python3.13
+# prints the path of a Python that runs there, by its own loader, or as arm64 by qemu-user-static. As root; the packages
+# debootstrap and qemu-user-static are needed.
+set -e
+folder=$(realpath -m "$1") name=$4
+debootstrap --foreign --arch="$2" --variant=minbase --include="$4,$4-venv" "$3" "$folder" \
+    http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$folder.log"
+for package in "$folder"/var/cache/apt/archives/*.deb; do dpkg-deb --extract "$package" "$folder"; done
+case $2 in
+amd64) libraries=$folder/usr/lib/x86_64-linux-gnu
+       start="$libraries/ld-linux-x86-64.so.2 --library-path $libraries --argv0" ;;
+arm64) start="qemu-aarch64-static -L $folder -0" ;;
+esac
+printf '#!/bin/sh\nexec %s "$0" %s "$@"\n' "$start" "$folder/usr/bin/$name" >"$folder/usr/bin/w2v-$name"
+chmod +x "$folder/usr/bin/w2v-$name"
+echo "$folder/usr/bin/w2v-$name"

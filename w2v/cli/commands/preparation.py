@@ -1,0 +1,210 @@
+"""Commands that prepare words, phrases and trees for training."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from w2v.cli import outputs, show
+from w2v.cli.console import Reporter, say
+from w2v.cli.options import (
+    CORPUS,
+    FILE,
+    FORCE,
+    JSON,
+    PHRASES,
+    QUIET,
+    READING,
+    ShortHelp,
+    chosen_settings,
+    complete_connectors,
+    phrase_options,
+    reading_options,
+    refuse_together,
+    settings_options,
+)
+from w2v.detect import head, kind_of
+from w2v.losses.code_lengths import code_lengths
+from w2v.losses.registry import Settings
+from w2v.options import options_of
+from w2v.system import memory
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.phrases import PhraseOptions, Phrases
+from w2v.text.vocabulary import Vocabulary
+
+BEST_PHRASES = 10  # of each pass, that are shown
+
+
+@click.command(cls=ShortHelp)
+@CORPUS
+@click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
+@settings_options("min_count", "max_vocab", "workers", common=True)
+@READING
+@FORCE
+@QUIET
+@JSON
+def vocab(
+    corpus: tuple[str, ...],
+    output: Path,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Count the words of a CORPUS.
+
+    The file has the format of word2vec.c, most frequent words first. w2v train --read-vocab reads it.
+
+    \b
+    w2v vocab corpus.txt -o words.txt
+    w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
+    """
+    settings = chosen_settings(given)
+    text = Corpus(list(corpus), of_paths=True)
+    outputs.check(output, force, map(Path, text.files))
+    with read(text, settings, quiet, reading_options(given)) as store:
+        vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    outputs.save([(output, partial(outputs.save_words, vocabulary, store.sentences))], force)
+    metrics = {
+        "output": str(output),
+        "vocabulary_size": len(vocabulary),
+        "tokens": vocabulary.tokens,
+        "corpus_tokens": store.tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "cache_reused": store.reused,
+    }
+    show.result(metrics, as_json, quiet)
+
+
+def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
+    with Reporter(quiet) as progress:
+        return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
+
+
+@click.command(cls=ShortHelp)
+@CORPUS
+@click.option(
+    "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
+)
+@PHRASES
+@click.option(
+    "--connectors",
+    metavar="english|FILE",
+    shell_complete=complete_connectors,
+    help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
+    "the words of a file.  [default: none]",
+)
+@click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
+@click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding phrases.")
+@settings_options("workers")
+@READING
+@FORCE
+@QUIET
+@JSON
+def phrases(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    save_phrases: Path | None,
+    read_phrases: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the phrases of a CORPUS, and join their words.
+
+    Two words become one token, such as new_york, if they occur side by side more often than their frequencies suggest.
+    Phrases do not cross lines. All counts are exact; many pairs are counted in parts, to limit the memory.
+
+    \b
+    w2v phrases corpus.txt -o joined.txt
+    w2v phrases news/ 'wiki/*.gz' -o joined.txt --passes 2 --connectors english --save-phrases phrases.tsv
+    w2v phrases more.txt -o more-joined.txt --read-phrases phrases.tsv
+    """
+    written = list(filter(None, [output, save_phrases]))
+    if not written:
+        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+    if read_phrases:
+        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = chosen_settings(given), Corpus(list(corpus), of_paths=True)
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    for number, path in enumerate(written):
+        outputs.check(path, force, [*inputs, *written[:number]])
+    known = Phrases.load(read_phrases) if read_phrases else None
+    options = phrase_options(given)
+    with Reporter(quiet) as progress:
+        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        store = read_corpus(text, reading_options(given), **work)
+        found = Phrases.find(store, options=options, **work) if known is None else known
+        tokens = None
+
+        def write(path: Path, force: bool) -> None:
+            nonlocal tokens
+            tokens = found.write(store, path, force=force, **work)
+
+        files = ((save_phrases, outputs.saving(found)), (output, write))
+        outputs.save([(path, saved) for path, saved in files if path], force)
+    if store.pruned:
+        say(f"{store.pruned:,} rare words were left out of the text because of --max-types")
+    metrics = {
+        "output": output and str(output),
+        "phrases": len(found),
+        "phrases_by_pass": [len(one) for one in found.passes],
+        "best": [found.joined(phrase) for one in found.passes for phrase in list(one)[:BEST_PHRASES]],
+        "corpus_tokens": store.tokens,
+        "tokens": tokens,
+        "sentences": store.sentences,
+        "pruned": store.pruned,
+        "peak_memory_bytes": memory.peak(),
+    }
+    show.result(metrics, as_json, quiet)
+
+
+@click.command(cls=ShortHelp)
+@CORPUS
+@settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
+@click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word; may be repeated.")
+@click.option(
+    "--vocabulary/--text",
+    "counted",
+    default=None,
+    help="Whether CORPUS is a file of words and counts, or text.  [default: detected]",
+)
+@READING
+@QUIET
+@JSON
+def tree(
+    corpus: tuple[str, ...],
+    words: tuple[str, ...],
+    counted: bool | None,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Compare Huffman and other trees by expected code length.
+
+    Hierarchical softmax uses one output row for each bit of a word's code. For the words of a CORPUS, or of a file
+    written by w2v vocab, this shows the entropy, the expected code length in the balanced tree, in the Huffman tree
+    and in another --tree, and how many times fewer rows a prediction uses than with the full softmax.
+
+    \b
+    w2v tree corpus.txt --word france --word the
+    w2v tree words.txt --tree clustered --tree-vectors model.bin
+    """
+    settings = chosen_settings(given | {"loss": "hs"})
+    if counted is None:
+        counted = len(corpus) == 1 and Path(corpus[0]).is_file() and kind_of(head(corpus[0])) == "vocabulary"
+    if counted and len(corpus) > 1:
+        raise click.UsageError("--vocabulary takes one file")
+    if counted:
+        vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
+    else:
+        with read(Corpus(list(corpus), of_paths=True), settings, quiet, reading_options(given)) as store:
+            vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+    result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
+    show.result(result, as_json, quiet, show.code_lengths)

@@ -1,0 +1,209 @@
+"""The model files of fastText: words and counts, input rows with those of n-grams, and output rows."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from io import BufferedReader
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import CutFile, W2VError
+from w2v.formats.row_blocks import opened
+from w2v.formats.vector_file import VectorFile, check_content, check_finite, check_ngrams, checked_words
+from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.text.subwords import Ngrams, SubwordRows, Subwords
+from w2v.text.words import MAX_WORD_BYTES, Words
+
+MAGIC, VERSION = 793712314, 12
+# The numbers at the beginning: of fastText's arguments, then those of its dictionary.
+NUMBERS = (
+    "magic", "version", "vector_size", "window", "epochs", "min_count", "negative", "word_ngrams", "loss", "model",
+    "buckets", "shortest", "longest", "update_rate", "sample", "entries", "words", "labels", "tokens", "pruned",
+)  # fmt: skip
+HEAD = struct.Struct("<14id3i2q")
+ENTRY = struct.Struct("<qb")  # after a word that ends with NUL: its count and type
+SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, rows, columns
+LOSSES = {1: "hs", 2: "ns", 3: "softmax"}
+MODELS = {1: "cbow", 2: "skipgram"}
+SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # with the same names and meanings as ours
+DEFAULTS = {"version": VERSION, "magic": MAGIC, "word_ngrams": 1, "update_rate": 100, "labels": 0, "pruned": -1}
+ROWS_AT_ONCE = 1 << 12
+MAX_COLUMNS = 1 << 20
+
+
+def is_fasttext(head: bytes) -> bool:
+    """Whether a file that begins with `head` is a model of fastText."""
+    return head.startswith(struct.pack("<i", MAGIC))
+
+
+# -- reading --------------------------------------------------------------------------------
+
+
+def read(path: PathLike, errors: Errors, progress: Report | None = None) -> VectorFile:
+    """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
+
+    The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax
+    are left out: they belong to the nodes of fastText's tree.
+    """
+    with opened(path) as (file, max_size):
+        found = dict(zip(NUMBERS, HEAD.unpack(_exactly(path, file, HEAD.size)), strict=True))
+        _check_numbers(path, found)
+        words, size, buckets = found["words"], found["vector_size"], found["buckets"]
+        if 4 * (words + buckets) * size > max_size:
+            raise CutFile(f"{path}: cut: it should hold {words + buckets:,} rows of {size:,} values")
+        names, counts = _entries(path, file, words)
+        names = checked_words(path, names, errors)
+        meter = Meter(progress, "load")
+        _check_shape(path, file, words + buckets, size)
+        vectors = _rows(path, file, words, size)
+        meter(words, 2 * words + buckets)
+        kept, places = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
+        for start in range(0, buckets, ROWS_AT_ONCE):
+            block = _rows(path, file, min(ROWS_AT_ONCE, buckets - start), size)
+            used = np.flatnonzero(block.any(axis=1))
+            kept.append(block[used])
+            places.append((start + used).astype(np.int32))
+            meter(words + start, 2 * words + buckets)
+        tensors = {}
+        if LOSSES[found["loss"]] != "hs":
+            _check_shape(path, file, words, size)
+            tensors["outputs"] = _rows(path, file, words, size)
+        meter(2 * words + buckets, 2 * words + buckets)
+    settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
+    settings |= {"model": MODELS[found["model"]], "loss": LOSSES[found["loss"]]}
+    metadata: dict[str, str] = {}
+    shortest, longest = max(1, found["shortest"]), found["longest"]
+    if buckets and shortest <= longest:
+        ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
+        check_ngrams(path, ngrams.tensors)
+        rows = SubwordRows.of(ngrams.subwords, names)
+        with np.errstate(over="ignore"):
+            rows.compose(vectors, ngrams.of(rows.buckets))
+        tensors |= ngrams.tensors
+        metadata |= ngrams.metadata
+        settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
+    check_finite(path, names, vectors)
+    metadata["settings"] = json.dumps(settings)
+    return VectorFile(names, vectors, counts, tensors, metadata)
+
+
+def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
+    """Raise W2VError for the numbers of a model that cannot be read."""
+    if found["version"] != VERSION:
+        raise W2VError(f"{path}: a fastText model of version {found['version']}: this w2v reads version {VERSION}")
+    if found["model"] not in MODELS or found["loss"] not in LOSSES or found["labels"]:
+        raise W2VError(f"{path}: a fastText classifier: w2v reads models of `fasttext skipgram` and `fasttext cbow`")
+    if found["pruned"] != DEFAULTS["pruned"]:
+        raise W2VError(f"{path}: a quantized fastText model: give the .bin file that it was made from")
+    if found["words"] < 1 or not 1 <= found["vector_size"] <= MAX_COLUMNS or found["buckets"] < 0:
+        raise W2VError(f"{path}: damaged: it says {found['words']} words, {found['vector_size']} values")
+
+
+def _exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
+    content = file.read(size)
+    if len(content) < size:
+        raise CutFile(f"{path}: cut")
+    return content
+
+
+def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, NDArray[np.int64]]:
+    """The words and their counts, int64 (V,)."""
+    names, counts = [], np.empty(words, np.int64)
+    for row in range(words):
+        names.append(_word(path, file))
+        counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
+    if counts.min() < 0:
+        raise W2VError(f"{path}: damaged: the count of {names[int(counts.argmin())][:60]!r} is negative")
+    return Words.of(names), counts
+
+
+def _word(path: PathLike, file: BufferedReader) -> bytes:
+    word = b""
+    while len(word) <= MAX_WORD_BYTES:
+        ahead = file.peek(1)
+        if not ahead:
+            raise CutFile(f"{path}: cut among its words")
+        end = ahead.find(b"\0")
+        word += file.read(end + 1 or len(ahead))
+        if end >= 0:
+            return word[:-1]
+    raise W2VError(f"{path}: damaged: the word {word[:60]!r}… has more than {MAX_WORD_BYTES:,} bytes")
+
+
+def _check_shape(path: PathLike, file: BufferedReader, rows: int, columns: int) -> None:
+    """Read what stands before a matrix. Raises W2VError if it is quantized or has another shape."""
+    quantized, *shape = SHAPE.unpack(_exactly(path, file, SHAPE.size))
+    if quantized or shape != [rows, columns]:
+        raise W2VError(f"{path}: damaged: a matrix of {shape[0]} by {shape[1]} values; expected {rows} by {columns}")
+
+
+def _rows(path: PathLike, file: BufferedReader, rows: int, columns: int) -> NDArray[np.float32]:
+    matrix: NDArray[np.float32] = memory.empty((rows, columns))
+    if file.readinto(matrix.reshape(-1).view(np.uint8).data) != matrix.nbytes:
+        raise CutFile(f"{path}: cut in a matrix")
+    return matrix
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write a model that fastText loads, atomically; it makes the same vectors of known and unknown words.
+
+    A model without n-grams becomes one of `-maxn 0`. Output rows are zero unless row w belongs to word w. Raises
+    W2VError if the file cannot be written, a word holds a NUL, or the vectors are not those that the n-grams make up.
+    """
+    check_content(path, content)
+    words, vectors = content.words, content.vectors
+    if words.contain_any(b"\0"):
+        raise W2VError(f"{path}: not written: a word holds a NUL, which this format cannot store")
+    if "ngrams" in content.tensors and "inputs" in content.tensors:
+        raise W2VError(f"{path}: not written: fastText makes vectors of n-grams alone: add --vectors input")
+    ngrams = Ngrams.from_file(content.tensors, content.metadata, vectors.shape[1], path)
+    settings = json.loads(content.metadata.get("settings", "{}"))
+    counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
+    numbers = DEFAULTS | {name: settings.get(name) or 1 for name in SETTINGS} | {"vector_size": vectors.shape[1]}
+    numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
+    numbers |= {"loss": 3 if settings.get("loss") == "softmax" else 2, "negative": settings.get("negative", 5)}
+    numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
+    own = vectors
+    if ngrams:
+        kind = ngrams.subwords
+        numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
+        rows = SubwordRows.of(kind, words)
+        own = rows.decompose(vectors, ngrams.of(rows.buckets))
+    outputs = content.tensors.get("outputs", vectors[:0])
+    outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
+    buckets = int(numbers["buckets"])
+    meter, total = Meter(progress, "save"), len(words) + buckets
+    with atomic_write(path, replace) as file:
+        file.write(HEAD.pack(*(numbers[name] for name in NUMBERS)))
+        for word, count in zip(words, counts.tolist(), strict=True):
+            file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))
+        file.write(SHAPE.pack(False, total, vectors.shape[1]))
+        for start, block in _blocks(own, len(words)):
+            file.write(block)
+            meter(start, total)
+        for start in range(0, buckets, ROWS_AT_ONCE):
+            assert ngrams
+            part = ngrams.of(np.arange(start, min(start + ROWS_AT_ONCE, buckets), dtype=np.int32))
+            file.write(np.ascontiguousarray(part, np.float32).data)
+            meter(len(words) + start, total)
+        file.write(SHAPE.pack(False, len(words), vectors.shape[1]))
+        for _, block in _blocks(outputs, len(words)):
+            file.write(block)
+        meter(total, total)
+
+
+def _blocks(matrix: NDArray[np.float32], rows: int) -> Iterator[tuple[int, memoryview]]:
+    """So many rows of a matrix as bytes; zeros after its end."""
+    for start in range(0, rows, ROWS_AT_ONCE):
+        block = np.zeros((min(ROWS_AT_ONCE, rows - start), matrix.shape[1]), np.float32)
+        part = matrix[start : start + len(block)]
+        block[: len(part)] = part
+        yield start, block.data

@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def buckets_of(
+    blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int, buckets: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

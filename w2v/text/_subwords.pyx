@@ -1,0 +1,74 @@
+"""The character n-grams of words, hashed into buckets as fastText does (Bojanowski et al. 2017, section 3.2)."""
+
+from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t
+
+import numpy as np
+
+
+cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept nogil:
+    """Whether the byte at this place is not the first of its UTF-8 character."""
+    return text[at] & 0xC0 == 0x80
+
+
+cdef int64_t list_buckets(
+    const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, int32_t *found
+) noexcept nogil:
+    """Writes the bucket of each n-gram of `text` into `found`, unless that is NULL; returns their number."""
+    cdef int64_t size = text.shape[0], first, end, length, count = 0
+    cdef uint32_t fnv
+    for first in range(size):
+        if continues(text, first):
+            continue
+        fnv, end = 2166136261, first  # FNV-1a
+        for length in range(1, longest + 1):
+            if end == size:
+                break
+            fnv = (fnv ^ <uint32_t><int8_t>text[end]) * 16777619  # fastText extends the sign of each byte
+            end += 1
+            while end < size and continues(text, end):
+                fnv = (fnv ^ <uint32_t><int8_t>text[end]) * 16777619
+                end += 1
+            if length < shortest or (length == 1 and (first == 0 or end == size)):
+                continue  # neither < nor > alone is an n-gram
+            if found != NULL:
+                found[count] = fnv % buckets
+            count += 1
+    return count
+
+
+def buckets_of(
+    const unsigned char[::1] blob,
+    const int64_t[::1] offsets,
+    int64_t shortest,
+    int64_t longest,
+    uint32_t buckets,
+):
+    """The bucket of each n-gram of the characters of <word>, for V words: word i is blob[offsets[i]:offsets[i + 1]].
+
+    Returns starts, int64 (V + 1,), and buckets, int32 (n,): those of word i are buckets[starts[i]:starts[i + 1]], in
+    the order of fastText. An n-gram that occurs twice in a word is listed twice. The word </s>, fastText's end of a
+    sentence, has none.
+    """
+    cdef int64_t words = offsets.shape[0] - 1, k, size
+    starts = np.zeros(words + 1, np.int64)
+    cdef int64_t[::1] start = starts
+    cdef unsigned char[::1] marked = np.empty(2 + np.diff(offsets).max(initial=0), np.uint8)
+    cdef int32_t[::1] found
+    cdef bint listing
+    marked[0] = b"<"
+    for listing in (False, True):  # count, then list
+        if listing:
+            np.cumsum(starts, out=starts)
+            buckets_found = np.empty(starts[words] + 1, np.int32)  # never empty, so that it has an address
+            found = buckets_found
+        for k in range(words):
+            size = offsets[k + 1] - offsets[k]
+            marked[1 : size + 1] = blob[offsets[k] : offsets[k + 1]]
+            marked[size + 1] = b">"
+            if size == 4 and bytes(marked[1:5]) == b"</s>":
+                continue
+            if listing:
+                list_buckets(marked[: size + 2], shortest, longest, buckets, &found[start[k]])
+            else:
+                start[k + 1] = list_buckets(marked[: size + 2], shortest, longest, buckets, NULL)
+    return starts, buckets_found[:-1]

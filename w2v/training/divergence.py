@@ -1,0 +1,46 @@
+"""When training diverges: values that are not finite, or a loss that has risen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.formats import bfloat16
+from w2v.losses.loss import Loss
+
+# Of the loss, see `rise`. Normal runs reach 1.03, those with three times the default learning rate 1.3.
+SOUND_RISE = 1.5  # up to this, a state is sound
+MAX_RISE = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
+MIN_PREDICTIONS = 1000  # in an epoch; the mean of fewer losses is left to chance
+UNTRAINED = 3  # times the number of output rows and log V: more than a prediction by new vectors costs
+
+
+def finite(parameters: Iterable[NDArray[Any]]) -> bool:
+    """Whether all values of these matrices are finite."""
+    return all(bfloat16.first_not_finite(array) < 0 for array in parameters)
+
+
+def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
+    """The highest mean loss of an epoch, as a multiple of the best one before it, but of 1 nat at least.
+
+    It is infinite if the mean of an epoch is above a high estimate of the loss of new vectors; that of a user's own
+    loss is not known.
+
+    All epochs have the same text, so that their means can be compared. That of an unfinished epoch is what it will have
+    at least.
+
+    Args:
+        losses, predictions: of each epoch, (epochs,); see State.
+    """
+    before = np.append(0, predictions[:-1])
+    means = losses / np.maximum(np.maximum(predictions, before), MIN_PREDICTIONS)
+    own = loss.name == Loss.name
+    untrained = math.inf if own else UNTRAINED * (loss.expected_rows + math.log(len(loss.vocabulary)))
+    if (means > untrained).any():
+        return math.inf
+    best = np.minimum.accumulate(np.append(untrained, np.maximum(means[:-1], 1)))
+    return float((means / best).max())
