@@ -19,6 +19,7 @@ import w2v
 from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, stopped
 from w2v.errors import INSTALL
 from w2v.losses.registry import LOSSES
+from w2v.system.launcher import launched
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, distributed
@@ -154,7 +155,7 @@ def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: in
 @pytest.mark.parametrize(
     ("environment", "code", "message"),
     [
-        ({"PMIX_RANK": "0"}, 0, ""),
+        ({"PMIX_RANK": "0", "PMIX_NAMESPACE": "job"}, 0, ""),
         ({"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "1"}, 0, ""),
         ({"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "2"}, 1, "needs mpi4py"),
         ({"PMI_RANK": "0", "PMI_SIZE": ""}, 0, ""),
@@ -168,6 +169,13 @@ def test_a_job_of_one_process_needs_no_mpi(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert message in run("train", text, "-o", tmp_path / "m.bin", "--epochs", 1, *SMALL, code=code).stderr
+
+
+def test_a_rank_without_a_launcher_does_not_start_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMIX_RANK", "0")
+    assert launched() is None
+    monkeypatch.setenv("PMIX_NAMESPACE", "job")
+    assert launched() == (0, 0)
 
 
 # -- what is trained ------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Training that diverges: it is noticed, and checkpoints from before stay."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 import w2v
 from tests.helpers import SMALL, loss_of
 from w2v.losses.loss import Loss
+from w2v.losses.registry import LOSSES, loss_for
 from w2v.training import checkpoint
-from w2v.training.divergence import SOUND_RISE, rise
+from w2v.training.divergence import SOUND_RISE, rise, untrained
 from w2v.training.run import Run
 
 NS = loss_of([9, 8, 7], negative=2)
+NEW = 3 * np.log(2)  # the loss of new vectors
 
 
 class Own(Loss):
@@ -22,14 +25,13 @@ class Own(Loss):
 @pytest.mark.parametrize(
     ("loss", "means", "predictions", "expected"),
     [
-        (NS, [4, 3, 2, 0, 0], [5000] * 5, 0.75),
-        (NS, [4, 2, 3, 1, 0], [5000] * 5, 1.5),
-        (NS, [4, 2, 9, 0], [5000, 5000, 2500, 0], 2.25),  # half an epoch, and already as much as in 2.25 of the best
-        (NS, [0.01, 0.5], [5000] * 2, 0.5),  # near 0, little is a multiple
-        (NS, [4, 0.01, 20], [20] * 3, 0.4),  # as are few predictions
-        (NS, [12], [5000], 12 / 3 / (3 + np.log(3))),
-        (NS, [13], [5000], np.inf),  # more than new vectors have
-        (NS, [2, 13], [5000] * 2, np.inf),
+        (NS, [2, 1.8, 1.6, 0, 0], [5000] * 5, 2 / NEW),
+        (NS, [2, 1.2, 1.8, 1, 0], [5000] * 5, 1.5),
+        (NS, [2, 2, 9, 0], [5000, 5000, 2500, 0], 2.25),  # half an epoch, and already as much as in 2.25 of the best
+        (NS, [0.01, 0.6], [5000] * 2, 0.6),  # near 0, little is a multiple
+        (NS, [2, 0.01, 30], [20] * 3, 0.6),  # as are few predictions
+        (NS, [12], [5000], 12 / NEW),
+        (NS, [12, 13], [5000] * 2, 13 / NEW),  # also the second is compared with new vectors
         (Own.__new__(Own), [1e6, 1e6], [5000] * 2, 1),
     ],
 )
@@ -45,6 +47,22 @@ def test_exploded_training_is_an_error(sample: Path, alpha: float, epochs: int) 
     message = rf"^training diverged: after .* words the mean loss of a prediction is .*; lower alpha, now {alpha}$"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.train(sample, **SMALL | {"alpha": alpha, "min_alpha": alpha, "epochs": epochs})
+
+
+def test_poor_training_is_a_warning(sample: Path, caplog: pytest.LogCaptureFixture) -> None:
+    w2v.train(sample, **SMALL | {"alpha": 0.35, "min_alpha": 0.35})
+    assert re.search(r"the loss has risen to .* per prediction: .* lower alpha, now 0\.35$", caplog.text, re.MULTILINE)
+    caplog.clear()
+    w2v.train(sample, **SMALL)
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_new_vectors_have_the_loss_that_is_estimated(sample: Path, loss: str, model: str) -> None:
+    trained = w2v.train(sample, **SMALL | {"loss": loss, "model": model, "alpha": 1e-6, "epochs": 1})
+    vocabulary = w2v.Vocabulary(trained.wv.index_to_key, trained.wv.counts)
+    assert trained.metrics["loss"][0] <= untrained(loss_for(trained.settings, vocabulary)) + 1e-6
 
 
 def test_checkpoints_from_before_the_rise_stay(sample: Path, tmp_path: Path) -> None:

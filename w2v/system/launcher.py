@@ -4,7 +4,7 @@ import os
 
 from w2v.errors import SettingsError
 
-# The rank and the number of ranks: MPICH, Intel MPI and srun; Open MPI; MVAPICH; PMIx, which has no number, under srun.
+# The rank and the number of ranks: MPICH, Intel MPI and srun; Open MPI; MVAPICH; PMIx, of which only srun has a number.
 VARIABLES = {
     "PMI_RANK": "PMI_SIZE",
     "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
@@ -21,6 +21,8 @@ def launched() -> tuple[int, int] | None:
     for rank, size in VARIABLES.items():
         if os.environ.get(rank, "").isdecimal():
             number = os.environ.get(size) or "0"
+            if rank == "PMIX_RANK" and number == "0" and "PMIX_NAMESPACE" not in os.environ:
+                continue  # no PMIx launcher: MPI would abort when it found no server
             if not number.isdecimal():
                 raise SettingsError(f"{size} {number!r}: it must be a number of ranks; unset {rank} to train on one")
             return int(os.environ[rank]), int(number)

@@ -16,7 +16,6 @@ from w2v.losses.loss import Loss
 SOUND_RISE = 1.5  # up to this, a state is sound
 MAX_RISE = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
 MIN_PREDICTIONS = 1000  # in an epoch; the mean of fewer losses is left to chance
-UNTRAINED = 3  # times the number of output rows and log V: more than a prediction by new vectors costs
 
 
 def finite(parameters: Iterable[NDArray[Any]]) -> bool:
@@ -27,9 +26,6 @@ def finite(parameters: Iterable[NDArray[Any]]) -> bool:
 def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
     """The highest mean loss of an epoch, as a multiple of the best one before it, but of 1 nat at least.
 
-    It is infinite if the mean of an epoch is above a high estimate of the loss of new vectors; that of a user's own
-    loss is not known.
-
     All epochs have the same text, so that their means can be compared. That of an unfinished epoch is what it will have
     at least.
 
@@ -38,9 +34,15 @@ def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]
     """
     before = np.append(0, predictions[:-1])
     means = losses / np.maximum(np.maximum(predictions, before), MIN_PREDICTIONS)
-    own = loss.name == Loss.name
-    untrained = math.inf if own else UNTRAINED * (loss.expected_rows + math.log(len(loss.vocabulary)))
-    if (means > untrained).any():
-        return math.inf
-    best = np.minimum.accumulate(np.append(untrained, np.maximum(means[:-1], 1)))
+    best = np.minimum.accumulate(np.append(untrained(loss), np.maximum(means[:-1], 1)))
     return float((means / best).max())
+
+
+def untrained(loss: Loss) -> float:
+    """A bound of the mean loss of new vectors, whose scores are 0; infinite for a user's own loss.
+
+    An independent output row costs log 2, a distribution over V words about log V.
+    """
+    if loss.name == Loss.name:
+        return math.inf
+    return max(1.0, min(math.log(2) * loss.expected_rows, math.log(len(loss.vocabulary)) + 2))

@@ -24,7 +24,7 @@ from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore
 from w2v.text.subwords import Ngrams, SubwordRows
 from w2v.training.checkpoint import Checkpoints, State
-from w2v.training.divergence import MAX_RISE, finite, rise
+from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.epochs import epochs_for
 from w2v.training.schedule import Schedule
 from w2v.training.start import Start
@@ -291,6 +291,12 @@ class Run:
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_numbers(checkpoints, *self.parameters.values())
+        if rise(self.plan.loss, state.losses, state.predictions) > SOUND_RISE:
+            log.warning(
+                "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
+                _highest_mean(state.losses, state.predictions),
+                self.settings.start_alpha,
+            )
 
     def _train_to(self, end: int, meter: Meter, checkpoints: Checkpoints | None) -> None:
         """Run the threads until position `end`, or until so much time has passed that a checkpoint is due."""
@@ -360,17 +366,23 @@ class Run:
     def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
         """Raise Diverged if the loss has risen, or one of the arrays has NaN or infinite values."""
         losses, predictions = self.kernel.losses, self.kernel.predictions
-        are_numbers = np.isfinite(losses).all() and finite(arrays) and not (checkpoints and checkpoints.diverged)
-        if are_numbers and rise(self.plan.loss, losses, predictions) <= MAX_RISE:
+        are_numbers = np.isfinite(losses).all() and finite(arrays)
+        risen = are_numbers and rise(self.plan.loss, losses, predictions) > MAX_RISE
+        if are_numbers and not risen and not (checkpoints and checkpoints.diverged):
             return
-        mean = (losses / np.maximum(predictions, 1)).max()
         sound = checkpoints.last_sound() if checkpoints else None
+        loss = f"the mean loss of a prediction is {_highest_mean(losses, predictions):,.3g}"
         raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
-            + (f"the mean loss of a prediction is {mean:,.3g}" if are_numbers else "vectors are no longer numbers")
+            + (loss if risen else "vectors are no longer numbers")
             + f"; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {sound}" if sound else "")
         )
+
+
+def _highest_mean(losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
+    """The highest mean loss of a prediction in an epoch."""
+    return float((losses / np.maximum(predictions, 1)).max())
 
 
 def resumed_at(state: State, end: int, ranks: int) -> int:
