@@ -57,12 +57,26 @@ def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
     rows = SubwordRows.of(kind, Words.of(words))
     random = np.random.default_rng(1)
     own, ngrams = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(rows.buckets)))
-    composed = own.copy()
-    rows.compose(composed, ngrams)
+    sums = rows.join(ngrams)
+    composed, shared = own + sums[: len(words)], sums[len(words) :]
+    rows.compose(composed, shared)
+    members: dict[tuple[int, ...], list[int]] = {}  # the subwords of each row, by the words that they are in
+    found = [[bucket_of(each, 40) for each in ngrams_of(word, 2, 3)] for word in words]
     for k, word in enumerate(words):
-        places = [rows.buckets.tolist().index(bucket_of(each, 40)) for each in ngrams_of(word, 2, 3)]
-        np.testing.assert_allclose(composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(rows.decompose(composed, ngrams), own, atol=1e-4)
+        places = [rows.buckets.tolist().index(bucket) for bucket in found[k]]
+        np.testing.assert_allclose(
+            composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5, err_msg=word
+        )
+        members[(k,)] = [k]
+    for bucket, place in zip(rows.buckets.tolist(), rows.places.tolist(), strict=True):
+        members.setdefault(tuple(k for k in range(len(words)) for each in found[k] if each == bucket), []).append(place)
+    assert sorted(place for alike in members.values() for place in set(alike)) == list(range(len(rows.members)))
+    assert rows.members.tolist() == [len(members[k]) for k in sorted(members, key=lambda k: members[k])]
+    np.testing.assert_allclose(rows.decompose(composed, shared), own + sums[: len(words)], atol=1e-4)
+    whole = rows.join(rows.split(own, shared))
+    np.testing.assert_allclose(whole[len(words) :], shared, atol=1e-5)
+    alone = rows.members[: len(words), np.newaxis]
+    np.testing.assert_allclose(whole[: len(words)], own * (alone - 1) / alone, atol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,9 @@ def read(path: PathLike, errors: Errors, progress: Report | None = None) -> Vect
         check_ngrams(path, ngrams.tensors)
         rows = SubwordRows.of(ngrams.subwords, names)
         with np.errstate(over="ignore"):
-            rows.compose(vectors, ngrams.of(rows.buckets))
+            sums = rows.join(ngrams.of(rows.buckets))
+            vectors += sums[: len(vectors)]
+            rows.compose(vectors, sums[len(vectors) :])
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
@@ -176,7 +178,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         rows = SubwordRows.of(kind, words)
-        own = rows.decompose(vectors, ngrams.of(rows.buckets))
+        sums = rows.join(ngrams.of(rows.buckets))
+        own = rows.decompose(vectors, sums[len(vectors) :]) - sums[: len(vectors)]
     outputs = content.tensors.get("outputs", vectors[:0])
     outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
     buckets = int(numbers["buckets"])

@@ -446,8 +446,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     if settings.ngrams:
-        ngrams = SubwordRows.of(settings.ngrams, vocabulary.words).buckets
-        wanted["ngrams"] = (len(ngrams), settings.vector_size)
+        wanted["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):

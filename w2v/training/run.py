@@ -97,14 +97,15 @@ def plan_run(
 
 
 def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The share of a word's change that each of its subwords receives, float32 (n,) as subwords.rows.
+    """The share of a word's change that each of its rows receives, float32 (n,) as subwords.rows.
 
     `presence` is the probability that a word is in a chunk, (V,). A subword that m words of a chunk are expected to
-    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum.
+    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum. A row that is the sum of
+    several subwords receives all of theirs.
     """
-    together = np.maximum(1, subwords.sums(presence))
+    together = np.maximum(1, subwords.totals(presence))
     together[: len(presence)] = 1  # words' own rows
-    of_row = np.minimum(together**-DAMPING, MOST_CHANGES / together)
+    of_row = subwords.members * np.minimum(together**-DAMPING, MOST_CHANGES / together)
     shares: NDArray[np.float32] = of_row[subwords.rows].astype(np.float32)
     return shares
 
@@ -128,7 +129,7 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
 
 def input_rows(plan: Plan) -> int:
     """The rows of words and, with subwords, those of n-grams after them."""
-    return len(plan.keep) + (len(plan.subwords.buckets) if plan.subwords else 0)
+    return len(plan.keep) + (plan.subwords.shared if plan.subwords else 0)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:
@@ -251,8 +252,9 @@ class Run:
         subwords, kind = self.plan.subwords, self.settings.ngrams
         if subwords is None or kind is None:
             return None
-        rows = self.parameters.pop("ngrams")
-        subwords.compose(self.parameters["inputs"], rows)
+        own, shared = self.parameters["inputs"], self.parameters.pop("ngrams")
+        rows = subwords.split(own, shared)
+        subwords.compose(own, shared)
         order = np.argsort(subwords.buckets)
         return Ngrams(kind, subwords.buckets[order], rows[order])
 
