@@ -16,7 +16,8 @@ from w2v.errors import W2VError
 from w2v.plan import INSTRUCTION_SETS, Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
-from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training.run import thresholds
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, run, stopped
-from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training.checkpoint import latest
 
@@ -152,7 +153,7 @@ def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> 
     np.testing.assert_allclose(after["kingly"], before["kingly"], atol=1e-5)
 
 
-@pytest.mark.parametrize("wrong", ["3", "6-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
+@pytest.mark.parametrize("wrong", ["3", 3, True, "", "6-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
 def test_wrong_lengths(wrong: Any) -> None:
     with pytest.raises(w2v.SettingsError, match="write the lengths of n-grams, as in 3-6"):
         w2v.Settings(subwords=wrong)

@@ -16,7 +16,8 @@ from w2v.formats.vector_file import VectorFile, check_content, check_finite, che
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.subwords import Ngrams, SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
 MAGIC, VERSION = 793712314, 12

@@ -33,7 +33,7 @@ from w2v.system.schema import Count, PathText, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise

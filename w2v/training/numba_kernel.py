@@ -33,7 +33,8 @@ try:
 except ImportError as error:
     raise SettingsError(f"the Numba kernel needs Numba: {INSTALL.format('numba')}") from error
 except Exception as error:  # from the values of Numba's environment variables
-    raise SettingsError(f"Numba cannot be used: {one_line(error)} (see the variables NUMBA_…)") from error
+    said = one_line(str(error).partition("Traceback")[0])
+    raise SettingsError(f"Numba cannot be used: {said} (see the variables NUMBA_…)") from error
 if getattr(numba.config, "DISABLE_JIT", 0):
     raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 
@@ -44,7 +45,8 @@ from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scr
 from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
-from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter

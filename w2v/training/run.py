@@ -22,7 +22,8 @@ from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore
-from w2v.text.subwords import Ngrams, SubwordRows
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.epochs import epochs_for
@@ -35,7 +36,7 @@ log = logging.getLogger("w2v")
 POLL = 0.1  # seconds between checks of the threads
 DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
-MAX_SUBWORD_CHUNK = 2048  # ids: all changes of a subword in a chunk are computed from its value before the chunk
+MAX_SUBWORD_CHUNK = 4096  # ids: all changes of a subword in a chunk are computed from its value before the chunk
 MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
 DAMPING = 0.25  # of these changes: see shares_of
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity

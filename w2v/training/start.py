@@ -15,7 +15,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import finite
 from w2v.training.model import Model
