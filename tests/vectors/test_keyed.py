@@ -9,6 +9,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import w2v
 from w2v.errors import SettingsError, W2VError
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load

@@ -47,7 +47,7 @@ OWN = Loss.name  # the `loss` of settings with an objective
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
 MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
-WITH_SUBWORDS = 0.8  # the best learning rate with subwords, relative to that without
+WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
 
 _known: dict[str, Loss] = {}
 
@@ -147,7 +147,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         if self.alpha is not None:
             return self.alpha
         corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
-        composed = WITH_SUBWORDS if self.subwords else 1
+        composed = WITH_SUBWORDS if self.subwords and self.model == "skipgram" else 1
         return round(getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1) * composed, 6)
 
     @property
