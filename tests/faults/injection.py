@@ -110,8 +110,8 @@ def kinds_of_training() -> Iterator[Job]:
         for storage in kind.storages:
             shape = ["--model", model, "--loss", name, "--storage", storage]
             yield job("short.txt" if kind.kernels == ("numba",) else "corpus.txt", "1epoch", *shape, *small)
-    yield job("corpus.txt", "0.02s", *small, "--per-pair", "--cache", "cache")
-    yield job("corpus.txt", "0.02s", *small, "--loss", "hs", "--per-pair", "--vectors", "input")
+    yield job("corpus.txt", "0.02s", *small, "--sg", "--per-pair", "--cache", "cache")
+    yield job("corpus.txt", "0.02s", *small, "--loss", "hs", "--sg", "--per-pair", "--vectors", "input")
     yield job("corpus.txt", "0.02s", *small, "--loss", "sampled", "--adaptive-samples", "--vectors", "concatenated")
     yield job("corpus.txt", "1epoch", *small, "--model", "cbow", "--cbow-gradient", "corrected", "--sample", "0")
     yield job("corpus.txt.gz", "0.05s", *small, "--fixed-windows", "--max-types", "30", "--save-vocab", "words.txt")
