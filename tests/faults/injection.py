@@ -314,8 +314,9 @@ class Runs:
                 assert content(path) == whole.files[saved[1]]
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key|new\.tune\.json"
+            known += r"|checkpoints/\.lock"  # of a run that was stopped while it took the lock: the next takes it
             may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
-            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp|\.lock", path.name)
+            unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
         return written
 
