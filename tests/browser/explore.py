@@ -389,7 +389,7 @@ def test_an_unknown_word_with_ngrams(browser: Browser, sample: Path, tmp_path: P
             told = "kingship: not in the vocabulary; w2v explore without -o computes its vector from its n-grams"
             expect(page.locator(".error p").first).to_have_text(told)
         else:
-            expect(page.locator(".facts")).to_contain_text("Not in the vocabulary: made of its n-grams; vector length")
+            expect(page.locator("p.facts")).to_contain_text("Not in the vocabulary: made of its n-grams; vector length")
             assert_like(page.locator("table.results"), w2v.load(model).most_similar("kingship"), url)
 
 
