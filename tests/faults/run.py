@@ -30,7 +30,7 @@ Row = tuple[str, int, str]  # what was done, how often, what came of it
 # What tests of the rooms show, by a line for the table: their files, and which of their tests (as pytest's -k).
 TESTS = {
     "a folder of checkpoints is removed, made again or taken by another run": (
-        ["training/test_checkpoint.py"],
+        ["training/test_lock.py"],
         "vanishes or taken or made_again",
     ),
     "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
