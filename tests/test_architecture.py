@@ -269,7 +269,7 @@ def test_generated_c_is_not_beside_the_sources() -> None:
 
 
 def test_nothing_is_unpickled() -> None:
-    for path in SOURCES:
+    for path in set(SOURCES) - {PACKAGE / "gensim" / "utils.py"}:  # whose unpickle is told to
         assert not re.search(r"import pickle|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 

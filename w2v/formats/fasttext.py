@@ -44,7 +44,7 @@ def is_fasttext(head: bytes) -> bool:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, progress: Report | None = None) -> VectorFile:
     """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
 
     The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax

@@ -5,28 +5,22 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import W2VError
-from w2v.formats import native, word2vec
 from w2v.formats.vector_file import VectorFile
-from w2v.gensim import evaluation
-from w2v.gensim.exceptions import gensims_exceptions
-from w2v.gensim.sentences import read_bytes
-from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.words import Words
+from w2v.gensim import attributes, evaluation, utils, vector_files
+from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, lengths, unit
 
-log = logging.getLogger("w2v")
+log = logging.getLogger("gensim.models.keyedvectors")
 
 REAL = np.float32
-ATTRIBUTE = "vecattr."  # begins the names of attributes in a file
+OF_KEYS, OF_ALL = "vecattr", "gensim.vectors"  # in a file: attributes of the keys, and others
 PATHS = {"code", "point"}  # attributes that follow from the counts
 
 Key = str | int
@@ -48,7 +42,7 @@ class Removed:
         raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
 
 
-class KeyedVectors(keyed.KeyedVectors):
+class KeyedVectors(keyed.KeyedVectors, utils.SaveLoad):
     """Keys, most often words, with a vector each, in the manner of gensim 4.
 
     Attributes:
@@ -60,6 +54,7 @@ class KeyedVectors(keyed.KeyedVectors):
     """
 
     norms: Vector | None  # type: ignore[assignment]
+    models: ClassVar[dict[str, Any]] = {}  # the classes of models, by the metadata that only their files have
 
     vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
     index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
@@ -79,12 +74,22 @@ class KeyedVectors(keyed.KeyedVectors):
         self.metadata, self.tensors = {}, {}
 
     @property
+    def vector_size(self) -> int:
+        """D. Where there are vectors, these tell it, and setting it has no effect."""
+        return int(self.vectors.shape[1])
+
+    @vector_size.setter
+    def vector_size(self, size: int) -> None:
+        if not len(self.vectors):
+            self.vectors = np.zeros((0, size), self.vectors.dtype)
+
+    @property
     def _words(self) -> list[Any]:
         return self.index_to_key
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
-        found = self.expandos.get("count")
+        found = self._fitting().get("count")
         return None if found is None else found.astype(np.int64)
 
     def __str__(self) -> str:
@@ -197,7 +202,7 @@ class KeyedVectors(keyed.KeyedVectors):
     def get_vecattr(self, key: Key, attr: str) -> Any:
         return self.expandos[attr][self.get_index(key)]
 
-    def resize_vectors(self, seed: int = 0) -> None:
+    def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector, the new ones drawn evenly from ±1 / vector_size."""
         self.vectors = prep_vectors((len(self), self.vector_size), self.vectors, seed, self.vectors.dtype)
         self.allocate_vecattrs()
@@ -426,39 +431,49 @@ class KeyedVectors(keyed.KeyedVectors):
 
     # -- files --------------------------------------------------------------------------------------
 
+    def _fitting(self) -> dict[str, NDArray[Any]]:
+        """The attributes that have one value for each key: programs may set other keys and forget the attributes."""
+        return {name: array for name, array in self.expandos.items() if len(array) == len(self)}
+
     def _content(self) -> VectorFile:
-        if not all(isinstance(key, str) for key in self.index_to_key):
-            raise W2VError("not written: a key that is not str; save_word2vec_format writes it as text")
-        attributes = {ATTRIBUTE + name: array for name, array in self.expandos.items() if array.dtype != object}
-        attributes.pop(f"{ATTRIBUTE}count", None)
-        for name in self.expandos.keys() - PATHS:
-            if self.expandos[name].dtype == object:
-                log.warning("not saved: the attribute %s, since its values are not numbers", name)
-        return VectorFile(Words.of(self.index_to_key), self.vectors.astype(REAL, copy=False), self.counts, attributes)
+        words, tensors = vector_files.words_of(self.index_to_key)
+        fitting = self._fitting()
+        for name in self.expandos.keys() - fitting.keys():
+            log.warning("not saved: the attribute %s: %d values for %d keys", name, len(self.expandos[name]), len(self))
+        tensors |= attributes.packed(OF_KEYS, {name: fitting[name] for name in fitting.keys() - {"count", *PATHS}})
+        tensors |= attributes.packed(OF_ALL, attributes.set_by_programs(self, vars(KeyedVectors(1))))
+        return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
 
-    def save(self, fname_or_handle: PathLike, **_: Any) -> None:
+    def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
-        with gensims_exceptions(fname_or_handle):
-            native.write(fname_or_handle, self._content())
+        self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
+        vector_files.write(fname_or_handle, self._content())
 
     @classmethod
-    def load(cls, fname: PathLike, mmap: str | None = None) -> Self:
-        """Read a file of `save`, or any other that w2v.load reads. Raises W2VError for gensim's own pickles, which
-        says how to convert them."""
-        return cls._copied(_loaded(fname, mmap=mmap is not None))
+    def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
+        """Read a file of `save`, of which a Word2Vec's gives a Word2Vec, or any other that w2v.load reads.
+
+        Raises W2VError for gensim's own pickles, which says how to convert them."""
+        found = vector_files.read(fname, mmap is not None)
+        kind = next((kind for name, kind in cls.models.items() if name in found.metadata), cls)
+        return kind._from_file(fname, found)
 
     @classmethod
-    def _copied(cls, found: keyed.KeyedVectors) -> Self:
-        made = cls(found.vector_size)
+    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
+        made = cls.__new__(cls)
+        KeyedVectors.__init__(made, found.vectors.shape[1])  # a subclass may require arguments
         made.vectors = found.vectors
-        made.index_to_key = found.index_to_key
-        made.key_to_index = found.key_to_index
+        made.index_to_key = vector_files.keys_of(path, found)
+        made.key_to_index = {key: row for row, key in enumerate(made.index_to_key)}
         made.next_index = len(made)
+        for name, value in attributes.unpacked(path, OF_KEYS, found.tensors).items():
+            objects = value if isinstance(value, list) else ()
+            made.expandos[name] = value if isinstance(value, np.ndarray) else np.fromiter(objects, object)
         if found.counts is not None:
             made.expandos["count"] = found.counts
-        for name, array in found.tensors.items():
-            if name.startswith(ATTRIBUTE):
-                made.expandos[name.removeprefix(ATTRIBUTE)] = array
+        if any(array.shape[:1] != (len(made),) for array in made.expandos.values()):
+            raise W2VError(f"{path}: damaged: its attributes do not fit its keys")
+        attributes.restore(made, vars(KeyedVectors(1)), attributes.unpacked(path, OF_ALL, found.tensors))
         return made
 
     def save_word2vec_format(
@@ -474,22 +489,17 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> None:
         """Write the text or binary format of word2vec, sorted by an attribute, and its values to `fvocab`."""
         rows = list(range(len(self)))
-        if sort_attr in self.expandos:
-            rows.sort(key=lambda row: -self.expandos[sort_attr][row])
+        values = self._fitting().get(sort_attr)
+        if values is not None:
+            rows.sort(key=lambda row: -values[row])
         elif fvocab is not None:
             raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
-        if fvocab is not None:
-            lines = (f"{key} {self.expandos[sort_attr][row]}\n" for key, row in zip(keys, rows, strict=True))
-            with _opened(fvocab, append) as file:
-                file.writelines(line.encode() for line in lines)
-        content = VectorFile(Words.of(keys), self.vectors[rows].astype(REAL, copy=False))
-        blocks = word2vec.encoded(fname, content, binary=binary)
-        with _opened(fname, append) as plain, word2vec.packed(fname, plain) as out:
-            if write_header:
-                out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
-            for _, block in blocks:
-                out.write(block)
+        if fvocab is not None and values is not None:
+            with vector_files.opened(fvocab, append) as file:
+                file.writelines(f"{key} {values[row]}\n".encode() for key, row in zip(keys, rows, strict=True))
+        total = len(self) if total_vec is None else total_vec
+        vector_files.write_word2vec(fname, keys, self.vectors[rows], binary, total, write_header, append)
 
     @classmethod
     def load_word2vec_format(
@@ -505,24 +515,18 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> Self:
         """Read the text or binary format of word2vec; its content, not `binary` or `no_header`, tells which it is.
 
-        Raises FileNotFoundError for a missing file, EOFError for one that is cut, UnicodeDecodeError for words that are
-        not UTF-8, ValueError for other damage.
+        Of a key that stands there twice, the first is kept. Raises FileNotFoundError for a missing file, EOFError for
+        one that is cut, UnicodeDecodeError for words that are not in this encoding, ValueError for other damage.
         """
-        if encoding.lower().replace("-", "") not in ("utf8", "ascii"):
-            raise ValueError(f"encoding {encoding!r}: w2v reads UTF-8; convert the file, by iconv for instance")
-        try:
-            made = cls._copied(_loaded(fname, errors=unicode_errors, limit=limit or None))
-        except W2VError as error:
-            if isinstance(error.__cause__, UnicodeDecodeError):
-                raise error.__cause__ from None
-            raise
+        log.info("loading projection weights from %s", fname)
+        made = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
-            lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
-            known = {word: int(count) for word, count in (line.split() for line in lines)}
+            known = vector_files.read_counts(fvocab, unicode_errors)
             counts = np.array([known.get(word, 0) for word in made.index_to_key])
         made.expandos["count"] = counts
+        made.add_lifecycle_event("load_word2vec_format", msg=f"loaded {made.vectors.shape} matrix from {fname}")
         return made
 
     def intersect_word2vec_format(
@@ -546,18 +550,6 @@ class KeyedVectors(keyed.KeyedVectors):
         self.vectors_lockf[rows] = lockf
 
 
-@contextmanager
-def _opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
-    """A file to write, which replaces another only once it is complete, or to append to."""
-    with gensims_exceptions(path), Path(path).open("ab") if append else atomic_write(path) as file:
-        yield file
-
-
-def _loaded(path: PathLike, **options: Any) -> keyed.KeyedVectors:
-    with gensims_exceptions(path):
-        return keyed.load(path, **options)
-
-
 def _listed(keys: Any) -> Any:
     """Keys as a list: one key or vector is a list of one, None is empty."""
     if keys is None:
@@ -576,7 +568,7 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
 def prep_vectors(
     target_shape: tuple[int, int],
     prior_vectors: Vector | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     dtype: DTypeLike = REAL,
 ) -> Vector:
     """The prior vectors and below them, up to `target_shape`, new ones drawn evenly from ±1 / their length."""
