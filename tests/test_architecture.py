@@ -55,7 +55,6 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.prompt": {"readline"},
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.evaluate": {"scipy"},
-    "w2v.explore.approximate": {"usearch.index"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
@@ -66,6 +65,7 @@ INSIDE_FUNCTIONS = {
     "w2v.text.normalise": {"regex"},
     "w2v.training.run": {"w2v.training.numba_kernel"},
     "w2v.training.world": {"mpi4py"},
+    "w2v.vectors.approximate": {"usearch.index"},
     "w2v.vectors.benchmarks": {"scipy"},
 }
 # Test files about several modules; all others are named after the one that they test.

@@ -90,3 +90,11 @@ def test_one_import_is_enough() -> None:
         "assert gensim.__version__ >= '4' and gensim.models.word2vec.FAST_VERSION > -1"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", ["Doc2Vec", "FastText"])
+def test_models_that_are_not_there_say_so(name: str) -> None:
+    kind = getattr(importlib.import_module("w2v.gensim.models"), name)
+    for use in (kind, kind.load):
+        with pytest.raises(NotImplementedError, match=f"has no {name}: "):
+            use()
