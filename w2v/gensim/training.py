@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 import warnings
@@ -110,10 +111,9 @@ class Trainable(utils.SaveLoad):
         start = max(self.alpha, self.min_alpha)
         return start + (self.min_alpha - start) * self._rate_falls * epoch / self.epochs
 
-    def _set_rate(self, total_examples: int | None, total_words: int | None) -> None:
+    def _set_rate(self, words_an_epoch: float) -> None:
         """Let the learning rate end where gensim's does: at that of the last batch, which has one rate throughout."""
-        read = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
-        words = self.epochs * (total_words or read)
+        words = self.epochs * words_an_epoch
         self._rate_falls = max(0.0, 1 - min(self.batch_words / words, 1 / self.epochs)) if words else 1.0
 
     def _model(
@@ -280,8 +280,24 @@ class Jobs:
 
     def __init__(self, sentences: Sentences, model: Trainable) -> None:
         self.sentences, self.model = sentences, model
+        self._begun: Iterator[Any] | None = None
+
+    def count(self) -> int:
+        """The number of words, counted no further than to 20 batches; they are kept for the iteration that follows."""
+        words, head, rest = 0, [], self._all()
+        for sentence in rest:
+            head.append(sentence)
+            words += len(sentence)
+            if words > 20 * self.model.batch_words:
+                break
+        self._begun = itertools.chain(head, rest)
+        return words
 
     def __iter__(self) -> Iterator[Any]:
+        begun, self._begun = self._begun, None
+        return begun or self._all()
+
+    def _all(self) -> Iterator[Any]:
         batch: list[Any] = []
         words = 0
         for sentence in self.sentences:

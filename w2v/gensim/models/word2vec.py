@@ -331,12 +331,15 @@ class Word2Vec(Trainable):
         self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
         self.alpha, self.min_alpha, self.epochs = alpha, min_alpha, epochs
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
-        self._set_rate(total_examples, total_words)
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
         by_epoch = bool(callbacks) or len(losses) > 1 or self._hands_on or bool((self.wv.vectors_lockf != 1).any())
         spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
-        text = self._text(corpus_iterable, corpus_file)
+        jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
+        read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
+        self._set_rate(jobs.count() if jobs else total_words or read_before)
+        sentences = corpus_iterable if jobs is None else jobs
+        text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -366,14 +369,6 @@ class Word2Vec(Trainable):
         self.train_count += 1
         _call(callbacks, "on_train_end", self)
         return trained, read
-
-    def _text(self, sentences: Sentences | None, file: PathLike | None) -> list[str] | Rows:
-        """The files to read, or the sentences as rows."""
-        files = None if self._hands_on and file is None else files_of(sentences, file)
-        if files is not None:
-            return files
-        assert sentences is not None
-        return Rows(Jobs(sentences, self) if self._hands_on else sentences, self.wv)
 
     def get_latest_training_loss(self) -> float:
         """The sum of the losses of all predictions in the last call of `train` with compute_loss."""
