@@ -17,7 +17,6 @@ CLASSES = {
 }
 PICKLES = "of gensim's pickles"
 NOT_THERE = {
-    "add_lifecycle_event": "gensim's record of what was done to an object",
     "similarity_unseen_docs": "raises NotImplementedError in gensim, too",
     "CompatVocab": PICKLES,
     "Vocab": PICKLES,

@@ -12,6 +12,6 @@ class FastText:
     @classmethod
     def load(cls, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
-            'w2v.gensim has no FastText: w2v.train(text, subwords="3-6") trains subwords, and w2v.load reads fastText\'s '
-            "files"
+            "w2v.gensim has no FastText: w2v.train(text, subwords='3-6') trains subwords, and w2v.load reads files of "
+            "fastText"
         )
