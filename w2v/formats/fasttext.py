@@ -16,7 +16,8 @@ from w2v.formats.vector_file import VectorFile, check_content, check_finite, che
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.subwords import Ngrams, SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
 MAGIC, VERSION = 793712314, 12
@@ -83,7 +84,9 @@ def read(path: PathLike, errors: Errors | None, progress: Report | None = None) 
         check_ngrams(path, ngrams.tensors)
         rows = SubwordRows.of(ngrams.subwords, names)
         with np.errstate(over="ignore"):
-            rows.compose(vectors, ngrams.of(rows.buckets))
+            sums = rows.join(ngrams.of(rows.buckets))
+            vectors += sums[: len(vectors)]
+            rows.compose(vectors, sums[len(vectors) :])
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
@@ -176,7 +179,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         rows = SubwordRows.of(kind, words)
-        own = rows.decompose(vectors, ngrams.of(rows.buckets))
+        sums = rows.join(ngrams.of(rows.buckets))
+        own = rows.decompose(vectors, sums[len(vectors) :]) - sums[: len(vectors)]
     outputs = content.tensors.get("outputs", vectors[:0])
     outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
     buckets = int(numbers["buckets"])

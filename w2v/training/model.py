@@ -172,6 +172,13 @@ class Model:
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
 
     @classmethod
+    def of(cls, model: Model | PathLike, mmap: bool = False) -> Model:
+        """A model itself, or that of a file; see `load`. Raises W2VError for vectors alone."""
+        if isinstance(model, KeyedVectors):
+            raise W2VError("vectors alone have no output layer: give the model that training returned, or its file")
+        return model if isinstance(model, Model) else cls.load(model, mmap)
+
+    @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
         """The model of a .safetensors file; with `mmap`, its matrices are memory-mapped.
 

@@ -183,7 +183,7 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
 
 
 def _opened(model: Model | PathLike) -> Model:
-    return model if isinstance(model, Model) else Model.load(model, mmap=True)
+    return Model.of(model, mmap=True)
 
 
 def _continued(
