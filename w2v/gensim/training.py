@@ -44,6 +44,7 @@ class Trainable(utils.SaveLoad):
     workers: int
     epochs: int
     sg: int
+    cbow_mean: int
     hs: int
     negative: int
     batch_words: int
@@ -148,9 +149,21 @@ class Trainable(utils.SaveLoad):
         )
         inputs = outputs = np.zeros((0, self.vector_size), np.float32)
         if weights:
-            inputs = wv.vectors[rows]
+            inputs = wv.vectors[rows] * np.float32(self._length)
             outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
         return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary)), rows
+
+    @property
+    def _length(self) -> float:
+        """The length of w2v's vectors as a multiple of those here, which only differ with cbow_mean=0.
+
+        gensim then predicts from the sum of n context vectors, each of which receives 1/n of its gradient. That is what
+        w2v does with the mean of vectors n times as long, were n the same in all windows. Here, 1/n is its mean.
+        """
+        if self.sg or self.cbow_mean:
+            return 1.0
+        reaches = np.arange(1, self.window + 1) if self.shrink_windows else np.array([self.window])
+        return float(1 / np.mean(1 / (2 * reaches)))
 
     # -- a run --------------------------------------------------------------------------------------
 
@@ -183,7 +196,7 @@ class Trainable(utils.SaveLoad):
         locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
         if (locks != 1).any():
             changed = model.inputs + locks * (changed - model.inputs)
-        wv.vectors = _written(wv.vectors, rows, changed)
+        wv.vectors = _written(wv.vectors, rows, changed / np.float32(self._length))
         if loss == "hs":
             self.syn1 = _written(self.syn1, slice(len(wv) - 1), found.outputs)
         else:

@@ -245,6 +245,22 @@ def test_predictions_are_gensims() -> None:
     assert ours.predict_output_word(["unknown"]) is None
 
 
+def test_sums_of_vectors_are_learnt_and_predict_as_gensims() -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec
+    random = np.random.default_rng(1)
+    topics = [[f"{'ab'[number % 2]}{word}" for word in random.integers(0, 8, 10)] for number in range(300)]
+    options = SMALL | {"cbow_mean": 0, "sample": 0, "alpha": 0.1}
+    model, other = (kind(topics, **options) for kind in (Word2Vec, theirs))
+    for word in ("a1", "b5"):
+        assert {near[0] for near, _ in model.wv.most_similar(word, topn=7)} == {word[0]}
+    before = model.wv.vectors.copy()
+    model.train(topics, total_examples=300, epochs=1, start_alpha=1e-9, end_alpha=1e-9)
+    np.testing.assert_allclose(model.wv.vectors, before, atol=1e-6)
+    other.wv.vectors, other.syn1neg = before, model.syn1neg
+    found, expected = ([share for _, share in one.predict_output_word(["a1", "a2"])] for one in (model, other))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("sg", [0, 1])
 def test_scores_add_up_log_probabilities(sg: int) -> None:
     model = Word2Vec(SENTENCES, **SMALL, hs=1, negative=0, sg=sg, window=2)
@@ -394,8 +410,6 @@ def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
         Word2Vec([])
     with pytest.raises(ValueError, match="hs=1 or negative"):
         Word2Vec(SENTENCES, hs=0, negative=0)
-    with pytest.raises(ValueError, match="cbow_mean"):
-        Word2Vec(SENTENCES, cbow_mean=0)
     with pytest.raises(RuntimeError, match="prior vocabulary"):
         Word2Vec().build_vocab(SENTENCES, update=True)
     model = Word2Vec(SENTENCES, **SMALL)

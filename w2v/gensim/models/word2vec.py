@@ -85,10 +85,9 @@ class Word2Vec(Trainable):
         """With sentences or a corpus file, build the vocabulary and train. Arguments have gensim's meanings.
 
         `hashfxn` and `comment` have no effect. The learning rate ends at that of gensim's last batch of `batch_words`.
-        A `seed` of None is a different one each time. Raises ValueError for cbow_mean=0.
+        A `seed` of None is a different one each time. With cbow_mean=0, the mean of longer vectors is trained; see
+        Trainable._length.
         """
-        if not cbow_mean and not sg:
-            raise ValueError("cbow_mean=0: w2v takes the mean of the context vectors, not their sum; leave it at 1")
         if hashfxn is not hash:
             log.warning("hashfxn has no effect: initial vectors do not depend on a hash of the words")
         self.vector_size = self.layer1_size = int(vector_size)
@@ -409,7 +408,8 @@ class Word2Vec(Trainable):
         else:
             centres = np.flatnonzero(context.any(axis=1))
             numbers = centres
-            inputs = (context @ model.inputs[words] / np.maximum(1, context.sum(axis=1))[:, None]).astype(np.float32)
+            parts = np.maximum(1, context.sum(axis=1)) if self.cbow_mean else np.full(len(words), self._length)
+            inputs = (context @ model.inputs[words] / parts[:, None]).astype(np.float32)
         return float(model.log_probabilities_of(inputs, numbers, words[centres]).sum()) if len(centres) else 0.0
 
     def predict_output_word(
@@ -424,7 +424,8 @@ class Word2Vec(Trainable):
         if not rows:
             log.warning("none of the context words is in the vocabulary")
             return None
-        scores = self.syn1neg @ self.wv.vectors[rows].mean(axis=0)
+        pooled = self.wv.vectors[rows].sum(axis=0) / (len(rows) if self.cbow_mean else 1)
+        scores = self.syn1neg @ pooled
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         return [(self.wv.index_to_key[row], shares[row]) for row in np.argsort(-shares, kind="stable")[:topn].tolist()]
