@@ -11,8 +11,8 @@ import unittest
 import warnings
 from collections.abc import Iterator
 
-MODULES = ["callbacks", "keyedvectors", "phrases", "word2vec"]
-FILES = ["test_keyedvectors", "test_word2vec", "test_phrases"]
+MODULES = ["callbacks", "keyedvectors", "phrases", "word2vec", "fasttext"]
+FILES = ["test_keyedvectors", "test_word2vec", "test_fasttext", "test_phrases"]
 PICKLE = "opens a pickle of gensim's, which w2v does not read"
 LEFT_OUT = {
     "Gensim320Test.test": PICKLE,

@@ -54,6 +54,7 @@ class KeyedVectors(keyed.KeyedVectors, utils.SaveLoad):
     """
 
     norms: Vector | None  # type: ignore[assignment]
+    subwords: Any = None  # of words that have n-grams
     models: ClassVar[dict[str, Any]] = {}  # the classes of models, by the metadata that only their files have
 
     vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
