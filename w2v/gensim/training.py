@@ -186,7 +186,7 @@ class Trainable(utils.SaveLoad):
                 self._warned = True
                 found = train(text, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
-            log.warning("%s", error)
+            logging.getLogger("w2v").warning("%s", error)
             return 0, sentences.words * (last - first) if sentences else 0
         self._take(loss, found, model, rows)
         keep = model.vocabulary.keep_probabilities(model.settings.sample)

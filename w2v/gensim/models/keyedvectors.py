@@ -239,7 +239,7 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
         words, tensors = vector_files.words_of(self.index_to_key)
         fitting = self._fitting()
         for name in self.expandos.keys() - fitting.keys():
-            log.warning("not saved: the attribute %s: %d values for %d keys", name, len(self.expandos[name]), len(self))
+            attributes.warn_not_saved(f"the attribute {name}: {len(self.expandos[name])} values for {len(self)} keys")
         tensors |= attributes.packed(OF_KEYS, {name: fitting[name] for name in fitting.keys() - {"count", *PATHS}})
         tensors |= attributes.packed(OF_ALL, attributes.set_by_programs(self, vars(KeyedVectors(1))))
         return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
