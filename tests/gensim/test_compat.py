@@ -81,6 +81,15 @@ def test_functions_of_utils_are_gensims() -> None:
         compare(name, getattr(ours, name), getattr(theirs, name))
 
 
+def test_only_losses_are_told_unasked() -> None:
+    program = (
+        "from w2v.gensim.models import Word2Vec; model = Word2Vec(min_count=1, vector_size=2); "
+        "model.build_vocab(['plain', 'text']); model.wv.note = len; model.wv.save('/dev/null')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "not saved: the attribute note, which is neither an array of numbers nor JSON\n"
+
+
 def test_one_import_is_enough() -> None:
     """Scripts say `import gensim`, and then gensim.models.Word2Vec or gensim.utils.simple_preprocess."""
     program = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from w2v.system.files import PathLike
 from w2v.system.schema import decode
 
-log = logging.getLogger("gensim.utils")
+log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and a loss must be seen
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -46,10 +46,15 @@ def packed(name: str, values: Mapping[str, Any]) -> Arrays:
             if json.loads(json.dumps(plain)) == plain:
                 others[key] = plain
                 continue
-        log.warning("not saved: the attribute %s, which is neither an array of numbers nor JSON", key)
+        warn_not_saved(f"the attribute {key}, which is neither an array of numbers nor JSON")
     if others:
         arrays[name] = np.frombuffer(json.dumps(others).encode(), np.uint8)
     return arrays
+
+
+def warn_not_saved(what: str) -> None:
+    """Warn of a part of an object that its file will not have."""
+    log.warning("not saved: %s", what)
 
 
 def unpacked(path: PathLike, name: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,8 +12,6 @@ from w2v.gensim import attributes
 from w2v.gensim.training import OUTPUT_LAYERS, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import Count, Integer, Number, decode, encode
-
-log = logging.getLogger("gensim.models.word2vec")
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
 OF_MODEL = "gensim.model"  # names attributes of the model that programs set
@@ -67,7 +64,7 @@ def content_of(model: Trainable, name: str) -> VectorFile:
         if array is not None and array.shape in _shapes(key, content.vectors):
             content.tensors[key] = array
         elif array is not None:
-            log.warning("not saved: %s of shape %s, for vectors of shape %s", key, array.shape, content.vectors.shape)
+            attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
     content.tensors.update(attributes.packed(OF_MODEL, attributes.set_by_programs(model, OWN)))
     saved = {name: getattr(model, name) for name in Saved.__annotations__}
     content.metadata[METADATA] = encode(saved, f"{name}: its settings")

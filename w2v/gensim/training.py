@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -63,6 +64,7 @@ class Trainable(utils.SaveLoad):
     compute_loss: bool
     _cache: str | None  # a folder that keeps the ids of files
     _taken: list[Any]  # the sentences that _do_train_job was given
+    _batches = math.inf  # in an epoch
     _rate_falls = 1.0  # the share of the way from alpha to min_alpha that the learning rate goes in `epochs`
     _warned = False  # of the text: once for each model
 
@@ -112,10 +114,13 @@ class Trainable(utils.SaveLoad):
         start = max(self.alpha, self.min_alpha)
         return start + (self.min_alpha - start) * self._rate_falls * epoch / self.epochs
 
-    def _set_rate(self, words_an_epoch: float) -> None:
-        """Let the learning rate end where gensim's does: at that of the last batch, which has one rate throughout."""
-        words = self.epochs * words_an_epoch
-        self._rate_falls = max(0.0, 1 - min(self.batch_words / words, 1 / self.epochs)) if words else 1.0
+    def _set_batches(self, words: float) -> None:
+        """Take over two effects of gensim's batches, for so many words an epoch; 0 stands for an unknown number.
+
+        A batch has one learning rate throughout, so that the rate ends at that of the last batch, and one thread.
+        """
+        self._batches = words / self.batch_words or math.inf
+        self._rate_falls = 1 - 1 / (self.epochs * max(1, self._batches))
 
     def _model(
         self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
@@ -147,7 +152,7 @@ class Trainable(utils.SaveLoad):
             alpha=self._alpha_at(first),
             min_alpha=self._alpha_at(last),
             seed=seed + 1_000_003 * self.train_count + first,
-            workers=max(1, self.workers),
+            workers=max(1, math.ceil(min(self.workers, self._batches))),
             **others,
         )
         inputs = outputs = np.zeros((0, self.vector_size), np.float32)
@@ -185,7 +190,7 @@ class Trainable(utils.SaveLoad):
                 self._warned = True
                 found = train(text, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
-            log.warning("%s", error)
+            logging.getLogger("w2v").warning("%s", error)
             return 0, sentences.words * (last - first) if sentences else 0
         self._take(loss, found, model, rows)
         keep = model.vocabulary.keep_probabilities(model.settings.sample)

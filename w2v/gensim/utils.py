@@ -111,7 +111,7 @@ class SaveLoad:
         if log_level:
             log.log(log_level, "%s lifecycle event %s", type(self).__name__, event)
         events = vars(self).setdefault("lifecycle_events", [])
-        if events is not None:
+        if isinstance(events, list):
             events.append(event)
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:

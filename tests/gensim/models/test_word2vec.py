@@ -370,6 +370,11 @@ def test_the_learning_rate_ends_at_gensims_last_batch() -> None:
         assert found == pytest.approx(expected, abs=2e-4)
 
 
+def test_a_text_of_one_batch_has_one_thread() -> None:
+    """As in gensim, so that a small text gives the same vectors however many threads are asked for."""
+    assert same(Word2Vec(SENTENCES, **SMALL | {"workers": 4}), Word2Vec(SENTENCES, **SMALL))
+
+
 def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level("INFO")
     Word2Vec(SENTENCES, **SMALL).save(tmp_path / "any.model")

@@ -339,7 +339,7 @@ class Word2Vec(Trainable):
         spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
         jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
         read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
-        self._set_rate(jobs.count() if jobs else total_words or read_before)
+        self._set_batches(jobs.count() if jobs else total_words or read_before)
         sentences = corpus_iterable if jobs is None else jobs
         text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
