@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ class FastTextKeyedVectors(KeyedVectors):
     """
 
     min_n, max_n, bucket = 3, 6, 2_000_000
+    compatible_hash = True
+    vectors_vocab_lockf = vectors_ngrams_lockf = np.broadcast_to(np.float32(1), 1)  # cannot be changed
 
     def __init__(
         self,
@@ -44,6 +47,13 @@ class FastTextKeyedVectors(KeyedVectors):
         super().__init__(vector_size, count, dtype)
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         self.ngrams: Ngrams | None = None
+
+    def _composed(self, word: str) -> Vector | None:
+        """The vector of an unknown word: zeros where training has used none of its n-grams."""
+        if not self.subwords:
+            return None
+        found = super()._composed(word)
+        return np.zeros(self.vector_size, np.float32) if found is None else found
 
     @property
     def subwords(self) -> Subwords | None:
@@ -171,6 +181,17 @@ class FastText(Word2Vec):
     def bucket(self) -> int:
         return self.wv.bucket
 
+    def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
+        """The bytes of the dictionary, of each matrix, of n-grams, and in total, as gensim estimates them."""
+        words = vocab_size or len(self.wv)
+        ngrams = sum(map(len, self.wv.buckets_word))
+        row = self.vector_size * np.dtype(np.float32).itemsize
+        found = super().estimate_memory(vocab_size, report)
+        found["syn0_vocab"] = found.pop("vectors")
+        del found["total"]
+        found |= {"syn0_ngrams": self.bucket * row, "buckets_word": 64 + 100 * words + 4 * ngrams}
+        return found | {"total": sum(found.values())}
+
     def init_weights(self) -> None:
         self.wv.ngrams = None
         super().init_weights()
@@ -186,7 +207,8 @@ KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files a
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
     """The model in a `.bin` file of fastText, whose training can be continued. Raises W2VError for any other file."""
-    found = fasttext.read(path, "replace" if encoding.lower().replace("-", "") == "utf8" else None)
+    found = fasttext.read(path, None)
+    found = replace(found, words=found.words.decoded("backslashreplace", encoding))
     settings = json.loads(found.metadata["settings"])
     wv = FastTextKeyedVectors._from_file(path, found)
     if "subwords" not in settings:
