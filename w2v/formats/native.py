@@ -47,7 +47,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     write_native(path, tensors, content.metadata, replace, progress=progress)
 
 
-def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
+def read(path: PathLike, mmap: bool = False, errors: Errors | None = "strict") -> VectorFile:
     """Read a vector file; with `mmap`, words and vectors are not checked.
 
     Raises W2VError for a file that is damaged or has no vectors.

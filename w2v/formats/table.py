@@ -72,15 +72,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 def read(
     path: PathLike,
     mmap: bool = False,
-    errors: Errors = "strict",
+    errors: Errors | None = "strict",
     limit: int | None = None,
     progress: Report | None = None,
 ) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
     With `mmap` (only for the native format), the arrays are read-only, read from disk when they are used, and not
-    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit`, only that many
-    rows are read, the first. `progress` is called in phase "load" while a word2vec file is read.
+    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode; with None, words are not
+    checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load" while a
+    word2vec file is read.
 
     Raises W2VError for a file that is missing, truncated, inconsistent or of unknown format, for NaN or infinite values
     and for a word that appears twice.

@@ -24,6 +24,8 @@ from w2v.system.files import Errors, PathLike, atomic_write
 from w2v.system.threads import NoThread, Pool
 from w2v.text.words import Words
 
+SEPARATORS = b" \t\n\r"
+
 # -- writing --------------------------------------------------------------------------------
 
 
@@ -44,13 +46,16 @@ def write(
             meter(done, rows)
 
 
-def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[tuple[int, memoryview]]:
+def encoded(
+    path: PathLike, content: VectorFile, *, binary: bool, separators: bytes = SEPARATORS
+) -> Iterator[tuple[int, memoryview]]:
     """The rows of a file, without its header, in blocks, each with the number of rows up to its end.
 
+    No word may hold one of the `separators`; a word with spaces is read again from text, but not by every program.
     Raises W2VError immediately, not at the first block, for content that the format cannot store.
     """
     check_content(path, content)
-    _check_words_fit(path, content.words)
+    _check_words_fit(path, content.words, separators)
     return _encoded_blocks(content, binary)
 
 
@@ -74,10 +79,10 @@ def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
     return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
 
 
-def _check_words_fit(path: PathLike, words: Words) -> None:
+def _check_words_fit(path: PathLike, words: Words, separators: bytes) -> None:
     """Raise W2VError for words that the readers of word2vec files would split or lose."""
     words.check_lengths(f"{path}: not written: ")
-    bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(b" \t\n\r", np.uint8)))
+    bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(separators, np.uint8)))
     empty = np.flatnonzero(words.offsets[1:] == words.offsets[:-1])
     if len(bad) or len(empty):
         row = int(np.searchsorted(words.offsets, bad[0], side="right")) - 1 if len(bad) else int(empty[0])
@@ -100,7 +105,7 @@ def read(
     file: BufferedReader,
     head: bytes,
     max_size: int,
-    errors: Errors,
+    errors: Errors | None,
     limit: int | None = None,
     progress: Report | None = None,
 ) -> VectorFile:
@@ -145,7 +150,7 @@ def _read_rows(
     rows: int,
     file: BufferedReader,
     head: bytes,
-    errors: Errors,
+    errors: Errors | None,
     limit: int | None,
     progress: Report | None,
 ) -> VectorFile:

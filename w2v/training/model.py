@@ -52,8 +52,8 @@ class Model:
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: measurements: tokens, tokens_trained, words_per_second (tokens trained per second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
-            if their words were joined.
+            sentences, tokens_read (unknown words, too), pruned (types dropped because of max_types), cache_reused; and
+            phrases (number found, delimiter) if their words were joined.
         history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
             summed loss and number of predictions, each since the beginning of the run.
         ngrams: the rows of the n-grams, of which the input rows are composed, with settings.subwords.
