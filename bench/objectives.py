@@ -55,7 +55,7 @@ def rare_perplexity(model: Model, path: Path) -> float:
     contexts = text.contexts(np.arange(len(text)))
     positions = np.flatnonzero((text.words >= len(model.vocabulary) // 2) & (contexts > 0))
     means = np.zeros((len(positions), model.inputs.shape[1]), np.float32)
-    for inside, others in text.beside(positions):
+    for inside, others in text.beside(positions, *text.sides):
         means += model.inputs[others] * inside[:, None]
     means /= contexts[positions, None]
     total = 0.0

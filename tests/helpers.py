@@ -238,7 +238,7 @@ def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
     nothing: Any = np.zeros(0, np.int64)
     return Plan(
         ids=nothing, words=nothing, tokens_before=np.zeros(1, np.int64), keep=nothing, loss=loss,
-        cbow=settings.model == "cbow", corrected=False, window=settings.window_size, shrink_windows=True,
+        cbow=settings.model == "cbow", corrected=False, sides=settings.window_sides, shrink_windows=True,
         per_pair=settings.per_pair, alpha=1, min_alpha=1, epochs=1, seed=1, vector_size=settings.vector_size,
         storage=settings.storage, chunk=chunk, workers=settings.threads, instruction_set="baseline",
     )  # fmt: skip

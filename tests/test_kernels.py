@@ -68,7 +68,7 @@ def run_of(
     arguments = {
         "ids": ids, "words": words, "inputs": inputs, "outputs": outputs, "loss": chosen,
         "keep": thresholds(np.minimum(1, np.sqrt(sample / share) + sample / share).astype(np.float32)),
-        "cbow": False, "corrected": True, "window": 4, "shrink_windows": True, "per_pair": False,
+        "cbow": False, "corrected": True, "sides": (4, 4), "shrink_windows": True, "per_pair": False,
         "alpha": 0.1, "min_alpha": 0.001, "epochs": 2, "seed": 5, "chunk": MAX_CHUNK_IDS,
         "vector_size": dimensions, "storage": "float32",
     }  # fmt: skip
@@ -147,16 +147,24 @@ def test_input_rows_are_composed_of_subwords(loss: dict[str, Any], model: dict[s
     assert_equals_reference(with_subwords(run_of(loss, **model), chunk=64), SETS)
 
 
+@pytest.mark.parametrize("sides", [(5, 0), (0, 3), (2, 5)], ids=str)
+def test_windows_of_two_sides(sides: tuple[int, int]) -> None:
+    for model in MODELS:
+        assert_equals_reference(run_of({"loss": "ns"}, sides=sides, **model), SETS)
+
+
 @pytest.mark.parametrize(("dimensions", "window"), list(product([1, 16, 33, 48], [1, 7])))
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
-        assert_equals_reference(run_of(loss, size=80, dimensions=dimensions, window=window, shrink_windows=False))
+        assert_equals_reference(
+            run_of(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False)
+        )
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_kernel_equals_reference_where_windows_take_several_steps(loss: dict[str, Any], model: dict[str, Any]) -> None:
-    arguments = run_of(loss, size=150, window=MAX_INPUTS_PER_STEP + 3, **model)
+    arguments = run_of(loss, size=150, sides=(MAX_INPUTS_PER_STEP + 3, 2), **model)
     assert_equals_reference(arguments | {"ids": arguments["ids"][arguments["ids"] != 0]})
 
 

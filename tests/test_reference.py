@@ -53,7 +53,7 @@ def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings:
     """Trains in place, by default for an epoch at a learning rate that stays."""
     defaults = {
         "ids": IDS, "words": WORDS, "keep": np.full(len(COUNTS), 2**32 - 1, np.uint32), "cbow": False,
-        "corrected": True, "window": WINDOW, "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
+        "corrected": True, "sides": (WINDOW, WINDOW), "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
         "epochs": 1, "seed": SEED, "chunk": 1000, "tokens_before": np.zeros(2, np.int64), "vector_size": DIMENSIONS,
         "storage": "float32", "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
@@ -179,7 +179,7 @@ def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, mo
 def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matrix, Matrix], loss: str) -> None:
     ids = np.array([3, 8, 5, 8, 2], np.uint32)
     for window in 4, 9:  # the whole sentence: n is 4 in each window
-        settings: dict[str, Any] = {"ids": ids, "window": window, "cbow": True}
+        settings: dict[str, Any] = {"ids": ids, "sides": (window, window), "cbow": True}
         corrected = changes(matrices, LOSSES[loss], **settings)
         faithful = changes(matrices, LOSSES[loss], **settings, corrected=False)
         np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
@@ -199,8 +199,8 @@ def test_repeated_context_word_gets_both_updates(
     chosen = LOSSES[loss]
     if isinstance(chosen, SamplingLoss):  # nothing is left to chance
         chosen = loss_of(COUNTS, negative=len(COUNTS) - 1)
-    twice = changes(matrices, chosen, ids=np.array([3, 8, 3], np.uint32), window=1, **settings)[0][WORDS[3]]
-    once = changes(matrices, chosen, ids=np.array([3, 8], np.uint32), window=1, **settings)[0][WORDS[3]]
+    twice = changes(matrices, chosen, ids=np.array([3, 8, 3], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
+    once = changes(matrices, chosen, ids=np.array([3, 8], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
     assert np.abs(once).max() > 0.1
     np.testing.assert_allclose(twice, times * once, atol=1e-5)
 

@@ -57,6 +57,15 @@ def test_the_window_depends_on_the_model() -> None:
     assert Settings(window=3).as_dict()["window"] == 3
 
 
+def test_windows_of_two_sides() -> None:
+    for window in "5,0", (5, 0), [5, 0]:
+        settings = Settings(window=window)
+        assert (settings.window_sides, settings.window_size, settings.as_dict()["window"]) == ((5, 0), 5, "5,0")
+    for wrong in "0,0", "5,", "5,0,1", "5,-1", (5,), "5,99999", "5, 1":
+        with pytest.raises(w2v.SettingsError, match=r"^window .*: (write the words before and after|it must be)"):
+            Settings(window=wrong)
+
+
 def test_a_single_value_is_not_combined() -> None:
     assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
 

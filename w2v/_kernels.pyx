@@ -198,6 +198,7 @@ cdef class Kernel:
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns, lookahead
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
+    cdef const int32_t[:, ::1] reaches       # of a window to the left and right, as in Plan
     cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
@@ -233,7 +234,7 @@ cdef class Kernel:
             self.alias_table, self.offsets = data["alias_table"], data["offsets"]
         self.lookahead = 0 if self.adaptive else LOOKAHEAD
         self.cbow, self.corrected = plan.cbow, plan.corrected
-        self.window, self.shrink = plan.window, plan.shrink_windows
+        self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.distinct_inputs = self.loss == HS and not self.cbow  # in one step
         self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
@@ -541,9 +542,9 @@ cdef class Kernel:
         cdef int64_t reach = self.window, centre = left[0]
         if self.shrink:
             reach -= high_half(draw(worker), self.window)
-        while centre - left[0] < reach and worker.kept[left[0] - 1] != END_OF_SENTENCE:
+        while centre - left[0] < self.reaches[0, reach] and worker.kept[left[0] - 1] != END_OF_SENTENCE:
             left[0] -= 1
-        while right[0] - centre < reach and worker.kept[right[0] + 1] != END_OF_SENTENCE:
+        while right[0] - centre < self.reaches[1, reach] and worker.kept[right[0] + 1] != END_OF_SENTENCE:
             right[0] += 1
 
     cdef inline void form_groups(

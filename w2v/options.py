@@ -78,6 +78,11 @@ def words_of(kind: Any, name: str) -> tuple[str, ...]:
     return tuple(word for part in get_args(_hints(kind)[name]) for word in get_args(part) if type_of(kind, name) is int)
 
 
+def takes_pair(kind: Any, name: str) -> bool:
+    """Whether a numeric option also accepts two numbers, as text with a comma."""
+    return str in get_args(_hints(kind)[name]) and type_of(kind, name) is int
+
+
 def choices_of(kind: type, name: str) -> Mapping[str, str]:
     """The values that an option can have and what each means ("" if its name says it), if there is a list of them."""
     hint, choices = type_of(kind, name), options_of(kind)[name].choices
@@ -110,6 +115,8 @@ def checked_value(kind: type, name: str, value: Any) -> Any:
         return value
     if value_type in (int, float):
         words = words_of(kind, name)
+        if isinstance(value, str) and "," in value and takes_pair(kind, name):
+            return value
         return value if value in words else _checked_number(name, value, value_type, options_of(kind)[name], words)
     if not isinstance(value, str | os.PathLike) or not os.fspath(value) or not is_nameable(value):
         raise SettingsError(f"{name} {value!r}: it must be a name or a path")

@@ -34,7 +34,8 @@ class Plan:
         loss: see Loss.
         cbow: whether the input row is the mean of the context words; otherwise each word is one (skip-gram).
         corrected: whether CBOW divides the gradient among the context words.
-        window, shrink_windows, per_pair, alpha, min_alpha, epochs, seed: see Settings.
+        sides: the most words of a window before and after its centre. shrink_windows, per_pair, alpha, min_alpha,
+            epochs, seed: see Settings.
         vector_size: D. storage: the type of the matrices.
         chunk: number of ids in a chunk.
         subwords: the subwords of each word, or None. shares: float32 (n,), the share of a word's change that each of
@@ -51,7 +52,7 @@ class Plan:
     loss: Loss
     cbow: bool
     corrected: bool
-    window: int
+    sides: tuple[int, int]
     shrink_windows: bool
     per_pair: bool
     alpha: float
@@ -73,6 +74,17 @@ class Plan:
         tokens_in_last = np.count_nonzero(self.words.take(self.ids[last * self.chunk : stop]) >= 0)
         before = self.tokens_before[: last + 1]
         return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
+
+    @property
+    def window(self) -> int:
+        """The longer of both sides."""
+        return max(self.sides)
+
+    @property
+    def reaches(self) -> NDArray[np.int32]:
+        """The words before and after the centre of a window that reaches so far: int32 (2, window + 1)."""
+        reach = np.arange(self.window + 1)
+        return np.array([-(-reach * side // self.window) for side in self.sides], np.int32)
 
     @property
     def width(self) -> int:

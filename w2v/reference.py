@@ -238,9 +238,10 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
             rate = max(plan.min_alpha, plan.alpha + (plan.min_alpha - plan.alpha) * progress)
             reach = plan.window - (random.draw() * plan.window >> 64) if plan.shrink_windows else plan.window
             left = right = index
-            while index - left < reach and left > 0 and kept[left - 1][1] != END_OF_SENTENCE:
+            before_centre, after_centre = plan.reaches[:, reach]
+            while index - left < before_centre and left > 0 and kept[left - 1][1] != END_OF_SENTENCE:
                 left -= 1
-            while right - index < reach and right + 1 < len(kept) and kept[right + 1][1] != END_OF_SENTENCE:
+            while right - index < after_centre and right + 1 < len(kept) and kept[right + 1][1] != END_OF_SENTENCE:
                 right += 1
             context = [kept[k][1] for k in range(left, right + 1) if k != index]
             if not context:

@@ -17,6 +17,7 @@ MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together 
 MAX_ADAPTIVE_BLOCKS = 16  # with adaptive_samples, the most blocks of `negative` samples drawn for a prediction
 
 # The headings of `w2v train --help`.
+MAX_WINDOW = 1 << 14
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
 
@@ -41,12 +42,12 @@ class BaseSettings:
         fixed=True,
         common=True,
     )
-    window: int | None = option(
+    window: int | str | None = option(
         None,
-        "Maximum number of context words on either side.",
+        "Maximum number of context words on either side, or before and after, as in 5,0.",
         MODEL,
         minimum=1,
-        maximum=1 << 14,
+        maximum=MAX_WINDOW,
         default_text="5 for skip-gram, 8 for CBOW",
         common=True,
     )

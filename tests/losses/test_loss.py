@@ -146,7 +146,7 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
     plan = Plan(
         ids=ids, words=np.arange(-1, 7, dtype=np.int32), tokens_before=np.array([0, 40]),
-        keep=np.full(7, 2**32 - 1, np.uint32), loss=loss, cbow=False, corrected=True, window=2, shrink_windows=True,
+        keep=np.full(7, 2**32 - 1, np.uint32), loss=loss, cbow=False, corrected=True, sides=(2, 2), shrink_windows=True,
         per_pair=False, alpha=0.05, min_alpha=0.01, epochs=1, seed=3, vector_size=SIZE, storage="float32", chunk=100,
         workers=1, instruction_set="baseline",
     )  # fmt: skip

@@ -60,7 +60,7 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
     plan = Plan(
         ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), words=np.array([-1, 5, 3], np.int32),
         tokens_before=np.arange(4) * (2 * pairs // 3), keep=np.full(size, 2**32 - 1, np.uint32),
-        loss=loss_of(ZIPF, negative=1), cbow=False, corrected=True, window=1, shrink_windows=True, per_pair=False,
+        loss=loss_of(ZIPF, negative=1), cbow=False, corrected=True, sides=(1, 1), shrink_windows=True, per_pair=False,
         alpha=alpha, min_alpha=alpha, epochs=1, seed=2, vector_size=1, storage="float32", chunk=pairs, workers=1,
         instruction_set=instruction_set(),
     )  # fmt: skip

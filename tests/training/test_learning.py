@@ -119,3 +119,19 @@ def test_a_wide_window_does_not_diverge(loss: str) -> None:
     words = np.random.default_rng(1).choice(200, 5000, p=shares / shares.sum())
     trained = train([[str(word) for word in words]], loss=loss, model="skipgram", window=100, vector_size=20)
     assert 1 < np.abs(trained.outputs).max() < 10
+
+
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+def test_a_window_of_one_side_learns_the_order_of_words(model: str) -> None:
+    """Of a and b, each followed by the other or by itself, b is predicted by the word before it alone."""
+    words = np.random.default_rng(1).permutation(np.repeat(["a b", "c d"], 3000))
+    options: dict[str, Any] = {"model": model, "vector_size": 8, "negative": 1, "min_count": 1, "alpha": 0.05}
+    trained = {
+        window: train([" ".join(words).split()], window=window, epochs=5, sample=0, workers=1, **options)
+        for window in ("1,0", "0,1")
+    }
+    for window, given, expected in ("1,0", "a", "b"), ("0,1", "b", "a"):
+        found = trained[window]
+        scores = found.outputs @ found.inputs[found.words.index(given)]
+        assert found.words[int(scores.argmax())] == expected
+        assert w2v.perplexity(found, [" ".join(words[:500]).split()]).perplexity < 2.5

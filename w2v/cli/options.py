@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +15,7 @@ from w2v import settings
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
-from w2v.options import choices_of, options_of, suggestion, type_of, words_of
+from w2v.options import choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
@@ -172,6 +173,16 @@ def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
     return convert
 
 
+def number_or_pair(text: str) -> int | str:
+    """An option's value: a whole number, or two with a comma."""
+    if re.fullmatch(r"\d+,\d+", text, re.ASCII):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a whole number nor two, as in 5,0.") from None
+
+
 def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
     """The command-line option of a field of a dataclass of options; `common` makes it one that --help lists."""
     option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
@@ -181,6 +192,8 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN})
     elif words := words_of(kind, name):
         value_type, metavar = number_or(words), "|".join(["INTEGER", *words])
+    elif takes_pair(kind, name):
+        value_type, metavar = number_or_pair, "INTEGER[,INTEGER]"
     elif name == "cache":
         value_type = FILE
     shown = option.default_text or default

@@ -151,7 +151,7 @@ class Text:
         remap = store.remap(model.vocabulary.words)
         known = remap >= 0
         size = int(store.counts[known].sum())
-        self.window = model.settings.window_size
+        self.sides = model.settings.window_sides
         self.counts = np.zeros(len(model.vocabulary), np.int64)
         self.counts[remap[known]] = store.counts[known]
         self.folder = folder
@@ -187,16 +187,18 @@ class Text:
     def contexts(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of context words in the windows around these positions."""
         found = np.zeros(len(positions), np.int64)
-        for inside, _ in self.beside(positions):
+        for inside, _ in self.beside(positions, *self.sides):
             found += inside
         return found
 
-    def beside(self, positions: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
-        """For each offset in the window: the words at this offset from `positions`, and if they are in the sentence.
+    def beside(
+        self, positions: NDArray[np.int64], before: int, after: int
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32]]]:
+        """For each offset from -before to after: the words at it from `positions`, and if they are in the sentence.
 
         Yields (whether the word is in the sentence, the word), both (positions,).
         """
-        for offset in range(-self.window, self.window + 1):
+        for offset in range(-before, after + 1):
             other = np.clip(positions + offset, 0, len(self.words) - 1)
             inside = (other == positions + offset) & (self.sentences[other] == self.sentences[positions])
             if offset:
@@ -219,14 +221,14 @@ def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions
     """
     order = text.in_order()
     ends = np.cumsum(text.counts[text.counts > 0])  # of each distinct word
-    max_positions = max(1, MAX_SCORES // 8 // text.window)
+    max_positions = max(1, MAX_SCORES // 8 // max(text.sides))
     first = 0
     while first < len(order):
         distinct = int(np.searchsorted(ends, first, "right"))
         last = min(first + max_positions, int(ends[min(distinct + max_rows, len(ends)) - 1]))
         block = np.array(order[first:last])
         rows, which = np.unique(text.words[block], return_inverse=True)
-        insides, others = (np.array(part) for part in zip(*text.beside(block), strict=True))  # (2 window, n)
+        insides, others = (np.array(part) for part in zip(*text.beside(block, *text.sides[::-1]), strict=True))
         numbers = np.broadcast_to(which, others.shape)[insides]
         first = last
         yield last, insides.sum(axis=0), model.inputs[rows], numbers, others[insides]
@@ -242,7 +244,7 @@ def _from_means(model: Model, text: Text, max_rows: int) -> Iterator[Predictions
         contexts = text.contexts(positions)
         positions, contexts = positions[contexts > 0], contexts[contexts > 0]
         sums = np.zeros((len(positions), model.inputs.shape[1]), np.float32)
-        for inside, words in text.beside(positions):
+        for inside, words in text.beside(positions, *text.sides):
             sums += model.inputs[words] * inside[:, None]
         sums /= contexts[:, None]
         done = min(first + max_rows, len(text))

@@ -22,7 +22,7 @@ from w2v.losses.negative_sampling import NegativeSampling
 from w2v.losses.noise_contrastive import NoiseContrastive
 from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
-from w2v.settings import LOSS, TRAINING, BaseSettings, WordVectors
+from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
 from w2v.system.schema import decode
 from w2v.system.threads import processors
 from w2v.system.version import __version__
@@ -88,7 +88,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             object.__setattr__(self, "objective", use(self.objective))
         if isinstance(self.subwords, list | tuple):
             object.__setattr__(self, "subwords", "-".join(map(str, self.subwords)))
-        self.ngrams  # noqa: B018 - raises SettingsError
+        if isinstance(self.window, list | tuple):
+            object.__setattr__(self, "window", ",".join(map(str, self.window)))
+        self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
         super().__post_init__()
         self._choose_loss()
         kind = self.loss_class
@@ -138,9 +140,22 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return Subwords(shortest, longest, self.buckets)
 
     @property
+    def window_sides(self) -> tuple[int, int]:
+        """The most words before and after the centre. By default, the better of 5 and 8 in bench/README.md.
+
+        Raises SettingsError if `window` is no such pair.
+        """
+        if not isinstance(self.window, str):
+            return (self.window or (8 if self.model == "cbow" else 5),) * 2
+        sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
+        if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
+            raise SettingsError(f"window {self.window!r}: write the words before and after the centre, as in 5,0")
+        return sides
+
+    @property
     def window_size(self) -> int:
-        """By default, the better of 5 and 8 in bench/README.md, "Out of the box"."""
-        return self.window or (8 if self.model == "cbow" else 5)
+        """The longer of both sides."""
+        return max(self.window_sides)
 
     @property
     def start_alpha(self) -> float:
@@ -167,7 +182,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def as_dict(self) -> dict[str, Any]:
         """Every setting with the value that training uses."""
         used: dict[str, Any] = {"alpha": self.start_alpha, "min_alpha": self.end_alpha, "workers": self.threads}
-        used |= {"vectors": self.word_vectors, "window": self.window_size}
+        used |= {"vectors": self.word_vectors, "window": self.window or self.window_size}
         return asdict(self) | used
 
     def relevant(self) -> dict[str, Any]:

@@ -336,7 +336,7 @@ class DistributedRun(Run):
         """The expected updates of each row of the matrices per word trained, by name: (R,)."""
         settings, vocabulary = self.settings, self.vocabulary
         kept = vocabulary.keep_probabilities(settings.sample, settings.sample_formula) * vocabulary.counts
-        context = settings.window_size + 1 if settings.shrink_windows else 2 * settings.window_size  # words, on average
+        context = sum(self.plan.reaches[:, 1:].mean(axis=1) if settings.shrink_windows else settings.window_sides)
         words = kept / vocabulary.tokens
         predictions = words.sum() * (1 if self.plan.cbow else context)
         inputs, outputs = words * context, predictions * self.plan.loss.updates(kept / kept.sum())

@@ -287,9 +287,9 @@ def train_chunk(c: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
         reach, left, right = c.window, centre, centre
         if c.shrink:
             reach -= below(draw(s.random), c.window)
-        while centre - left < reach and kept[left - 1] != END_OF_SENTENCE:
+        while centre - left < c.reaches[0, reach] and kept[left - 1] != END_OF_SENTENCE:
             left -= 1
-        while right - centre < reach and kept[right + 1] != END_OF_SENTENCE:
+        while right - centre < c.reaches[1, reach] and kept[right + 1] != END_OF_SENTENCE:
             right += 1
         n = right - left
         if n == 0:
@@ -330,6 +330,7 @@ class Kernel:
         loss = plan.loss
         corpus = {"ids": plan.ids, "words": plan.words, "tokens_before": plan.tokens_before, "keep": plan.keep}
         corpus |= {"inputs": inputs, "cbow": plan.cbow, "corrected": plan.corrected, "window": plan.window}
+        corpus |= {"reaches": plan.reaches}
         corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
         corpus |= {"inputs_per_step": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
         parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))

@@ -82,7 +82,7 @@ def plan_run(
         loss=loss,
         cbow=settings.model == "cbow",
         corrected=settings.cbow_gradient == "corrected",
-        window=settings.window_size,
+        sides=settings.window_sides,
         shrink_windows=settings.shrink_windows,
         per_pair=settings.per_pair,
         alpha=settings.start_alpha,
