@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -89,19 +88,19 @@ def with_wefe(graph: Any) -> float:
     return float(effect["result"])
 
 
-LIBRARIES: dict[str, tuple[Callable[[Any], float], list[str]]] = {  # what runs each, and what is installed
-    "node2vec": (with_node2vec, ["node2vec==0.5.0", "networkx", "joblib", "tqdm"]),
-    "fastnode2vec": (with_fastnode2vec, ["fastnode2vec==0.0.7", "networkx", "tqdm"]),
-    "pecanpy": (with_pecanpy, ["pecanpy==2.0.9", "networkx", "numba-progress", "tqdm"]),
+LIBRARIES = {  # what runs each, and what is installed
+    "node2vec": (with_node2vec, "node2vec==0.5.0 networkx joblib tqdm"),
+    "fastnode2vec": (with_fastnode2vec, "fastnode2vec==0.0.7 networkx tqdm"),
+    "pecanpy": (with_pecanpy, "pecanpy==2.0.9 networkx numba-progress tqdm"),
     "karateclub": (
-        with_karateclub, ["karateclub==1.3.3", "networkx", "tqdm", "python-louvain", "pygsp", "Levenshtein", "rapidfuzz",
-                          "six"]
+        with_karateclub,
+        "karateclub==1.3.3 networkx tqdm python-louvain pygsp Levenshtein rapidfuzz six",
     ),
     "wefe": (
-        with_wefe, ["wefe==1.0.1", "networkx", "tqdm", "semantic_version", "plotly", "narwhals", "requests", "urllib3", "idna",
-                    "certifi", "charset-normalizer"]
+        with_wefe,
+        "wefe==1.0.1 networkx tqdm semantic_version plotly narwhals requests urllib3 idna certifi charset-normalizer",
     ),
-}  # fmt: skip
+}
 
 # -- a run ------------------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ def installed(name: str) -> bool:
     """Whether a library is there, which is installed first if it is not."""
     if not (FOLDER / name).exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(FOLDER)]
-        done = subprocess.run([*command, *LIBRARIES[name][1]], capture_output=True, text=True)
+        done = subprocess.run([*command, *LIBRARIES[name][1].split()], capture_output=True, text=True)
         if done.returncode:
             print(f"{name}: left out, since it cannot be installed: {done.stderr.strip().splitlines()[-1]}")
             return False
