@@ -45,7 +45,7 @@ class ApproximateIndex:
         require(query.words, vectors)
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
         direction = vectors.get_mean_vector(query.words, weights, post_normalize=True)
-        given = {vectors.key_to_index[word] for word in query.words}
+        given = {vectors.key_to_index[word] for word in query.words if vectors.is_known(word)}
         rows = [row for row in self._index.search(direction, n + len(given)).keys.tolist() if row not in given]
         cosines = unit(vectors.vectors[rows]) @ direction
         order = np.argsort(-cosines, kind="stable")

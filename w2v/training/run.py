@@ -36,7 +36,8 @@ log = logging.getLogger("w2v")
 POLL = 0.1  # seconds between checks of the threads
 DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
-MAX_SUBWORD_CHUNK = 4096  # ids: all changes of a subword in a chunk are computed from its value before the chunk
+# Ids in a chunk with subwords, all of whose changes are computed from the values before the chunk: a share of the text.
+SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
 MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
 DAMPING = 0.25  # of these changes: see shares_of
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
@@ -65,7 +66,8 @@ def plan_run(
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
     if settings.ngrams:
-        chunk = min(chunk, MAX_SUBWORD_CHUNK)
+        share = total(len(store.ids)) // SUBWORD_CHUNKS
+        chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
         subwords = SubwordRows.of(settings.ngrams, vocabulary.words)
         shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
     words = store.remap(vocabulary.words)
