@@ -129,7 +129,10 @@ def installed(name: str) -> bool:
 
 def main() -> int:
     failed = False
-    for name in sys.argv[1:] or LIBRARIES:
+    names = sys.argv[1:] or list(LIBRARIES)
+    if unknown := set(names) - LIBRARIES.keys():
+        sys.exit(f"unknown: {', '.join(unknown)}; choose among {', '.join(LIBRARIES)}")
+    for name in names:
         if not installed(name):
             continue
         results = {}
