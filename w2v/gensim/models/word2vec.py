@@ -354,7 +354,9 @@ class Word2Vec(Trainable):
             for loss in losses:
                 words = self._run(loss, text, first, last, progress)
             trained, read = trained + words[0], read + words[1]
-            log.info("EPOCH %d: training on %d raw words (%d effective words)", last - 1, words[1], words[0])
+            for epoch in range(first, last):
+                shares = (count // (last - first) for count in reversed(words))
+                log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
             self.wv.norms = None
             self.min_alpha_yet_reached = self._alpha_at(last)
             _call(callbacks, "on_epoch_end", self)
