@@ -172,7 +172,9 @@ class Trainable(utils.SaveLoad):
 
     # -- a run --------------------------------------------------------------------------------------
 
-    def _run(self, loss: str, text: list[str] | Rows, first: int, last: int, progress: Report) -> tuple[int, int]:
+    def _run(
+        self, loss: str, text: list[str] | Rows, first: int, last: int, progress: Report | None
+    ) -> tuple[int, int]:
         """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read).
 
         Trained are those that subsampling keeps: their expected number.

@@ -347,7 +347,7 @@ class Word2Vec(Trainable):
         )
         trained = read = 0
         started = time.perf_counter()
-        progress = ProgressLog(report_delay)
+        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
         _call(callbacks, "on_train_begin", self)
         for first, last in spans:
             _call(callbacks, "on_epoch_begin", self)
