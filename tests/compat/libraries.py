@@ -25,7 +25,7 @@ import numpy as np
 
 FOLDER = Path(__file__).parents[2] / "build" / "libraries"
 COMMUNITIES, NODES = 8, 25
-LESS = 0.05  # the quality that w2v may miss: about twice what another seed changes
+LESS = 0.1  # the quality that w2v may miss; runs of PecanPy, which has no seed, differ by 0.07
 
 # -- the libraries ----------------------------------------------------------------------------------
 

@@ -139,6 +139,22 @@ def test_callbacks_see_each_epoch() -> None:
     assert model.get_latest_training_loss() == watcher.losses[-1]
 
 
+class Readings(list[list[str]]):
+    number = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.number += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1}, {"callbacks": [CallbackAny2Vec()]}])
+def test_sentences_are_read_once(options: dict[str, Any]) -> None:
+    readings = Readings(SENTENCES)
+    model = Word2Vec(readings, **SMALL, **options)
+    assert readings.number == 2  # to count the words, and to train
+    assert model.train([["unknown", "w1"]], total_examples=1, epochs=2) == (0, 4)
+
+
 def test_loss_is_the_sum_over_predictions() -> None:
     model = Word2Vec(**SMALL, sg=1)
     model.build_vocab(SENTENCES)

@@ -7,6 +7,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -318,10 +319,10 @@ class Word2Vec(Trainable):
     ) -> tuple[int, int]:
         """Train from the vectors there are, the learning rate falling linearly; returns (words trained, words read).
 
-        The sentences are read once; with callbacks, with both `hs` and `negative`, or with locked vectors, once an
-        epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
-        A subclass's _do_train_job hands on the sentences that are trained. Words trained are the expected number that
-        subsampling keeps. `total_examples` and `total_words`, of which gensim demands one, tell gensim's batches.
+        The sentences are read once. With both `hs` and `negative`, each epoch is trained first with the one loss, then
+        with the other. A subclass's _do_train_job hands on, in each epoch, the sentences that are trained. Words
+        trained are the expected number that subsampling keeps. `total_examples` and `total_words`, of which gensim
+        demands one, tell gensim's batches.
         """
         alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
         min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
@@ -370,17 +371,19 @@ class Word2Vec(Trainable):
     ) -> tuple[int, int]:
         """Train from one epoch to another, one span after the other; returns (words trained, words read)."""
         trained = read = 0
-        for first, last in spans:
-            _call(callbacks, "on_epoch_begin", self)
-            for loss in losses:
-                words = self._run(loss, text, first, last, progress)
-            trained, read = trained + words[0], read + words[1]
-            for epoch in range(first, last):
-                shares = (count // (last - first) for count in reversed(words))
-                log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
-            self.wv.norms = None
-            self.min_alpha_yet_reached = self._alpha_at(last)
-            _call(callbacks, "on_epoch_end", self)
+        once = len(spans) * len(losses) == 1 or self._hands_on
+        with nullcontext() if once else self._ids_kept(text):
+            for first, last in spans:
+                _call(callbacks, "on_epoch_begin", self)
+                for loss in losses:
+                    words = self._run(loss, text, first, last, progress)
+                trained, read = trained + words[0], read + words[1]
+                for epoch in range(first, last):
+                    shares = (count // (last - first) for count in reversed(words))
+                    log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
+                self.wv.norms = None
+                self.min_alpha_yet_reached = self._alpha_at(last)
+                _call(callbacks, "on_epoch_end", self)
         return trained, read
 
     def get_latest_training_loss(self) -> float:
