@@ -45,6 +45,7 @@ TOP = {"w2v", "w2v.__main__"}
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
+    "w2v.text.subword_rows": {"scipy.sparse"},
     "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
@@ -326,7 +327,7 @@ def test_the_demo_expects_what_the_page_measured() -> None:
     """bench/demo.py reads the table of docs/small-text.md."""
     program = "import demo; print(demo.expected(300_000)['text'], demo.expected(10**9)['text'], demo.table_rows()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "bench")
-    assert done.stdout.startswith("2 MB 100 MB {'model': 'skipgram', 'text': '1 MB'"), done.stderr
+    assert done.stdout.startswith("2 MB 100 MB {'model': 'cbow', 'text': '1 MB'"), done.stderr
     for column in ("questions-words", "bundled questions", "EN-WS-353-ALL", "EN-SIMLEX-999", "rank of queen"):
         assert f"'{column}'" in done.stdout
 

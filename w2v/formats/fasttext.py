@@ -27,8 +27,9 @@ NUMBERS = (
     "buckets", "shortest", "longest", "update_rate", "sample", "entries", "words", "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
+OLD_HEAD = struct.Struct("<12id3iq")  # before version 11: without magic, version and pruned
 ENTRY = struct.Struct("<qb")  # after a word that ends with NUL: its count and type
-SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, rows, columns
+SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, which old files do not say, rows, columns
 LOSSES = {1: "hs", 2: "ns", 3: "softmax"}
 MODELS = {1: "cbow", 2: "skipgram"}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # with the same names and meanings as ours
@@ -49,18 +50,20 @@ def read(path: PathLike, errors: Errors | None, progress: Report | None = None) 
     """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
 
     The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax
-    are left out: they belong to the nodes of fastText's tree.
+    are left out: they belong to the nodes of fastText's tree. Files of the first versions have no signature.
     """
     with opened(path) as (file, max_size):
-        found = dict(zip(NUMBERS, HEAD.unpack(_exactly(path, file, HEAD.size)), strict=True))
+        old = not is_fasttext(file.peek(HEAD.size))
+        head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
+        found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
         _check_numbers(path, found)
         words, size, buckets = found["words"], found["vector_size"], found["buckets"]
         if 4 * (words + buckets) * size > max_size:
             raise CutFile(f"{path}: cut: it should hold {words + buckets:,} rows of {size:,} values")
-        names, counts = _entries(path, file, words)
-        names = checked_words(path, names, errors)
+        entries, counts = _entries(path, file, words)
+        entries = checked_words(path, entries, errors)
         meter = Meter(progress, "load")
-        _check_shape(path, file, words + buckets, size)
+        _check_shape(path, file, words + buckets, size, old)
         vectors = _rows(path, file, words, size)
         meter(words, 2 * words + buckets)
         kept, places = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
@@ -72,7 +75,7 @@ def read(path: PathLike, errors: Errors | None, progress: Report | None = None) 
             meter(words + start, 2 * words + buckets)
         tensors = {}
         if LOSSES[found["loss"]] != "hs":
-            _check_shape(path, file, words, size)
+            _check_shape(path, file, words, size, old)
             tensors["outputs"] = _rows(path, file, words, size)
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
@@ -82,7 +85,7 @@ def read(path: PathLike, errors: Errors | None, progress: Report | None = None) 
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
         check_ngrams(path, ngrams.tensors)
-        rows = SubwordRows.of(ngrams.subwords, names)
+        rows = SubwordRows.of(ngrams.subwords, entries)
         with np.errstate(over="ignore"):
             sums = rows.join(ngrams.of(rows.buckets))
             vectors += sums[: len(vectors)]
@@ -90,14 +93,14 @@ def read(path: PathLike, errors: Errors | None, progress: Report | None = None) 
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    check_finite(path, names, vectors)
+    check_finite(path, entries, vectors)
     metadata["settings"] = json.dumps(settings)
-    return VectorFile(names, vectors, counts, tensors, metadata)
+    return VectorFile(entries, vectors, counts, tensors, metadata)
 
 
 def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
     """Raise W2VError for the numbers of a model that cannot be read."""
-    if found["version"] != VERSION:
+    if found["version"] not in (VERSION - 1, VERSION):  # which differ for classifiers alone
         raise W2VError(f"{path}: a fastText model of version {found['version']}: this w2v reads version {VERSION}")
     if found["model"] not in MODELS or found["loss"] not in LOSSES or found["labels"]:
         raise W2VError(f"{path}: a fastText classifier: w2v reads models of `fasttext skipgram` and `fasttext cbow`")
@@ -138,9 +141,9 @@ def _word(path: PathLike, file: BufferedReader) -> bytes:
     raise W2VError(f"{path}: damaged: the word {word[:60]!r}… has more than {MAX_WORD_BYTES:,} bytes")
 
 
-def _check_shape(path: PathLike, file: BufferedReader, rows: int, columns: int) -> None:
+def _check_shape(path: PathLike, file: BufferedReader, rows: int, columns: int, old: bool) -> None:
     """Read what stands before a matrix. Raises W2VError if it is quantized or has another shape."""
-    quantized, *shape = SHAPE.unpack(_exactly(path, file, SHAPE.size))
+    quantized, *shape = SHAPE.unpack(b"\0" * old + _exactly(path, file, SHAPE.size - old))
     if quantized or shape != [rows, columns]:
         raise W2VError(f"{path}: damaged: a matrix of {shape[0]} by {shape[1]} values; expected {rows} by {columns}")
 

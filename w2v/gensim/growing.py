@@ -92,7 +92,7 @@ class GrowingVectors(keyed.KeyedVectors):
         return default
 
     def has_index_for(self, key: Any) -> bool:
-        return key in self
+        return self.is_known(key)
 
     def get_vector(self, key: Key, norm: bool = False) -> Vector:
         vector = super().get_vector(key, norm)

@@ -9,7 +9,6 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
-from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.training import OUTPUT_LAYERS, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import Count, Integer, Number, decode, encode
@@ -81,7 +80,7 @@ def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
     for name, array in arrays.items():
         if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:
             raise W2VError(f"{path}: damaged: its arrays do not fit together")
-    model.wv = KeyedVectors._from_file(path, found)
+    model.wv = type(model.wv)._from_file(path, found)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
     vars(model).update(saved, **arrays, layer1_size=saved["vector_size"])
     attributes.restore(model, OWN, attributes.unpacked(path, OF_MODEL, found.tensors))

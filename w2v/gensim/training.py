@@ -132,12 +132,15 @@ class Trainable(utils.SaveLoad):
         Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
         be a word here.
         """
-        wv = self.wv
+        wv, subwords = self.wv, self.wv.subwords
         counts = np.maximum(1, wv.expandos["count"])
         rows = np.argsort(-counts, kind="stable")
+        as_rows = as_rows and not subwords
         words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
         vocabulary = Vocabulary(words, counts[rows])
-        noise: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
+        others: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
+        if subwords:
+            others |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
         seed = int(self.random.randint(1 << 31)) if self.seed is None else self.seed
         settings = Settings(
             model="skipgram" if self.sg else "cbow",
@@ -152,13 +155,14 @@ class Trainable(utils.SaveLoad):
             min_alpha=self._alpha_at(last),
             seed=seed + 1_000_003 * self.train_count + first,
             workers=max(1, math.ceil(min(self.workers, self._batches))),
-            **noise,
+            **others,
         )
         inputs = outputs = np.zeros((0, self.vector_size), np.float32)
         if weights:
             inputs = wv.vectors[rows] * np.float32(self._length)
             outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
-        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary)), rows
+        ngrams = wv.ngrams if weights else None
+        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=ngrams), rows
 
     @property
     def _length(self) -> float:
@@ -207,6 +211,8 @@ class Trainable(utils.SaveLoad):
         if (locks != 1).any():
             changed = model.inputs + locks * (changed - model.inputs)
         wv.vectors = _written(wv.vectors, rows, changed / np.float32(self._length))
+        if found.ngrams:
+            vars(wv)["ngrams"] = found.ngrams
         if loss == "hs":
             self.syn1 = _written(self.syn1, slice(len(wv) - 1), found.outputs)
         else:
@@ -292,7 +298,7 @@ class Trainable(utils.SaveLoad):
 
 
 class Rows:
-    """Sentences with the numbers of their rows in the place of words, and without unknown ones.
+    """Sentences without unknown words, and with the numbers of rows in the place of words that have no subwords.
 
     Attributes:
         words: how many were read in the last iteration, unknown ones too.
@@ -303,7 +309,8 @@ class Rows:
     file: Path | None = None
 
     def __init__(self, sentences: Sentences, wv: KeyedVectors) -> None:
-        self.sentences, self.names = sentences, {word: str(row) for word, row in wv.key_to_index.items()}
+        self.sentences = sentences
+        self.names = {word: word if wv.subwords else str(row) for word, row in wv.key_to_index.items()}
 
     def __iter__(self) -> Iterator[list[str]]:
         self.words = 0

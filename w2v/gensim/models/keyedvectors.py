@@ -37,6 +37,7 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
         vectors_lockf: float32 (1,) or (V,), the share of each change in training that a vector takes.
     """
 
+    subwords: Any = None  # of words that have n-grams
     models: ClassVar[dict[str, Any]] = {}  # the classes of models, by the metadata that only their files have
 
     def resize_vectors(self, seed: int | None = 0) -> None:
@@ -50,10 +51,10 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
     ) -> KeyedVectors:
         """The known ones among the keys, each once, with their vectors and, if wanted, attributes."""
         known = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
-        rows = self._rows(known)
         made = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
-        made.add_vectors(known, self.vectors[rows], {"count": np.arange(len(known), 0, -1)})
+        made.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
         if copy_vecattrs:
+            rows = self._rows(known)
             made.expandos |= {name: array[rows] for name, array in self.expandos.items()}
         return made
 

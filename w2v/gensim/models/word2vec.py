@@ -106,7 +106,7 @@ class Word2Vec(Trainable):
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: dict[Any, int] = {}
-        self.wv = KeyedVectors(self.vector_size)
+        self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
         self.load = _class_only  # type: ignore[method-assign, assignment]
         self._cum_table_domain = CUM_TABLE_DOMAIN
@@ -121,6 +121,9 @@ class Word2Vec(Trainable):
         elif trim_rule is not None or callbacks:
             log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
         self.add_lifecycle_event("created", params=str(self))
+
+    def _new_vectors(self) -> KeyedVectors:
+        return KeyedVectors(self.vector_size)
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<vocab={len(self.wv)}, vector_size={self.wv.vector_size}, alpha={self.alpha}>"
@@ -293,7 +296,7 @@ class Word2Vec(Trainable):
 
     def reset_from(self, other_model: Word2Vec) -> None:
         """Take the vocabulary of another model, with new vectors."""
-        self.wv = KeyedVectors(self.vector_size)
+        self.wv = self._new_vectors()
         self.wv.index_to_key, self.wv.key_to_index = other_model.wv.index_to_key, other_model.wv.key_to_index
         self.wv.expandos = other_model.wv.expandos
         self.corpus_count = other_model.corpus_count
@@ -455,8 +458,11 @@ class Word2Vec(Trainable):
         Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
-        vector_files.write(fname, model_file.content_of(self, str(fname)))
+        vector_files.write(fname, self._file_content(str(fname)))
         log.info("saved %s", fname)
+
+    def _file_content(self, name: str) -> VectorFile:
+        return model_file.content_of(self, name)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
