@@ -4,9 +4,11 @@ Usage: python tests/compat/run.py [NAME…], where a NAME is part of the names o
 fails.
 """
 
+import contextlib
 import importlib
 import logging
 import sys
+import tempfile
 import unittest
 import warnings
 from collections.abc import Iterator
@@ -118,4 +120,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # where gensim's tests leave files
+        sys.exit(main())

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -22,7 +24,7 @@ from w2v.gensim.sentences import Sentences
 from w2v.gensim.vocabulary import sample_share
 from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, temporary_folder
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.training.train import train
@@ -176,7 +178,9 @@ class Trainable(utils.SaveLoad):
 
     # -- a run --------------------------------------------------------------------------------------
 
-    def _run(self, loss: str, text: list[str] | Rows, first: int, last: int, progress: Report) -> tuple[int, int]:
+    def _run(
+        self, loss: str, text: list[str] | Rows, first: int, last: int, progress: Report | None
+    ) -> tuple[int, int]:
         """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read).
 
         Trained are those that subsampling keeps: their expected number.
@@ -188,7 +192,8 @@ class Trainable(utils.SaveLoad):
                 if self._warned:
                     warnings.simplefilter("ignore", TextWarning)
                 self._warned = True
-                found = train(text, continue_from=model, cache=self._cache, progress=progress)
+                source = sentences.file or sentences if sentences else text
+                found = train(source, continue_from=model, cache=self._cache, progress=progress)
         except NothingToTrain as error:
             logging.getLogger("w2v").warning("%s", error)
             return 0, sentences.words * (last - first) if sentences else 0
@@ -226,6 +231,19 @@ class Trainable(utils.SaveLoad):
     def _hands_on(self) -> bool:
         """Whether a subclass overrides _do_train_job."""
         return type(self)._do_train_job is not Trainable._do_train_job
+
+    @contextmanager
+    def _ids_kept(self, text: list[str] | Rows) -> Iterator[None]:
+        """Keep the ids of a text from run to run, so that it is read once."""
+        before = self._cache
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+            self._cache = before or folder
+            if isinstance(text, Rows):
+                text.write(Path(folder) / "rows")
+            try:
+                yield
+            finally:
+                self._cache = before
 
     # -- checks -------------------------------------------------------------------------------------
 
@@ -284,9 +302,11 @@ class Rows:
 
     Attributes:
         words: how many were read in the last iteration, unknown ones too.
+        file: a file to read instead, once it is written.
     """
 
     words = 0
+    file: Path | None = None
 
     def __init__(self, sentences: Sentences, wv: KeyedVectors) -> None:
         self.sentences = sentences
@@ -298,6 +318,12 @@ class Rows:
             words = list(sentence)
             self.words += len(words)
             yield [self.names[word] for word in words if word in self.names]
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        with path.open("w") as file:
+            file.writelines(" ".join(sentence) + "\n" for sentence in self)
+        self.file = path
 
 
 class Jobs:

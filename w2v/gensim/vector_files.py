@@ -31,11 +31,13 @@ NUMBERS = "gensim.numbers"  # in a file: bool (V,), which keys are whole numbers
 
 def words_of(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
     """Keys as words, and an array that says which are numbers. Raises W2VError for keys of other types."""
+    if set(map(type, keys)) == {str}:
+        return Words.of(keys), {}
     numbers = np.array([isinstance(key, int | np.integer) and not isinstance(key, bool) for key in keys], bool)
     for key, number in zip(keys, numbers.tolist(), strict=True):
         if not (number or isinstance(key, str)):
             raise W2VError(f"not written: the key {key!r:.60} is neither str nor int; save_word2vec_format writes it")
-    return Words.of(map(str, keys)), {NUMBERS: numbers} if numbers.any() else {}
+    return Words.of(map(str, keys)), {NUMBERS: numbers}
 
 
 def keys_of(path: PathLike, found: VectorFile) -> list[Any]:

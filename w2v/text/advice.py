@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +42,14 @@ def _on_size(store: TypeCounts, epochs: int | str | None) -> str:
 
 def _is_sample(store: TypeCounts) -> bool:
     """Whether the text is the bundled sample, which has the words of the bundled questions."""
-    text = (importlib.resources.files("w2v.data") / "questions.txt").read_text("utf-8")
-    words = list({word for line in text.splitlines() if not line.startswith(":") for word in line.split()})
+    words = _words_of_questions()
     return int((store.remap(words)[FIRST_TYPE:] >= 0).sum()) >= SAMPLE_SHARE * len(words)
+
+
+@cache
+def _words_of_questions() -> list[str]:
+    text = (importlib.resources.files("w2v.data") / "questions.txt").read_text("utf-8")
+    return list({word for line in text.splitlines() if not line.startswith(":") for word in line.split()})
 
 
 def on_spaces(store: TypeCounts) -> str:

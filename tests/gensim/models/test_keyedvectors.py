@@ -180,11 +180,13 @@ def test_files_keep_what_programs_set(ours: KeyedVectors, gensims: Any, tmp_path
     for vectors in (ours, gensims):
         vectors.set_vecattr("w1", "topic", "sport")
         vectors.language, vectors.weights = {"name": "de", "years": [1990, None]}, np.arange(3)
+        vectors.nothing, vectors.half, vectors.share = np.zeros((0, 3)), np.ones(2, np.float16), np.float64(0.5)
         vectors.save(str(tmp_path / "any.kv"))
         loaded = type(vectors).load(str(tmp_path / "any.kv"))
         assert [loaded.get_vecattr(row, "topic") for row in (0, 1)] == [0, "sport"]
         assert loaded.language == vectors.language
         assert loaded.weights.tolist() == [0, 1, 2]
+        assert (loaded.nothing.shape, loaded.half.dtype, loaded.share) == ((0, 3), np.float16, 0.5)
         assert {event["event"] for event in loaded.lifecycle_events} >= {"saving"}
 
 

@@ -139,6 +139,22 @@ def test_callbacks_see_each_epoch() -> None:
     assert model.get_latest_training_loss() == watcher.losses[-1]
 
 
+class Readings(list[list[str]]):
+    number = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.number += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1}, {"callbacks": [CallbackAny2Vec()]}])
+def test_sentences_are_read_once(options: dict[str, Any]) -> None:
+    readings = Readings(SENTENCES)
+    model = Word2Vec(readings, **SMALL, **options)
+    assert readings.number == 2  # to count the words, and to train
+    assert model.train([["unknown", "w1"]], total_examples=1, epochs=2) == (0, 4)
+
+
 def test_loss_is_the_sum_over_predictions() -> None:
     model = Word2Vec(**SMALL, sg=1)
     model.build_vocab(SENTENCES)
@@ -261,9 +277,9 @@ def test_sums_of_vectors_are_learnt_and_predict_as_gensims() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("sg", [0, 1])
-def test_scores_add_up_log_probabilities(sg: int) -> None:
-    model = Word2Vec(SENTENCES, **SMALL, hs=1, negative=0, sg=sg, window=2)
+@pytest.mark.parametrize("options", [{"sg": 1}, {"sg": 0}, {"cbow_mean": 0}])
+def test_scores_add_up_log_probabilities(options: dict[str, int]) -> None:
+    model = Word2Vec(SENTENCES, **SMALL, **options, hs=1, negative=0, window=2)
     sentence = SENTENCES[0][:6]
     inner, rows = model._model("hs")
     place = {model.wv.index_to_key[row]: place for place, row in enumerate(rows)}
@@ -271,8 +287,10 @@ def test_scores_add_up_log_probabilities(sg: int) -> None:
     expected = 0.0
     for position, centre in enumerate(words):
         context = words[max(0, position - 2) : position] + words[position + 1 : position + 3]
-        inputs = inner.inputs[context]
-        logs = inner.log_probabilities(inputs if sg else inputs.mean(axis=0, keepdims=True))
+        inputs = model.wv.vectors[rows[context]]
+        if not model.sg:
+            inputs = inputs.mean(axis=0, keepdims=True) * (1 if model.cbow_mean else len(inputs))
+        logs = inner.log_probabilities(inputs)
         expected += float(logs[:, centre].sum())
     assert model.score([sentence, ["unknown"]]) == pytest.approx([expected, 0], rel=1e-4)
 

@@ -7,6 +7,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabu
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings
 from w2v.options import checked_value
+from w2v.progress import Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.training.model import Model
 
@@ -320,11 +322,10 @@ class Word2Vec(Trainable):
     ) -> tuple[int, int]:
         """Train from the vectors there are, the learning rate falling linearly; returns (words trained, words read).
 
-        The sentences are read once; with callbacks, with both `hs` and `negative`, or with locked vectors, once an
-        epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
-        A subclass's _do_train_job hands the sentences on that are trained. Words trained are those that subsampling
-        keeps, by their expected number. `total_examples` and `total_words`, of which gensim demands one, say where in
-        the course of the learning rate gensim's last batch begins.
+        The sentences are read once. With both `hs` and `negative`, each epoch is trained first with the one loss, then
+        with the other. A subclass's _do_train_job hands on, in each epoch, the sentences that are trained. Words
+        trained are the expected number that subsampling keeps. `total_examples` and `total_words`, of which gensim
+        demands one, tell gensim's batches.
         """
         alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
         min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
@@ -336,7 +337,7 @@ class Word2Vec(Trainable):
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
         by_epoch = bool(callbacks) or len(losses) > 1 or self._hands_on or bool((self.wv.vectors_lockf != 1).any())
-        spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
+        spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
         read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._set_batches(jobs.count() if jobs else total_words or read_before)
@@ -348,19 +349,10 @@ class Word2Vec(Trainable):
             f"features, using sg={self.sg} hs={self.hs} sample={self.sample} negative={self.negative} "
             f"window={self.window} shrink_windows={self.shrink_windows}",
         )
-        trained = read = 0
         started = time.perf_counter()
-        progress = ProgressLog(report_delay)
+        progress = ProgressLog(report_delay) if log.isEnabledFor(logging.INFO) else None  # None: notebooks show a bar
         _call(callbacks, "on_train_begin", self)
-        for first, last in spans:
-            _call(callbacks, "on_epoch_begin", self)
-            for loss in losses:
-                words = self._run(loss, text, first, last, progress)
-            trained, read = trained + words[0], read + words[1]
-            log.info("EPOCH %d: training on %d raw words (%d effective words)", last - 1, words[1], words[0])
-            self.wv.norms = None
-            self.min_alpha_yet_reached = self._alpha_at(last)
-            _call(callbacks, "on_epoch_end", self)
+        trained, read = self._train_spans(text, losses, spans, callbacks, progress)
         seconds = time.perf_counter() - started
         self.total_train_time += seconds
         self.add_lifecycle_event(
@@ -370,6 +362,31 @@ class Word2Vec(Trainable):
         )
         self.train_count += 1
         _call(callbacks, "on_train_end", self)
+        return trained, read
+
+    def _train_spans(
+        self,
+        text: list[str] | Rows,
+        losses: list[str],
+        spans: list[tuple[int, int]],
+        callbacks: list[CallbackAny2Vec],
+        progress: Report | None,
+    ) -> tuple[int, int]:
+        """Train from one epoch to another, one span after the other; returns (words trained, words read)."""
+        trained = read = 0
+        once = len(spans) * len(losses) == 1 or self._hands_on
+        with nullcontext() if once else self._ids_kept(text):
+            for first, last in spans:
+                _call(callbacks, "on_epoch_begin", self)
+                for loss in losses:
+                    words = self._run(loss, text, first, last, progress)
+                trained, read = trained + words[0], read + words[1]
+                for epoch in range(first, last):
+                    shares = (count // (last - first) for count in reversed(words))
+                    log.info("EPOCH %d: training on %d raw words (%d effective words)", epoch, *shares)
+                self.wv.norms = None
+                self.min_alpha_yet_reached = self._alpha_at(last)
+                _call(callbacks, "on_epoch_end", self)
         return trained, read
 
     def get_latest_training_loss(self) -> float:
