@@ -15,7 +15,7 @@ import w2v
 from tests.helpers import read_text, run
 from w2v import detect
 from w2v.errors import W2VError
-from w2v.formats.table import content_format
+from w2v.formats.table import recognised
 from w2v.text.corpus import Corpus
 from w2v.vectors.keyed import load
 
@@ -27,7 +27,7 @@ def line(path: Path) -> str:
     """What is said of a file, the same by all that read vectors."""
     with pytest.raises(W2VError) as caught:
         load(path)
-    for read in (lambda: load(path, mmap=True), lambda: w2v.Model.load(path), lambda: content_format(path)):
+    for read in (lambda: load(path, mmap=True), lambda: w2v.Model.load(path), lambda: recognised(path)):
         with pytest.raises(W2VError, match=f"^{re.escape(str(caught.value))}$"):
             read()
     said = str(caught.value)

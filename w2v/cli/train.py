@@ -243,7 +243,7 @@ def check_outputs(
     if plot:
         outputs.check_picture(plot, force, [output, *read, *written])
     outputs.check(output, force, [*read, *written])
-    table.format_of(output)
+    table.for_writing(output)
     for number, other in enumerate(written):
         outputs.check(other, force, [*read, *written[:number]], "there")
 

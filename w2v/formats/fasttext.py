@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 1 << 12
 MAX_COLUMNS = 1 << 20
 
 
-def is_fasttext(head: bytes) -> bool:
+def fits(path: PathLike, head: bytes) -> bool:
     """Whether a file that begins with `head` is a model of fastText."""
     return head.startswith(struct.pack("<i", MAGIC))
 
@@ -44,7 +44,7 @@ def is_fasttext(head: bytes) -> bool:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
 
     The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax

@@ -11,12 +11,14 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16
 from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, check_ngrams, checked_words
@@ -47,12 +49,28 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     write_native(path, tensors, content.metadata, replace, progress=progress)
 
 
-def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> VectorFile:
-    """Read a vector file; with `mmap`, words and vectors are not checked.
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is a safetensors file."""
+    return is_native(head)
 
-    Raises W2VError for a file that is damaged or has no vectors.
-    """
-    tensors, metadata = read_native(path, mmap)
+
+def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
+    content = _content(path, *read_native(path))
+    if not content.words.has_valid_offsets():
+        raise W2VError(f"{path}: damaged: its word offsets decrease")
+    words = checked_words(path, content.words, errors)
+    check_finite(path, words, content.vectors)
+    check_ngrams(path, content.tensors)
+    return replace(content, words=words)
+
+
+def mapped(path: PathLike) -> VectorFile:
+    """As `read`, memory-mapped; words and vectors are not checked."""
+    return _content(path, *read_native(path, mmap=True))
+
+
+def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
     try:
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
     except KeyError as error:
@@ -67,14 +85,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors = "strict") -> Vecto
         or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
     ):  # fmt: skip
         raise W2VError(f"{path}: damaged: its arrays are inconsistent")
-    words = Words(blob, offsets)
-    if not mmap:
-        if not words.has_valid_offsets():
-            raise W2VError(f"{path}: damaged: its word offsets decrease")
-        words = checked_words(path, words, errors)
-        check_finite(path, words, vectors)
-        check_ngrams(path, tensors)
-    return VectorFile(words, vectors, counts, tensors, metadata)
+    return VectorFile(Words(blob, offsets), vectors, counts, tensors, metadata)
 
 
 # -- arrays and strings -------------------------------------------------------------------------

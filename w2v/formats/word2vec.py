@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise
+from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
 from w2v.errors import CutFile, W2VError, counted
 from w2v.formats import _formats
-from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
+from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, head_of, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -95,31 +95,35 @@ _CODECS = {
 }
 
 
-def read(
-    path: PathLike,
-    file: BufferedReader,
-    head: bytes,
-    max_size: int,
-    errors: Errors,
-    limit: int | None = None,
-    progress: Report | None = None,
-) -> VectorFile:
-    """Read the word2vec file at `path`, opened as `file`, of which `head` has been read; see formats.table.read.
+def fits_binary(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is binary. Raises W2VError for one that is no word2vec file at all."""
+    refuse_foreign(path, head)
+    return recognise(path, head).kind == "binary"
 
-    The header is trusted only if the file, of at most `max_size` bytes, can hold as many rows. Otherwise, and without a
-    header, the rows are counted first, so that no memory is reserved for rows that do not exist.
+
+def fits_text(path: PathLike, head: bytes) -> bool:
+    return recognise(path, head).kind == "text"
+
+
+def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a word2vec file, binary or text; see formats.table.read.
+
+    The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted
+    first, so that no memory is reserved for rows that do not exist.
     """
-    layout = recognise(path, head)
-    rows = layout.rows
-    if rows is not None and layout.min_bytes(rows) <= max_size:
-        return _read_rows(path, layout, rows, file, head, errors, limit, progress)
-    whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
-    if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
-        raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
-    if rows is not None or is_cut(file):
-        raise _cut(path, whole, rows)
-    with opened(path) as (again, _):
-        return _read_rows(path, layout, whole, again, again.read(len(head)), errors, limit, progress)
+    with opened(path) as (file, max_size):
+        head = head_of(path, file)
+        layout = recognise(path, head)
+        rows = layout.rows
+        if rows is not None and layout.min_bytes(rows) <= max_size:
+            return _read_rows(path, layout, rows, file, head, errors, limit, progress)
+        whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
+        if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
+            raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
+        if rows is not None or is_cut(file):
+            raise _cut(path, whole, rows)
+    with opened(path) as (file, _):
+        return _read_rows(path, layout, whole, file, head_of(path, file), errors, limit, progress)
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:

@@ -391,9 +391,9 @@ class KeyedVectors(Pictured):
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a file, atomically, in the format of its extension.
 
-        Extensions are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors
-        (the native format, which also stores counts, metadata and tensors). Raises W2VError if the file cannot be
-        written, or exists and `force` is false; SettingsError for an unknown extension.
+        `w2v convert --help` lists the extensions; .safetensors, the native format, also stores counts, metadata and
+        tensors. Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an
+        unknown extension.
         """
         table.write(path, self._content(), force)
 
@@ -419,7 +419,7 @@ def load(
     limit: int | None = None,
     progress: Report | None = None,
 ) -> KeyedVectors:
-    """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
+    """Load a vector file of any format of docs/formats.md, recognised by its content.
 
     With `mmap`, a native file of any size opens at once; it is read-only, and read from disk as it is used. `errors`
     ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that many rows

@@ -70,7 +70,8 @@ JOIN_PHRASES = click.option(
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model.  "
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model; w2v convert "
+    "--help lists all formats.  "
     f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]",
 )
 @click.option(

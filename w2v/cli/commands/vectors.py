@@ -183,7 +183,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     show.result(found, as_json)
 
 
-@click.command(cls=ShortHelp)
+@click.command(cls=ShortHelp, epilog=f"\b\nExtensions of OUT:\n{table.described()}")
 @MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
@@ -208,9 +208,7 @@ def convert(
 ) -> None:
     """Convert MODEL to another format.
 
-    The extension of OUT chooses the format: .bin, .txt or .vec (.gz may follow), .ft.bin (fastText's), or
-    .safetensors. With --vectors, MODEL
-    must be a .safetensors file written by w2v train.
+    The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
 
     \b
     w2v convert model.bin model.txt.gz
@@ -219,7 +217,7 @@ def convert(
     """
     find_objective(objective)
     outputs.check(output, force, option="as OUT")
-    kind = table.format_of(output)
+    kind = table.for_writing(output).name
     with Reporter(quiet) as progress:
         if vectors:
             stored = Model.load(model).with_vectors(vectors).content(output)
