@@ -224,9 +224,7 @@ def _count_numbers(line: bytes) -> int:
 
 # -- files of other tools -----------------------------------------------------------------------
 
-_GENSIM = re.compile(PICKLE + rb".{0,40}?gensim\.models\.[\w.]{1,60}(?:\n|\x94?\x8c.)(\w{1,60})", re.DOTALL)
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
-_SAVE = "save_word2vec_format('vectors.bin', binary=True)"
 _BUILD = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the quoted path
     NUMPY: "a NumPy array, without words: use w2v.KeyedVectors(words, numpy.load({path})).save('vectors.bin')",
@@ -243,11 +241,6 @@ def refuse_foreign(path: PathLike, head: bytes) -> None:
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
         refuse_other(path, head, "model")
-    gensim = _GENSIM.match(head)
-    if gensim and gensim[1].endswith((b"KeyedVectors", b"Word2Vec", b"FastText", b"Doc2Vec")):
-        name = gensim[1].decode()
-        load = f"KeyedVectors.load({quoted})" if name.endswith("KeyedVectors") else f"{name}.load({quoted}).wv"
-        raise W2VError(f"{path}: a gensim {name}: convert it with gensim: gensim.models.{load}.{_SAVE}")
     if _NPZ.match(head):
         raise W2VError(f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_BUILD}")
     for signature, kind in _OTHERS.items():

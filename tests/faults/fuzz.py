@@ -13,6 +13,7 @@ import gzip
 import json
 import lzma
 import os
+import pickle
 import random
 import re
 import resource
@@ -38,6 +39,8 @@ LARGEST = 4096  # bytes of an input
 
 def sound() -> dict[str, dict[str, bytes]]:
     """Whole files, by loader and name: what mutation starts from."""
+    import gensim
+
     import w2v
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
@@ -66,6 +69,12 @@ def sound() -> dict[str, dict[str, bytes]]:
         Phrases([["a", "b", "c"]] * 9, min_count=1, threshold=0.1).save(Path(folder, "phrases"))
         Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1).save(Path(folder, "gensim"))
         saved |= {name: Path(folder, name).read_bytes() for name in ("phrases", "gensim")}
+        theirs = gensim.models.Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1)
+        pickles = {
+            f"{kind}-{protocol}": pickle.dumps(one, protocol)
+            for kind, one in (("model", theirs), ("kv", theirs.wv))
+            for protocol in (2, 4)
+        }
         Path(folder, "text").write_bytes(text)
         from w2v.text.corpus import Corpus
         from w2v.text.idstore import ReadingOptions, read_corpus
@@ -97,6 +106,7 @@ def sound() -> dict[str, dict[str, bytes]]:
         "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
         "phrases": {"plain": saved["phrases"]},
         "gensim": {"plain": saved["gensim"]},
+        "pickle": pickles,
         "corpus": {
             "plain": text,
             "gzip": gzip.compress(text),
@@ -182,6 +192,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
+        "pickle": native,
         "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),
         "corpus": text,
         "ids": ids,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import fasttext, native, word2vec
+from w2v.formats import fasttext, gensim, native, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
@@ -25,7 +25,7 @@ class Format(NamedTuple):
         name: as `w2v info` shows it. extensions: by these ends of its name it is chosen for writing.
         fits: whether the file of a path, which begins with some bytes, has this format.
         read: of (path, errors, limit, progress); it may read more rows than `limit`.
-        write: of (path, content, replace, progress), atomic.
+        write: of (path, content, replace, progress), atomic; None for a format that is only read.
         keeps: the names of what it holds beside words and vectors; see VectorFile.
         packed: whether it is also read compressed.
     """
@@ -34,7 +34,7 @@ class Format(NamedTuple):
     extensions: tuple[str, ...]
     fits: Callable[[PathLike, bytes], bool]
     read: Callable[[PathLike, Errors, int | None, Report | None], VectorFile]
-    write: Callable[[PathLike, VectorFile, bool, Report | None], None]
+    write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     keeps: tuple[str, ...] = ()
     packed: bool = False
 
@@ -43,6 +43,7 @@ class Format(NamedTuple):
 FORMATS = (
     Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING),
     Format("fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, True),
+    Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.fits_binary, word2vec.read,
         partial(word2vec.write, binary=True), packed=True,
@@ -52,23 +53,24 @@ FORMATS = (
         partial(word2vec.write, binary=False), packed=True,
     ),
 )  # fmt: skip
-EXTENSIONS = ", ".join(end for one in FORMATS for end in one.extensions)  # as help and errors list them
+WRITTEN = [one for one in FORMATS if one.write]
 
 
 def described() -> str:
-    """A line for each format: its extensions, and its name."""
-    ends = [" ".join(one.extensions) for one in FORMATS]
+    """A line for each format that is written: its extensions, and its name."""
+    ends = [" ".join(one.extensions) for one in WRITTEN]
     width = max(map(len, ends))
-    return "\n".join(f"  {end:{width}}  {one.name}" for end, one in zip(ends, FORMATS, strict=True))
+    return "\n".join(f"  {end:{width}}  {one.name}" for end, one in zip(ends, WRITTEN, strict=True))
 
 
 def for_writing(path: PathLike) -> Format:
     """The format of a file of this name. Raises SettingsError for an unknown extension."""
     name = Path(path).name.lower()
-    for one in FORMATS:
+    for one in WRITTEN:
         if name.endswith(one.extensions):
             return one
-    raise SettingsError(f"{path}: unknown extension: use one of {EXTENSIONS}")
+    known = ", ".join(end for one in WRITTEN for end in one.extensions)
+    raise SettingsError(f"{path}: unknown extension: use one of {known}")
 
 
 def recognised(path: PathLike) -> Format:
@@ -96,7 +98,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     W2VError if the content does not fit the format, the file cannot be written, or it exists and `replace` is false;
     SettingsError for an unknown extension.
     """
-    for_writing(path).write(path, content, replace, progress)
+    write = for_writing(path).write
+    assert write
+    write(path, content, replace, progress)
 
 
 def read(

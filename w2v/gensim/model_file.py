@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.formats import native
+from w2v.formats import gensim, native, table
 from w2v.gensim.exceptions import gensims_exceptions
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.system.files import PathLike
-from w2v.system.schema import Count, Integer, Number, decode, encode
+from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 from w2v.vectors import keyed
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
@@ -64,9 +64,11 @@ def write(path: PathLike, wv: KeyedVectors, layers: Layers, saved: Mapping[str, 
         native.write(path, content)
 
 
-def read(path: PathLike, names: tuple[str, ...], mmap: bool) -> tuple[KeyedVectors, Layers, Saved]:
+def read(path: PathLike, names: tuple[str, ...], mmap: bool) -> tuple[KeyedVectors, Layers, Mapping[str, Any]]:
     """Raises as Word2Vec.load does."""
     with gensims_exceptions(path):
+        if table.recognised(path).name == "gensim":
+            return _of_gensim(path)
         found = keyed.load(path, mmap=mmap)
     if METADATA not in found.metadata:
         raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
@@ -84,3 +86,16 @@ def read(path: PathLike, names: tuple[str, ...], mmap: bool) -> tuple[KeyedVecto
     wv = KeyedVectors._copied(found)
     wv.vectors_lockf = locks
     return wv, layers, saved
+
+
+def _of_gensim(path: PathLike) -> tuple[KeyedVectors, Layers, Mapping[str, Any]]:
+    """What gensim itself saved; numbers that it has not saved are left out."""
+    saved = gensim.read_saved(path)
+    if saved.kind != "Word2Vec":
+        raise AttributeError(f"{path} is no Word2Vec model, but a {saved.kind}")
+    kinds = get_type_hints(Saved, include_extras=True)
+    known = {name: value for name, value in saved.numbers.items() if name in kinds and value is not None}
+    numbers = {name: checked(kinds[name], value, f"{path}: its {name}") for name, value in known.items()}
+    found = saved.vectors
+    wv = KeyedVectors._copied(keyed.KeyedVectors(found.words, found.vectors, found.counts))
+    return wv, saved.layers, numbers | {"vector_size": wv.vector_size}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import W2VError
-from w2v.formats import native, word2vec
+from w2v.formats import native, table, word2vec
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import evaluation
 from w2v.gensim.exceptions import gensims_exceptions
@@ -443,8 +443,7 @@ class KeyedVectors(keyed.KeyedVectors):
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Self:
-        """Read a file of `save`, or any other that w2v.load reads. Raises W2VError for gensim's own pickles, which
-        says how to convert them."""
+        """Read a file of `save`, of gensim's own `save`, or any other that w2v.load reads."""
         return cls._copied(_loaded(fname, mmap=mmap is not None))
 
     @classmethod
@@ -553,9 +552,10 @@ def _opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
         yield file
 
 
-def _loaded(path: PathLike, **options: Any) -> keyed.KeyedVectors:
+def _loaded(path: PathLike, mmap: bool = False, **options: Any) -> keyed.KeyedVectors:
     with gensims_exceptions(path):
-        return keyed.load(path, **options)
+        mmap = mmap and table.recognised(path).name != "gensim"  # whose pickles are read
+        return keyed.load(path, mmap, **options)
 
 
 def _listed(keys: Any) -> Any:

@@ -544,8 +544,10 @@ class Word2Vec:
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
-        """Read a file of `save`. Raises AttributeError for vectors only, W2VError for gensim's own pickles, which says
-        how to convert them, and for a damaged file."""
+        """Read a file of `save`, or of gensim's own `save`, of which numbers, text and arrays are kept.
+
+        Raises AttributeError for a file of another class, W2VError for a damaged one.
+        """
         model = cls()
         model.wv, layers, saved = model_file.read(fname, OUTPUT_LAYERS, mmap is not None)
         vars(model).update(saved, **layers, layer1_size=saved["vector_size"])
