@@ -227,7 +227,8 @@ def _count_numbers(line: bytes) -> int:
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
 _BUILD = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array, without words: use w2v.KeyedVectors(words, numpy.load({path})).save('vectors.bin')",
+    NUMPY: "a NumPy array, without words: write them beside it, one on each line, to a file of the same name with "
+    ".words.txt instead of .npy",
     HDF5: f"an HDF5 file: read its words and vectors, by h5py for instance, and use {_BUILD}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
     f"that wrote it, and use {_BUILD}",

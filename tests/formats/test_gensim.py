@@ -88,7 +88,7 @@ def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
     for damage, message in (
         (content[:-1], r"syn0\.npy: cut: an array of type float32 and shape \(9, 2\) in 71 bytes"),
         (content.replace(b"'<f4'", b"'|O8'"), r"syn0\.npy: an array of type object"),
-        (content.replace(b"(9, 2)", b"(8, 2)"), r"py3: damaged: its words do not fit vectors of shape \(8, 2\)"),
+        (content.replace(b"(9, 2)", b"(8, 2)"), r"py3: damaged: 9 words, vectors of shape \(8, 2\)"),
         (content.replace(b"(9, 2)", b"9**9**9"), r"syn0\.npy: no NumPy array"),
         (content[:-4] + b"\0\0\xc0\x7f", r"py3: row 9 \('.*'\) holds NaN"),
         (None, r"its syn0 are in .*py3\.syn0\.npy, which is not there: keep them together"),

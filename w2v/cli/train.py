@@ -243,7 +243,8 @@ def check_outputs(
     if plot:
         outputs.check_picture(plot, force, [output, *read, *written])
     outputs.check(output, force, [*read, *written])
-    table.for_writing(output)
+    for path in table.beside(output):
+        outputs.check(path, force, [*read, *written])
     for number, other in enumerate(written):
         outputs.check(other, force, [*read, *written[:number]], "there")
 

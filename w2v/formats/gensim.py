@@ -16,7 +16,7 @@ from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import Made, Pairs
-from w2v.formats.vector_file import Array, VectorFile, check_finite, checked_words
+from w2v.formats.vector_file import Array, VectorFile, checked
 from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
 from w2v.text.words import Words
@@ -134,20 +134,16 @@ def _vectors(path: PathLike, part: _Part, errors: Errors) -> VectorFile:
     names = next(
         (part.values[name] for name in ("index_to_key", "index2word", "index2entity") if name in part.values), None
     )
-    if not isinstance(names, list) or len(names) != len(vectors) or not names:
-        raise W2VError(f"{path}: damaged: its words do not fit vectors of shape {vectors.shape}")
-    if not all(isinstance(name, str | bytes) for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str | bytes) for name in names):
         raise W2VError(f"{path}: its keys are no words")
     try:
         words = Words.of(names)
     except W2VError as error:
         raise W2VError(f"{path}: {error}") from error
-    words = checked_words(path, words, errors)
-    check_finite(path, words, vectors)
     counts = (
         _counts_of(path, vocabulary, len(words)) if isinstance(vocabulary, Pairs) else _counts(path, part, len(words))
     )
-    return VectorFile(words, vectors, counts)
+    return checked(path, VectorFile(words, vectors, counts), errors)
 
 
 def _counts(path: PathLike, part: _Part, words: int) -> NDArray[np.int64] | None:

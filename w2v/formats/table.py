@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import fasttext, gensim, native, word2vec
+from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, static, tsv, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
@@ -27,6 +27,7 @@ class Format(NamedTuple):
         read: of (path, errors, limit, progress); it may read more rows than `limit`.
         write: of (path, content, replace, progress), atomic; None for a format that is only read.
         keeps: the names of what it holds beside words and vectors; see VectorFile.
+        beside: of a path, the file that is written beside it. folder: whether it is a folder.
         packed: whether it is also read compressed.
     """
 
@@ -36,14 +37,23 @@ class Format(NamedTuple):
     read: Callable[[PathLike, Errors, int | None, Report | None], VectorFile]
     write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     keeps: tuple[str, ...] = ()
+    beside: Callable[[PathLike], Path] | None = None
+    folder: bool = False
     packed: bool = False
 
 
 # The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
 FORMATS = (
     Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING),
-    Format("fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, True),
+    Format(
+        "fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, packed=True
+    ),
     Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
+    Format("arrow", (".parquet", ".arrow"), arrow.fits, arrow.read, arrow.write, COUNTS),
+    Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file),
+    Format("projector", (".tsv",), tsv.fits, tsv.read, tsv.write, COUNTS, beside=tsv.metadata),
+    Format("static embeddings", (".model2vec",), static.fits, static.read, static.write, folder=True),
+    Format("spacy", (".spacy",), spacy.fits, spacy.read, spacy.write, folder=True),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.fits_binary, word2vec.read,
         partial(word2vec.write, binary=True), packed=True,
@@ -75,12 +85,21 @@ def for_writing(path: PathLike) -> Format:
 
 def recognised(path: PathLike) -> Format:
     """The format of a file, by its content. Raises W2VError for any other file."""
+    folders = [one for one in FORMATS if one.folder and Path(path).is_dir() and one.fits(path, b"")]
+    if folders:
+        return folders[0]
     with opened(path) as (file, _):
         head, packed = head_of(path, file), is_compressed(file)
-    found = next(one for one in FORMATS if one.fits(path, head))
+    found = next(one for one in FORMATS if not one.folder and one.fits(path, head))
     if packed and not found.packed:
         raise W2VError(f"{path}: a compressed {found.extensions[0]} file: unpack it first")
     return found
+
+
+def beside(path: PathLike) -> list[Path]:
+    """The files that are written beside one of this name. Raises SettingsError as for_writing does."""
+    other = for_writing(path).beside
+    return [other(path)] if other else []
 
 
 def lost(path: PathLike, content: VectorFile) -> list[str]:

@@ -51,10 +51,11 @@ def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[tu
     """
     check_content(path, content)
     _check_words_fit(path, content.words)
-    return _encoded_blocks(content, binary)
+    return encoded_blocks(content, binary)
 
 
-def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
+def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
+    """As `encoded`, of content that has been checked."""
     words, vectors = content.words, content.vectors
     rows, columns = vectors.shape
     fill = _formats.binary_format if binary else _formats.text_format

@@ -217,6 +217,8 @@ def convert(
     """
     find_objective(objective)
     outputs.check(output, force, option="as OUT")
+    for path in table.beside(output):
+        outputs.check(path, force, option="as OUT")
     kind = table.for_writing(output).name
     with Reporter(quiet) as progress:
         if vectors:

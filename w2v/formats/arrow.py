@@ -1,0 +1,118 @@
+"""Tables of Parquet and Arrow: columns of words, of counts if they are known, and of vectors as lists of fixed size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import INSTALL, W2VError, one_line
+from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named
+from w2v.text.decompress import max_unpacked
+from w2v.text.words import Words
+
+WORD, COUNT, VECTOR = "word", "count", "vector"
+ARROW = rb"ARROW1\0\0"
+VALUES_AT_ONCE = 1 << 22  # of vectors, written or read
+
+
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is a Parquet or Arrow file."""
+    return bool(re.match(PARQUET + b"|" + ARROW, head))
+
+
+def _pyarrow(path: PathLike) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise W2VError(f"{path}: Parquet and Arrow need one more package: {INSTALL.format('parquet')}") from None
+    return pyarrow
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write a table, atomically: Parquet, or Arrow if the name ends in .arrow."""
+    check_content(path, content)
+    pa = _pyarrow(path)
+    rows, size = content.vectors.shape
+    known = content.counts is not None
+    schema = pa.schema([(WORD, pa.string()), *[(COUNT, pa.int64())] * known, (VECTOR, pa.list_(pa.float32(), size))])
+    meter, step = Meter(progress, "save"), max(1, VALUES_AT_ONCE // size)
+    is_arrow = Path(path).name.lower().endswith(".arrow")
+    writer = pa.ipc.new_file if is_arrow else pa.parquet.ParquetWriter
+    with atomic_write(path, replace) as file, writer(file, schema) as out:
+        for start in range(0, rows, step):
+            part = slice(start, start + step)
+            values = np.ascontiguousarray(content.vectors[part], np.float32).reshape(-1)
+            columns = [pa.array(content.words[part], pa.string())]
+            columns += [] if content.counts is None else [pa.array(content.counts[part])]
+            columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values), size))
+            out.write_batch(pa.record_batch(columns, schema=schema))
+            meter(min(start + step, rows), rows)
+
+
+def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the columns "word" and "vector", and "count" if there is one."""
+    pa = _pyarrow(path)
+    try:
+        with errors_named(path), Path(path).open("rb") as file:
+            return checked(path, _read(path, pa, file, limit, Meter(progress, "load")), errors)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
+
+
+def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -> VectorFile:
+    schema, rows, batches = _opened(pa, file)
+    names = schema.names
+    if names.count(WORD) != 1 or names.count(VECTOR) != 1:
+        raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
+    kind = schema.field(VECTOR).type
+    size = getattr(kind, "list_size", 0)
+    if size < 1 or not pa.types.is_floating(kind.value_type):
+        raise W2VError(f"{path}: its vectors are {one_line(kind)}: expected lists of a fixed size, of floats")
+    if rows * size > max_unpacked(Path(path).stat().st_size):
+        raise W2VError(f"{path}: damaged: it says {rows:,} rows of {size:,} values")
+    rows = rows if limit is None else min(rows, limit)
+    vectors: NDArray[np.float32] = memory.empty((rows, size))
+    known = COUNT in names and pa.types.is_integer(schema.field(COUNT).type)
+    counts = np.empty(rows, np.int64) if known else None
+    words: list[str] = []
+    for batch in batches([WORD, *[COUNT] * known, VECTOR], max(1, VALUES_AT_ONCE // size)):
+        batch = batch.slice(0, rows - len(words))
+        part = slice(len(words), len(words) + len(batch))
+        column = batch.column(VECTOR)
+        values = column.flatten()
+        if len(values) != len(batch) * size or values.null_count or batch.column(WORD).null_count:
+            raise W2VError(f"{path}: a word or vector after row {len(words):,} is missing")
+        vectors[part] = values.to_numpy(zero_copy_only=False).reshape(-1, size)
+        if counts is not None:
+            counts[part] = batch.column(COUNT).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        words += batch.column(WORD).cast(pa.string()).to_pylist()
+        meter(len(words), rows)
+        if len(words) == rows:
+            break
+    return VectorFile(Words.of(words), vectors, counts)
+
+
+def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:
+    """The schema, the number of rows, and a function of columns and rows at once that yields batches."""
+    if file.peek(8).startswith(b"PAR1"):
+        table = pa.parquet.ParquetFile(file)
+        return table.schema_arrow, table.metadata.num_rows, lambda names, step: table.iter_batches(step, columns=names)
+    table = pa.ipc.open_file(file)
+    rows = sum(table.get_batch(number).num_rows for number in range(table.num_record_batches))
+
+    def batches(names: list[str], step: int) -> Iterator[Any]:
+        for number in range(table.num_record_batches):
+            batch = table.get_batch(number).select(names)
+            for start in range(0, len(batch), step):
+                yield batch.slice(start, step)
+
+    return table.schema, rows, batches
