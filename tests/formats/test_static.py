@@ -74,7 +74,8 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
     ("name", "data", "message"),
     [
         ("tokenizer.json", b'{"model": {"vocab": {"a": 9}}}', "its tokens do not fit its matrix"),
-        ("tokenizer.json", b'{"model": {"vocab": {"a": -9}}}', "its tokens do not fit its matrix"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": -9}}}', "damaged"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 9999999999999999999}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {"a": 1e99}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {}}}', "0 words"),
         ("tokenizer.json", b'{"model": ' + b"[" * 9999, "damaged"),

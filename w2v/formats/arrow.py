@@ -111,7 +111,9 @@ def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:
 
     def batches(names: list[str], step: int) -> Iterator[Any]:
         for number in range(table.num_record_batches):
-            batch = table.get_batch(number).select(names)
+            batch = table.get_batch(number)
+            batch.validate(full=True)  # whatever is wrong in one that is not validated ends the process
+            batch = batch.select(names)
             for start in range(0, len(batch), step):
                 yield batch.slice(start, step)
 

@@ -14,6 +14,7 @@ from w2v.formats import native
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, errors_named
+from w2v.system.schema import Count
 from w2v.text.normalise import TextOptions
 from w2v.text.words import Words
 
@@ -113,7 +114,7 @@ def _card(name: str, content: VectorFile) -> str:
 
 
 class _Model(msgspec.Struct):
-    vocab: dict[str, int] | list[tuple[str, float]]  # a list: of Unigram, with logarithms of probabilities
+    vocab: dict[str, Count] | list[tuple[str, float]]  # a list: of Unigram, with logarithms of probabilities
     unk_token: str | None = None
 
 
