@@ -102,12 +102,16 @@ def beside(path: PathLike) -> list[Path]:
     return [other(path)] if other else []
 
 
+def parts(content: VectorFile) -> list[str]:
+    """The names of the content beside words and vectors."""
+    counts = [] if content.counts is None else ["counts"]
+    return [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
+
+
 def lost(path: PathLike, content: VectorFile) -> list[str]:
     """The names of the content that the format of this name does not keep. Raises SettingsError as for_writing does."""
-    counts = [] if content.counts is None else ["counts"]
-    names = [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
     kept = for_writing(path).keeps
-    return [name for name in names if name not in kept and kept != EVERYTHING]
+    return [name for name in parts(content) if name not in kept and kept != EVERYTHING]
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
