@@ -46,16 +46,17 @@ def test_tables_of_the_projector(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("numbers", "words", "message"),
     [
-        ("1\t2\n3\n", "a\nb\n", "m.tsv: "),
-        ("1\tx\n", "a\n", "m.tsv: "),
-        ("1\tnan\n", "a\n", r"row 1 \('a'\) holds NaN"),
-        ("\n\n", "a\n", "metadata.tsv: 1 word for 0 vectors"),
-        ("1\t2\n3\t4\n", "a\n", "metadata.tsv: 1 word for 2 vectors"),
+        ("1\t2\n3\n", "a\nb\n", "m.tsv: row 2 is not a word and 2 numbers"),
+        ("1\tx\n", "a\n", "m.tsv: row 1 is not a word and 2 numbers"),
+        ("1\tnan\n", "a\n", r"m.tsv: row 1 .* holds NaN"),
+        ("\n\n", "a\nb\n", "m.tsv: row 1 is not a word and 1 numbers"),
+        ("1\t2\n3\t4\n", "a\n", "metadata.tsv: too short for 2 different words, one for each vector"),
+        ("1\t2\n3\t4\n", "abc\n", "metadata.tsv: 1 word for 2 vectors"),
         ("1\t2\n3\t4\n", "a\nb\nc\n", "metadata.tsv: 3 words for 2 vectors"),
         ("1\t2\n3\t4\n", "a\na\n", "twice"),
-        ("1\t2\n", "word\tcount\na\tmany\n", "a count is missing, or no whole number"),
-        ("1\t2\n", "word\tcount\na\n", "a count is missing, or no whole number"),
-        ("1\t2\n", "word\tcount\na\t" + "9" * 30 + "\n", "a count is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\tmany\n", "the count of row 1 is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\n", "the count of row 1 is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\t" + "9" * 30 + "\n", "the count of row 1 is missing"),
     ],
 )
 def test_damaged_pairs(tmp_path: Path, numbers: str, words: str, message: str) -> None:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from w2v.errors import INSTALL, W2VError, one_line
 from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named
 from w2v.text.decompress import max_unpacked
-from w2v.text.words import Words
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 ARROW = rb"ARROW1\0\0"
-VALUES_AT_ONCE = 1 << 22  # of vectors, written or read
+ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 22  # written or read
 
 
 def fits(path: PathLike, head: bytes) -> bool:
@@ -44,7 +44,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     rows, size = content.vectors.shape
     known = content.counts is not None
     schema = pa.schema([(WORD, pa.string()), *[(COUNT, pa.int64())] * known, (VECTOR, pa.list_(pa.float32(), size))])
-    meter, step = Meter(progress, "save"), max(1, VALUES_AT_ONCE // size)
+    meter, step = Meter(progress, "save"), _step(size)
     is_arrow = Path(path).name.lower().endswith(".arrow")
     writer = pa.ipc.new_file if is_arrow else pa.parquet.ParquetWriter
     with atomic_write(path, replace) as file, writer(file, schema) as out:
@@ -83,8 +83,8 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
     vectors: NDArray[np.float32] = memory.empty((rows, size))
     known = COUNT in names and pa.types.is_integer(schema.field(COUNT).type)
     counts = np.empty(rows, np.int64) if known else None
-    words: list[str] = []
-    for batch in batches([WORD, *[COUNT] * known, VECTOR], max(1, VALUES_AT_ONCE // size)):
+    words = Gathered(rows)
+    for batch in batches([WORD, *[COUNT] * known, VECTOR], _step(size)):
         batch = batch.slice(0, rows - len(words))
         part = slice(len(words), len(words) + len(batch))
         column = batch.column(VECTOR)
@@ -94,11 +94,17 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
         vectors[part] = values.to_numpy(zero_copy_only=False).reshape(-1, size)
         if counts is not None:
             counts[part] = batch.column(COUNT).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        words += batch.column(WORD).cast(pa.string()).to_pylist()
+        for word in batch.column(WORD).cast(pa.string()).to_pylist():
+            words.add(word.encode())
         meter(len(words), rows)
         if len(words) == rows:
             break
-    return VectorFile(Words.of(words), vectors, counts)
+    return VectorFile(words.words, vectors, counts)
+
+
+def _step(size: int) -> int:
+    """How many rows with vectors of this size are written or read at once."""
+    return max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size))
 
 
 def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from w2v.errors import W2VError, one_line
+from w2v.errors import W2VError, counted, one_line
 from w2v.formats import native
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
@@ -21,6 +21,7 @@ from w2v.text.words import Words
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
 MATRICES = ("embeddings", "embedding.weight")  # its name in model2vec, and in sentence-transformers
 UNKNOWN = "[UNK]"
+SMALL = 1 << 20  # bytes of a tokenizer; in memory they become some twenty times as many
 ROWS_AT_ONCE = 1 << 12
 MODULE = "sentence_transformers.models"
 MODULES = [
@@ -129,6 +130,8 @@ def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Rep
     matrix = next((tensors[name] for name in MATRICES if name in tensors), np.empty(0))
     with errors_named(tokenizer_path):
         text = tokenizer_path.read_bytes()
+    if len(text) > max(SMALL, matrix.nbytes // 2):
+        raise W2VError(f"{tokenizer_path}: {len(text):,} bytes, too many for {counted(len(matrix), 'vector')}")
     try:
         model = msgspec.json.decode(text, type=_Tokenizer).model
     except (ValueError, RecursionError) as error:

@@ -59,6 +59,10 @@ FORMATS = (
         partial(word2vec.write, binary=True), packed=True,
     ),
     Format(
+        "glove", (".glove.txt", ".glove.txt.gz"), word2vec.fits_glove, word2vec.read,
+        partial(word2vec.write, binary=False, header=False), packed=True,
+    ),
+    Format(
         "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.fits_text, word2vec.read,
         partial(word2vec.write, binary=False), packed=True,
     ),

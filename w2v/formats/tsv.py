@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import Any, cast
 
-import numpy as np
-
-from w2v.errors import W2VError, one_line
+from w2v.detect import Layout
 from w2v.formats import word2vec
 from w2v.formats.vector_file import VectorFile, check_content, checked
-from w2v.formats.word_lists import read_words, write_words
+from w2v.formats.word_lists import check_size, read_words, write_words
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named
 from w2v.text.words import Words
 
+PIECE_BYTES = 1 << 16  # of a line, read at once
 METADATA = ".metadata.tsv"  # ends the name of the file of words
 
 
@@ -43,10 +43,36 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers and, beside them, words and, if there are any, counts."""
-    try:
-        with errors_named(path), warnings.catch_warnings(action="ignore"):  # of a file of empty lines
-            vectors = np.loadtxt(path, np.float32, delimiter="\t", comments=None, ndmin=2)
-    except ValueError as error:
-        raise W2VError(f"{path}: {one_line(error)}") from error
-    words, counts = read_words(metadata(path), len(vectors))
+    with errors_named(path), Path(path).open("rb") as file:
+        columns, rows, piece = 1, 0, b"\n"
+        while following := file.readline(PIECE_BYTES):
+            piece = following
+            columns += piece.count(b"\t") if not rows else 0
+            rows += piece.endswith(b"\n")
+        rows += not piece.endswith(b"\n")
+        check_size(metadata(path), rows)
+        file.seek(0)
+        layout, named = Layout("text", rows, columns, 0), cast(BufferedReader, BufferedReader(_Named(file)))
+        vectors = word2vec.read_rows(path, layout, rows, named, b"", None, progress).vectors
+    words, counts = read_words(metadata(path), rows)
     return checked(path, VectorFile(words, vectors, counts), errors)
+
+
+class _Named(RawIOBase):
+    """The lines of a file, each after a word that stands for its own: word2vec's text."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._begins, self._rest = file, True, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            piece = self._file.readline(PIECE_BYTES)
+            self._rest = b"-\t" + piece if piece and self._begins else piece
+            self._begins = piece.endswith(b"\n")
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)] = part
+        self._rest = self._rest[len(part) :]
+        return len(part)

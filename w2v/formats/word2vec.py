@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
@@ -28,9 +29,15 @@ from w2v.text.words import Words
 
 
 def write(
-    path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None, *, binary: bool
+    path: PathLike,
+    content: VectorFile,
+    replace: bool = True,
+    progress: Report | None = None,
+    *,
+    binary: bool,
+    header: bool = True,
 ) -> None:
-    """Write words and vectors, atomically, compressed by gzip if the name ends in .gz.
+    """Write words and vectors, atomically, compressed by gzip if the name ends in .gz; GloVe's text has no header.
 
     Text has the fewest digits that read back as the same float32. Raises W2VError if the file cannot be written or a
     word does not fit the format.
@@ -38,7 +45,8 @@ def write(
     blocks = encoded(path, content, binary=binary)
     meter, rows = Meter(progress, "save"), len(content.words)
     with atomic_write(path, replace) as plain, packed(path, plain) as file:
-        file.write(b"%d %d\n" % content.vectors.shape)
+        if header:
+            file.write(b"%d %d\n" % content.vectors.shape)
         for done, block in blocks:
             file.write(block)
             meter(done, rows)
@@ -103,7 +111,12 @@ def fits_binary(path: PathLike, head: bytes) -> bool:
 
 
 def fits_text(path: PathLike, head: bytes) -> bool:
-    return recognise(path, head).kind == "text"
+    return recognise(path, head).rows is not None
+
+
+def fits_glove(path: PathLike, head: bytes) -> bool:
+    """Whether text has no header; binary files without one are refused before."""
+    return not fits_text(path, head)
 
 
 def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -117,14 +130,16 @@ def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Rep
         layout = recognise(path, head)
         rows = layout.rows
         if rows is not None and layout.min_bytes(rows) <= max_size:
-            return _read_rows(path, layout, rows, file, head, errors, limit, progress)
+            content = read_rows(path, layout, rows, file, head, limit, progress)
+            return replace(content, words=checked_words(path, content.words, errors))
         whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
         if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
             raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
         if rows is not None or is_cut(file):
             raise _cut(path, whole, rows)
     with opened(path) as (file, _):
-        return _read_rows(path, layout, whole, file, head_of(path, file), errors, limit, progress)
+        content = read_rows(path, layout, whole, file, head_of(path, file), limit, progress)
+    return replace(content, words=checked_words(path, content.words, errors))
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
@@ -144,16 +159,19 @@ def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
     return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
-def _read_rows(
+def read_rows(
     path: PathLike,
     layout: Layout,
     rows: int,
     file: BufferedReader,
     head: bytes,
-    errors: Errors,
     limit: int | None,
     progress: Report | None,
 ) -> VectorFile:
+    """Read rows of this layout from a file of which `head` has been read; the words are not checked.
+
+    Raises W2VError as `read` does.
+    """
     limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)
     split, parse = _CODECS[layout.kind]
@@ -212,7 +230,7 @@ def _read_rows(
     for first in sorted(pieces):
         piece = np.frombuffer(pieces.pop(first), np.uint8)  # freed before the next is copied
         blob[offsets[first] : offsets[first] + len(piece)] = piece
-    return VectorFile(checked_words(path, Words(blob, offsets), errors), vectors)
+    return VectorFile(Words(blob, offsets), vectors)
 
 
 def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:
