@@ -104,7 +104,7 @@ def _tokenizer(content: VectorFile) -> Iterator[bytes]:
 def _card(name: str, content: VectorFile) -> str:
     rows, size = content.vectors.shape
     tables = ""
-    for title in ("settings", "metrics"):
+    for title in ("settings", "metrics", "scores"):
         values = json.loads(content.metadata.get(title, "{}"))
         lines = [f"| {key} | {value} |" for key, value in values.items() if value not in (None, {}, [])]
         tables += "\n".join(["", f"## {title.capitalize()}", "", "| | |", "|---|---|", *lines, ""]) if lines else ""

@@ -432,7 +432,11 @@ def load(
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    content = table.read(path, mmap, errors, limit, progress)
+    return keyed(table.read(path, mmap, errors, limit, progress))
+
+
+def keyed(content: VectorFile) -> KeyedVectors:
+    """The content of a vector file as vectors."""
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,7 +38,7 @@ from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
-from w2v.vectors.keyed import load
+from w2v.vectors.keyed import keyed, load
 
 
 @click.command(cls=ShortHelp)
@@ -198,7 +199,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 @click.option(
     "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
 )
-@click.option("--check", is_flag=True, help="Compare OUT with MODEL afterwards, as w2v compare does.")
+@click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @OBJECTIVE
 @ERRORS
 @FORCE
@@ -242,10 +243,10 @@ def convert(
         made = reduce.first_words(stored, top) if top else stored
         made = reduce.listed_words(made, words) if words else made
         made = reduce.fewer_dimensions(made, dims) if dims else made
+        compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
+        if compared:
+            made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
         table.write(output, made, force, progress)
-        compared = None
-        if check:
-            compared = compare(load(model, errors=errors), load(output), words=0, progress=progress)
     kept = [name for name in table.parts(made) if name not in table.lost(output, made)]
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
     found |= {"vector_size": made.vectors.shape[1], "lost": [name for name in table.parts(stored) if name not in kept]}
