@@ -70,6 +70,26 @@ def test_files_of_older_versions(name: str) -> None:
         break
 
 
+class Logger:
+    """As the callbacks of some published models: of a class that whoever reads them lacks."""
+
+
+def test_objects_of_other_packages_come_to_no_harm(tmp_path: Path) -> None:
+    model = Word2Vec(SENTENCES, **SETTINGS)
+    model.callbacks, model.trim_rule, model.random = [Logger()], print, np.random.default_rng(1)
+    model.save(str(tmp_path / "m.model"))
+    assert w2v.load(tmp_path / "m.model").index_to_key == model.wv.index_to_key
+
+
+def test_the_command_continues_them(tmp_path: Path, sample: Path) -> None:
+    Word2Vec(SENTENCES, **SETTINGS).save(str(tmp_path / "m.model"))
+    (tmp_path / "text").write_text("some wörds and others and more\n" * 50)
+    run("train", tmp_path / "text", "--continue", tmp_path / "m.model", "--epochs", 1, "-o", tmp_path / "n.bin")
+    Word2Vec(SENTENCES, hs=1, negative=0, **SETTINGS).save(str(tmp_path / "m.model"))
+    command = ["train", tmp_path / "text", "--continue", tmp_path / "m.model", "-o", tmp_path / "o.bin"]
+    assert "give it as --init" in run(*command, code=1).stderr
+
+
 def test_the_command_converts_them(tmp_path: Path) -> None:
     path = SHIPPED / "word2vec_old_sep"
     assert "gensim" in run("info", path).stdout

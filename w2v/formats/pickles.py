@@ -7,6 +7,7 @@ function is its name, and an object is the name of its class with arguments and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from pickletools import genops
@@ -22,23 +23,12 @@ GROWTH = 8  # of what a pickle says in memory over its own size: those of gensim
 SLACK = 48 << 20  # bytes
 STEP = 1 << 14  # opcodes between two reports
 
-# What a pickle may call: nothing else occurs in models of gensim, and of these only what `made` knows has an effect.
-CALLS = {
-    f"{module}.{name}"
-    for modules, names in (
-        (("copyreg", "copy_reg"), ("_reconstructor",)),
-        (("_codecs",), ("encode",)),
-        (("collections", "UserString"), ("OrderedDict", "defaultdict")),  # the second: of Python 3.4, in protocol 2
-        (("builtins", "__builtin__"), ("set", "frozenset", "object", "bytes")),
-        (("numpy",), ("dtype",)),
-        (("numpy.core.multiarray", "numpy._core.multiarray"), ("_reconstruct", "scalar")),
-        (("numpy.core.numeric", "numpy._core.numeric"), ("_frombuffer",)),
-        (("numpy.random",), ("__RandomState_ctor",)),
-        (("numpy.random._pickle",), ("__randomstate_ctor", "__bit_generator_ctor", "__generator_ctor")),
-    )
-    for module in modules
-    for name in names
-}
+# What a pickle may say that it calls: what occurs in models of gensim. Nothing of it is called here, either.
+CALLS = re.compile(
+    r"copy_?reg\._reconstructor|_codecs\.encode|(builtins|__builtin__)\.(bytes|frozenset|object|set)"
+    r"|(collections|UserString)\.(OrderedDict|defaultdict)"  # UserString: by Python 3.4, in protocol 2
+    r"|numpy\.(dtype|random\.[\w.]+|_?core\.(multiarray\.(_reconstruct|scalar)|numeric\._frombuffer))"
+)
 
 
 class Name(str):
@@ -158,7 +148,7 @@ class _Machine:
 
     def call(self, argument: None) -> None:
         name, arguments = self.pop(2)
-        if type(name) is not Name or name not in CALLS:
+        if type(name) is not Name or not CALLS.fullmatch(name):
             raise _Refused(f"a call of {name}" if isinstance(name, str) else "a call of what is no function")
         if name == "_codecs.encode":  # of bytes, by Python 3 in protocol 2
             text, coding = arguments
