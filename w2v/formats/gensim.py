@@ -25,6 +25,7 @@ BEGINNING = re.compile(PICKLE + rb".{0,40}?gensim\.models\.", re.DOTALL)
 DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
 ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
+KEYS = ("index_to_key", "index2word", "index2entity")
 LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # of a model of gensim 3, and for "wv" also of 4
 
@@ -72,9 +73,10 @@ def read_saved(path: PathLike, errors: Errors = "strict", progress: Report | Non
     if isinstance(root.attributes().get("wv"), Made):
         parts |= {name: parts[""].part(name) for name in PARTS if name in parts[""].values}
     holder = parts.get("wv", parts[""])
-    if "FastText" in kind or holder.array("vectors", "syn0") is None:
+    matrix = None if "FastText" in kind else holder.array("vectors", "syn0")
+    if matrix is None:
         raise W2VError(f"{path}: {_conversion(path, kind)}")
-    vectors = _vectors(path, holder, errors)
+    vectors = _vectors(path, holder, _matrix(path, matrix), errors)
     layers: dict[str, NDArray[np.float32]] = {}
     numbers: dict[str, Any] = {}
     for part in parts.values():
@@ -127,13 +129,9 @@ class _Part:
         return None
 
 
-def _vectors(path: PathLike, part: _Part, errors: Errors) -> VectorFile:
-    array = part.array("vectors", "syn0")
-    assert array is not None
-    vectors, vocabulary = _matrix(path, array), part.values.get("vocab")
-    names = next(
-        (part.values[name] for name in ("index_to_key", "index2word", "index2entity") if name in part.values), None
-    )
+def _vectors(path: PathLike, part: _Part, vectors: NDArray[np.float32], errors: Errors) -> VectorFile:
+    vocabulary = part.values.get("vocab")
+    names = next((part.values[name] for name in KEYS if name in part.values), None)
     if not isinstance(names, list) or not all(isinstance(name, str | bytes) for name in names):
         raise W2VError(f"{path}: its keys are no words")
     try:
