@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from w2v.text.decompress import max_unpacked
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 ARROW = rb"ARROW1\0\0"
-ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 22  # written or read
+BUFFER_BYTES = 1 << 20  # of Parquet, for each column
+ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 20  # written or read
 
 
 def fits(path: PathLike, head: bytes) -> bool:
@@ -46,7 +48,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     schema = pa.schema([(WORD, pa.string()), *[(COUNT, pa.int64())] * known, (VECTOR, pa.list_(pa.float32(), size))])
     meter, step = Meter(progress, "save"), _step(size)
     is_arrow = Path(path).name.lower().endswith(".arrow")
-    writer = pa.ipc.new_file if is_arrow else pa.parquet.ParquetWriter
+    writer = pa.ipc.new_file if is_arrow else partial(pa.parquet.ParquetWriter, use_dictionary=False)
     with atomic_write(path, replace) as file, writer(file, schema) as out:
         for start in range(0, rows, step):
             part = slice(start, start + step)
@@ -110,12 +112,17 @@ def _step(size: int) -> int:
 def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:
     """The schema, the number of rows, and a function of columns and rows at once that yields batches."""
     if file.peek(8).startswith(b"PAR1"):
-        table = pa.parquet.ParquetFile(file)
-        return table.schema_arrow, table.metadata.num_rows, lambda names, step: table.iter_batches(step, columns=names)
+        table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
+
+        def batches(names: list[str], step: int) -> Iterator[Any]:
+            for group in range(table.num_row_groups):  # one by one: several would be read ahead
+                yield from table.iter_batches(step, [group], names, use_threads=False)
+
+        return table.schema_arrow, table.metadata.num_rows, batches
     table = pa.ipc.open_file(file)
     rows = sum(table.get_batch(number).num_rows for number in range(table.num_record_batches))
 
-    def batches(names: list[str], step: int) -> Iterator[Any]:
+    def parts(names: list[str], step: int) -> Iterator[Any]:
         for number in range(table.num_record_batches):
             batch = table.get_batch(number)
             batch.validate(full=True)  # whatever is wrong in one that is not validated ends the process
@@ -123,4 +130,4 @@ def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:
             for start in range(0, len(batch), step):
                 yield batch.slice(start, step)
 
-    return table.schema, rows, batches
+    return table.schema, rows, parts
