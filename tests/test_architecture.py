@@ -56,7 +56,7 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.evaluate": {"scipy"},
     "w2v.explore.approximate": {"usearch.index"},
-    "w2v.formats.arrow": {"pyarrow", "pyarrow.parquet"},
+    "w2v.formats.arrow": {"pyarrow", "pyarrow.compute", "pyarrow.parquet"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.formats.spacy": {"spacy"},
     "w2v.gensim.evaluation": {"scipy"},

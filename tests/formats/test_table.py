@@ -94,7 +94,9 @@ def test_commands_take_every_format(tmp_path: Path, sample: Path) -> None:
     for extension in (".npy", ".parquet", ".model2vec", ".spacy", ".safetensors"):
         found = run_json("convert", last, tmp_path / f"m{extension}")
         assert found["format"] == table.for_writing(tmp_path / f"m{extension}").name
-        assert run_json("info", tmp_path / f"m{extension}")["format"] == found["format"]
+        about = run_json("info", tmp_path / f"m{extension}")
+        assert about["format"] == found["format"]
+        assert about["bytes"] > found["vocabulary_size"] * found["vector_size"] * 4
         last = tmp_path / f"m{extension}"
     np.testing.assert_array_equal(w2v.load(last).vectors, w2v.load(tmp_path / "m.tsv").vectors)
     (tmp_path / "other.metadata.tsv").write_text("mine")

@@ -43,7 +43,7 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
     return {
         "model": str(path),
         "format": table.recognised(path).name,
-        "bytes": path.stat().st_size,
+        "bytes": sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])),
         "vocabulary_size": len(vectors),
         "vector_size": vectors.vector_size,
         "most_frequent": vectors.first_words(MOST_FREQUENT),

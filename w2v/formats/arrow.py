@@ -33,6 +33,7 @@ def fits(path: PathLike, head: bytes) -> bool:
 def _pyarrow(path: PathLike) -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         raise W2VError(f"{path}: Parquet and Arrow need one more package: {INSTALL.format('parquet')}") from None
@@ -76,9 +77,13 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
     kind = schema.field(VECTOR).type
-    size = getattr(kind, "list_size", 0)
-    if size < 1 or not pa.types.is_floating(kind.value_type):
-        raise W2VError(f"{path}: its vectors are {one_line(kind)}: expected lists of a fixed size, of floats")
+    are_lists = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not are_lists or not pa.types.is_floating(kind.value_type):
+        raise W2VError(f"{path}: its vectors are {one_line(kind)}: expected lists of floats")
+    first = next((batch.column(VECTOR)[0].as_py() for batch in batches([VECTOR], 1) if len(batch)), None)
+    size = len(first or ())
+    if not size:
+        raise W2VError(f"{path}: its first row has no vector")
     if rows * size > max_unpacked(Path(path).stat().st_size):
         raise W2VError(f"{path}: damaged: it says {rows:,} rows of {size:,} values")
     rows = rows if limit is None else min(rows, limit)
@@ -91,8 +96,14 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
         part = slice(len(words), len(words) + len(batch))
         column = batch.column(VECTOR)
         values = column.flatten()
-        if len(values) != len(batch) * size or values.null_count or batch.column(WORD).null_count:
-            raise W2VError(f"{path}: a word or vector after row {len(words):,} is missing")
+        lengths = pa.compute.list_value_length(column)
+        if (
+            values.null_count
+            or batch.column(WORD).null_count
+            or pa.compute.any(pa.compute.not_equal(lengths, size)).as_py()
+            or lengths.null_count
+        ):
+            raise W2VError(f"{path}: after row {len(words):,}, a word is missing or a vector has not {size} values")
         vectors[part] = values.to_numpy(zero_copy_only=False).reshape(-1, size)
         if counts is not None:
             counts[part] = batch.column(COUNT).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
