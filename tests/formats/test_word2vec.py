@@ -440,6 +440,8 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         read(tmp_path / "none.bin")
     with pytest.raises(W2VError, match="folder"):
         read(tmp_path)
+    with pytest.raises(W2VError, match=r"cannot read x+: File name too long"):
+        read("x" * 300)
     with pytest.raises(W2VError, match="device"):
         read("/dev/null")
     write(tmp_path / "v.bin", sample_content())

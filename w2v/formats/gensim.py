@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ class _Part:
         for name in names:
             if name in beside:
                 path = f"{self.path}.{name}.npy"
-                if not Path(path).exists():
+                if not os.path.lexists(path):
                     raise W2VError(f"{self.path}: its {name} are in {path}, which is not there: keep them together")
                 return read_array(path)
             if self.values.get(name) is not None:

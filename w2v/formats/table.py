@@ -12,7 +12,7 @@ from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, static, tsv
 from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike
+from w2v.system.files import Errors, PathLike, errors_named
 
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
@@ -89,12 +89,13 @@ def for_writing(path: PathLike) -> Format:
 
 def recognised(path: PathLike) -> Format:
     """The format of a file, by its content. Raises W2VError for any other file."""
-    folders = [one for one in FORMATS if one.folder and Path(path).is_dir() and one.fits(path, b"")]
-    if folders:
-        return folders[0]
-    with opened(path) as (file, _):
-        head, packed = head_of(path, file), is_compressed(file)
-    found = next(one for one in FORMATS if not one.folder and one.fits(path, head))
+    with errors_named(path):
+        folders = [one for one in FORMATS if one.folder and Path(path).is_dir() and one.fits(path, b"")]
+        if folders:
+            return folders[0]
+        with opened(path) as (file, _):
+            head, packed = head_of(path, file), is_compressed(file)
+        found = next(one for one in FORMATS if not one.folder and one.fits(path, head))
     if packed and not found.packed:
         raise W2VError(f"{path}: a compressed {found.extensions[0]} file: unpack it first")
     return found
