@@ -58,9 +58,10 @@ cluster: $(VENV)/.checks
 browser: $(VENV)/.checks
 	python tests/browser/run.py
 
-# gensim's own tests, run against w2v.gensim.
+# gensim's own tests, and libraries that use gensim, run against w2v.gensim.
 compat: $(VENV)/.checks
 	python tests/compat/run.py
+	python tests/compat/libraries.py
 
 # Builds that look for mistakes, each in a tree of its own: checked, sanitize (addresses, undefined behaviour), thread.
 # Its folders are real and hold a link for each source: through a linked folder the modules would land beside the sources.

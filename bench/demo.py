@@ -29,11 +29,11 @@ PREPARED = ["--lower", "--tokenize", "words", "--strip-markup"]
 
 
 def table_rows() -> list[dict[str, str]]:
-    """The rows of skip-gram in the table of docs/small-text.md, by column."""
+    """The rows of CBOW in the table of docs/small-text.md, by column."""
     lines = (BENCH.parent / "docs/small-text.md").read_text("utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     header = next(row for row in cells if row[0] == "model")
-    return [dict(zip(header, row, strict=True)) for row in cells if row[0] == "skipgram"]
+    return [dict(zip(header, row, strict=True)) for row in cells if row[0] == "cbow"]
 
 
 def expected(words: int) -> dict[str, str]:

@@ -35,7 +35,7 @@ from common import (
 
 from w2v.losses.registry import Settings
 
-BASE = Settings(vector_size=300, window=5, ns_exponent=0.75, epochs=3, workers=2, vectors="input")
+BASE = Settings(model="skipgram", vector_size=300, window=5, ns_exponent=0.75, epochs=3, workers=2, vectors="input")
 LOSSES: dict[str, dict[str, Any]] = {
     "ns-5": {"loss": "ns"},
     "ns-15": {"loss": "ns", "negative": 15},

@@ -26,8 +26,8 @@ from w2v.text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
 BASE = Settings(
-    vector_size=300, window=5, negative=5, ns_exponent=0.75, sample=1e-4, min_count=5, epochs=1, workers=2,
-    vectors="input",
+    model="skipgram", vector_size=300, window=5, negative=5, ns_exponent=0.75, sample=1e-4, min_count=5, epochs=1,
+    workers=2, vectors="input",
 )  # fmt: skip
 CONFIGURATIONS = {
     "sg-ns-300": BASE,

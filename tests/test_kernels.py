@@ -16,7 +16,8 @@ from w2v.errors import W2VError
 from w2v.plan import INSTRUCTION_SETS, Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
-from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training.run import thresholds
 
@@ -133,7 +134,7 @@ def with_subwords(arguments: dict[str, Any], chunk: int) -> dict[str, Any]:
     """A run whose words have n-grams, some of which they share."""
     words = len(arguments["inputs"])
     subwords = SubwordRows.of(Subwords(1, 2, 50), Words.of(f"{number:x}" for number in range(words)))
-    inputs = memory.aligned_rows(words + len(subwords.buckets), arguments["vector_size"])
+    inputs = memory.aligned_rows(len(subwords.members), arguments["vector_size"])
     random = np.random.default_rng(6)
     inputs[:, : arguments["vector_size"]] = random.normal(0, 0.5, (len(inputs), arguments["vector_size"]))
     shares = random.random(len(subwords.rows), np.float32)

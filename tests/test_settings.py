@@ -53,8 +53,8 @@ def test_only_what_has_no_default_may_be_left_open(name: str) -> None:
 
 
 def test_the_window_depends_on_the_model() -> None:
-    assert (Settings().window_size, Settings(model="cbow").window_size) == (5, 8)
-    assert Settings(model="cbow", window=3).as_dict()["window"] == 3
+    assert (Settings(model="skipgram").window_size, Settings().window_size) == (5, 8)
+    assert Settings(window=3).as_dict()["window"] == 3
 
 
 def test_a_single_value_is_not_combined() -> None:
@@ -118,8 +118,8 @@ def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
 
 
 def test_only_settings_that_have_an_effect_are_relevant() -> None:
-    assert {"negative", "ns_exponent", "per_pair"} <= Settings().relevant().keys()
-    assert not {"tree", "classes", "mixtures", "cbow_gradient", "objective"} & Settings().relevant().keys()
+    assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().relevant().keys()
+    assert not {"tree", "classes", "mixtures", "per_pair", "objective"} & Settings().relevant().keys()
     assert "tree" in Settings(loss="hs", model="cbow").relevant()
     assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").relevant().keys()
 

@@ -39,10 +39,11 @@ Sharing.    The K negatives are drawn once per window and shared by its context 
             steps are sequential: each context word sees the output rows as updated by the words before it. With
             G = X Xᵀ, these updates change the scores of row i by Σ_k<i G_ik alpha E_k. So the step still consists of
             matrix products, and gives the result of one step per word.
-Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its parts: its own row and the
-            rows of its n-grams. `compose` makes the means of all words of a chunk, once each, the steps update them,
-            and `spread` adds their changes to the parts at the end of the chunk. An n-gram receives only a share of
-            each change: many words of a chunk have it, and the sum of their changes, all computed from its value
+Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its subwords: its own row and
+            the rows of its n-grams. One row stands for all n-grams that the same words have; see SubwordRows. These
+            rows are the word's parts. `compose` makes the means of all words of a chunk, once each, the steps update
+            them, and `spread` adds their changes to the parts at the end of the chunk. An n-gram receives only a share
+            of each change: many words of a chunk have it, and the sum of their changes, all computed from its value
             before the chunk, would overshoot.
 Prefetching. The rows of a window are chosen LOOKAHEAD windows before its step, and their cache lines are prefetched
             meanwhile: output rows are accessed at random, and the matrix is larger than any cache.
@@ -201,7 +202,7 @@ cdef class Kernel:
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] part_starts      # of each word, as in SubwordRows
-    cdef const int32_t[::1] parts
+    cdef const int32_t[::1] parts, subword_counts
     cdef const float[::1] shares             # of a word's change that each of its parts receives
     cdef bint composes                       # whether input rows are composed of subwords
     cdef int64_t hot, first_hot       # the output rows from first_hot to first_hot + hot are copied by each worker
@@ -242,6 +243,7 @@ cdef class Kernel:
         self.composes = plan.subwords is not None
         if self.composes:
             self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
+            self.subword_counts = plan.subwords.sizes
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
         self.first_hot = self.outputs.shape[0] - self.hot if self.loss == HS else 0  # the root is the last row
         self.worker_losses = np.zeros((workers, epochs))
@@ -441,7 +443,8 @@ cdef class Kernel:
             start = self.part_starts[worker.distinct[k]]
             self.functions.compose(
                 &worker.parts, self.part_starts[worker.distinct[k] + 1] - start, &self.parts[start],
-                worker.composed + k * self.sizes.row_bytes, <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
+                <float>1 / self.subword_counts[worker.distinct[k]], worker.composed + k * self.sizes.row_bytes,
+                <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
         memcpy(worker.composed_before, worker.composed, worker.distinct_count * self.sizes.row_bytes)
 

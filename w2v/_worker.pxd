@@ -36,7 +36,7 @@ cdef extern from "step.h" nogil:
     ctypedef struct StepFunctions:
         void (*move)(const Step *step) noexcept nogil
         void (*compose)(
-            const StepParts *parts, int64_t n, const int32_t *rows, void *to, uint32_t random
+            const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random
         ) noexcept nogil
         void (*spread)(
             const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,

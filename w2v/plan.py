@@ -17,7 +17,7 @@ from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.settings import Storage
 from w2v.system import memory
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
 
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # the fastest first
 

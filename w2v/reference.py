@@ -203,15 +203,16 @@ def compose(plan: Plan, inputs: Matrix) -> Matrix:
     """The input rows of the words, (V, D): the rows themselves, or the means of those of their subwords."""
     if plan.subwords is None:
         return inputs
-    return np.add.reduceat(inputs[plan.subwords.rows], plan.subwords.starts[:-1]) / plan.subwords.sizes[:, np.newaxis]
+    sums = np.add.reduceat(inputs[plan.subwords.rows], plan.subwords.starts[:-1])
+    means: Matrix = sums / plan.subwords.sizes[:, np.newaxis]
+    return means
 
 
 def spread(plan: Plan, inputs: Matrix, change: Matrix) -> None:
     """Gives the changes of composed rows, (V, D), to the subwords."""
     if plan.subwords is not None and plan.shares is not None:
-        np.add.at(
-            inputs, plan.subwords.rows, plan.shares[:, np.newaxis] * np.repeat(change, plan.subwords.sizes, axis=0)
-        )
+        changes = np.repeat(change, np.diff(plan.subwords.starts), axis=0)
+        np.add.at(inputs, plan.subwords.rows, plan.shares[:, np.newaxis] * changes)
 
 
 def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:

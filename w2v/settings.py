@@ -25,8 +25,8 @@ class BaseSettings:
     """The settings that every loss has, under the names that gensim made common; see Settings."""
 
     model: ModelName = option(
-        "skipgram",
-        "Predict the centre word from each context word (skipgram), or from their mean (cbow).",
+        "cbow",
+        "Predict the centre word from the mean of the context words (cbow), or from each of them (skipgram).",
         MODEL,
         fixed=True,
         common=True,
@@ -72,8 +72,9 @@ class BaseSettings:
     )
     buckets: int = option(
         2_000_000,
-        "With --subwords, n-grams are hashed to this many rows; only those in use take memory.",
+        "N-grams are hashed to this many rows; only those in use take memory.",
         MODEL,
+        only_with=("subwords", ()),
         minimum=1,
         maximum=(1 << 31) - 1,
         fixed=True,

@@ -380,6 +380,19 @@ def test_it_opens_with_clusters_and_examples_of_its_own_words(page: Page, place:
     expect(page.locator(".chip")).to_have_count(0)
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_unknown_word_with_ngrams(browser: Browser, sample: Path, tmp_path: Path, source: str) -> None:
+    model = tmp_path / "subwords.safetensors"
+    w2v.train(sample, vector_size=20, subwords="3-4", epochs=2).save(model)
+    with address(source, model) as url, opened(browser, f"{url}#view=neighbours&word=kingship") as page:
+        if source == "file":
+            told = "kingship: not in the vocabulary; w2v explore without -o computes its vector from its n-grams"
+            expect(page.locator(".error p").first).to_have_text(told)
+        else:
+            expect(page.locator("p.facts")).to_contain_text("Not in the vocabulary: made of its n-grams; vector length")
+            assert_like(page.locator("table.results"), w2v.load(model).most_similar("kingship"), url)
+
+
 VIEWS = {
     "map": {"view": "map"},
     "zoomed": {"view": "map", "at": "0,0,3"},

@@ -109,7 +109,7 @@ def test_trials_of_tuning_stay_above_the_bar(width: int, sample: Path, tmp_path:
     rows = re.findall(rb"\r\x1b\[2K( +(\d+) +\d+%[^\r\x1b]*(?:\r\n {44}[^\r\x1b]*)*)", terminal.shown)
     assert b"".join(number for _, number in rows) == b"1234"  # the defaults; a candidate with 1/9, 1/3, all epochs
     assert all(len(line) <= width for row, _ in rows for line in row.split(b"\r\n"))
-    assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.025 min_alpha=0.0025".split()
+    assert rows[3][0].split()[6:] == b"window=9 negative=4 sample=0.003 alpha=0.0375 min_alpha=0.00375".split()
     assert b"w2v: tuning takes about 10 minutes\r\n" in terminal.shown
     assert b"tune " not in ESCAPE.sub(b"", terminal.shown.rsplit(b"\x1b[2K", 1)[1])  # the bar is gone
 

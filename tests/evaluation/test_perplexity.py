@@ -174,7 +174,8 @@ def test_subsampling_is_undone(loss: str, kind: str, tmp_path: Path) -> None:
 
 def test_a_subsampled_model_predicts_better_than_word_frequencies(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(sample.read_bytes()[:50_000].rpartition(b"\n")[0])
-    model = w2v.train(sample, epochs=4, vector_size=20, alpha=0.1, loss="softmax", max_vocab=300, sample=1e-4)
+    options: dict[str, Any] = {"model": "skipgram", "vector_size": 20, "alpha": 0.1, "loss": "softmax", "sample": 1e-4}
+    model = w2v.train(sample, epochs=4, max_vocab=300, **options)
     found = w2v.perplexity(model, tmp_path / "text")
     assert found.perplexity < found.unigram_perplexity < found.perplexity_as_trained
 

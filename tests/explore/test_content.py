@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import w2v
+from tests.helpers import SMALL
 from w2v.explore import content
 from w2v.explore.content import MAX_COORDINATE, embedded, encoded, map_of, quantised
+from w2v.explore.explorer import Explorer
 
 
 def decoded(text: str, dtype: str) -> Any:
@@ -95,3 +97,17 @@ def test_only_the_first_words_are_in_the_page(model: Path) -> None:
 
 def test_numbers_are_little_endian() -> None:
     assert base64.b64decode(encoded(np.array([1, 256], ">i2"))) == b"\1\0\0\1"
+
+
+def test_a_page_computes_vectors_of_unknown_words_only_with_a_server(sample: Path) -> None:
+    vectors = w2v.train(sample, **SMALL | {"subwords": "3-4", "buckets": 1000}).wv
+    explorer = Explorer(vectors, 10, "pca")
+    found = explorer.vector("kingship")
+    assert (found["row"], found["count"]) == (None, None)
+    np.testing.assert_array_equal(np.float32(found["values"]), vectors["kingship"])
+    assert [each["word"] for each in explorer.nearest(["kingship"], [], "add", 3)] == [
+        word for word, _ in vectors.most_similar("kingship", topn=3)
+    ]
+    assert embedded("m", vectors, 10, "pca")["composes"] is True
+    plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
+    assert embedded("m", plain, 10, "pca")["composes"] is False

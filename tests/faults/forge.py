@@ -30,6 +30,7 @@ from w2v.cli.config import Config
 from w2v.cli.train import Notes
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
+from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.system.schema import checked
@@ -141,7 +142,10 @@ class Forger:
         self.cached = next(folder.glob("*.w2v-ids"))
         self.ids = self.cached.read_bytes()
         sentences = [["a", "b", "c"]] * 9
-        Word2Vec(sentences, vector_size=2, min_count=1, epochs=1).save(folder / "gensim")
+        model = Word2Vec([[*words, 7] for words in sentences], vector_size=2, min_count=1, epochs=1)
+        model.note, model.wv.shares = {"language": "de", "years": [1990]}, np.arange(4)  # type: ignore[attr-defined]
+        model.wv.set_vecattr("a", "topic", "sport")
+        model.save(folder / "gensim")
         self.word2vec = read_native(folder / "gensim")
         self.theirs = pickle.dumps(gensim.models.Word2Vec(sentences, vector_size=2, min_count=1, epochs=1))
         Phrases(sentences, min_count=1, threshold=0.1).save(folder / "phrases")
@@ -213,12 +217,17 @@ class Forger:
     def gensim(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         arrays, metadata = self.word2vec
         path = self.room / "gensim"
-        if chance.random() < 0.3:
+        what = chance.randrange(3)
+        if what == 0:
             arrays = forged_arrays(arrays, chance)
+        elif what == 1:
+            name = chance.choice(["vecattr", "gensim.model"])
+            made = forged(arrays[name].tobytes().decode(), chance)
+            arrays = arrays | {name: np.frombuffer(made.encode(), np.uint8)}
         else:
             metadata = metadata | {name: forged(text, chance) for name, text in metadata.items() if "{" in text}
         write_native(path, arrays, metadata)
-        return path, [lambda: Word2Vec.load(path)]
+        return path, [lambda: Word2Vec.load(path), lambda: KeyedVectors.load(path).wv.most_similar("a")]
 
     def pickle(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         theirs = pickle.loads(self.theirs)

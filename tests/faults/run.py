@@ -11,12 +11,15 @@ first thing lost, and exit code 1.
 
 import argparse
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +33,7 @@ Row = tuple[str, int, str]  # what was done, how often, what came of it
 # What tests of the rooms show, by a line for the table: their files, and which of their tests (as pytest's -k).
 TESTS = {
     "a folder of checkpoints is removed, made again or taken by another run": (
-        ["training/test_checkpoint.py"],
+        ["training/test_lock.py"],
         "vanishes or taken or made_again",
     ),
     "file names as long as the system allows, and longer": (["system/test_files.py", "cli/test_outputs.py"], "name"),
@@ -159,6 +162,21 @@ def programs(name: str, seconds: int) -> Iterator[list[Row]]:
         raise SystemExit(f"{name}: exit code {process.returncode}")
 
 
+def power(amount: int) -> Iterator[list[Row]]:
+    if os.geteuid() or not shutil.which("mkfs.ext4"):
+        print("power cuts left out: only root can mount a file system, which mkfs.ext4 makes")
+        return
+    command = [sys.executable, "-m", "tests.faults.power", str(amount)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        for line in process.stdout:
+            found = json.loads(line)
+            said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
+            yield [("power cuts on a file system of its own (ext4), then --resume", sum(found.values()), said)]
+    if process.returncode:
+        raise SystemExit(f"power: exit code {process.returncode}")
+
+
 def version() -> str:
     said = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT).stdout
     return said.strip()
@@ -174,13 +192,18 @@ def table() -> str:
     return "\n".join(lines)
 
 
-PARTS = [*injection.SCENARIOS, "proven", "workers", "fuzz", "forge"]
+PARTS = [*injection.SCENARIOS, "proven", "power", "workers", "fuzz", "forge"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"by default all: {', '.join(PARTS)}")
-    parser.add_argument("--kills", type=int, default=1000, help="ends at random moments, by each kind of signal")
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=1000,
+        help="ends at random moments, by each kind of signal; a tenth of it power cuts",
+    )
     parser.add_argument("--step", type=int, default=1, help="let each N-th call fail")
     parser.add_argument("--seconds", type=int, default=60, help="of fuzzing and forging, for each kind of file")
     parser.add_argument("--table", action="store_true", help="print the table of what was run, and run nothing")
@@ -193,7 +216,7 @@ def main() -> None:
         elif part in ("fuzz", "forge"):
             results = programs(part, given.seconds)
         else:
-            results = proven() if part == "proven" else workers()
+            results = {"proven": proven, "power": partial(power, given.kills // 10), "workers": workers}[part]()
         began_with = version()
         for rows in results:
             FOLDER.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from w2v.gensim.models import Doc2Vec
+
 CLASSES = {
     "models.word2vec": ["Word2Vec", "LineSentence", "PathLineSentences", "Text8Corpus", "BrownCorpus"],
     "models.keyedvectors": ["KeyedVectors"],
@@ -17,7 +19,6 @@ CLASSES = {
 }
 PICKLES = "of gensim's pickles"
 NOT_THERE = {
-    "add_lifecycle_event": "gensim's record of what was done to an object",
     "similarity_unseen_docs": "raises NotImplementedError in gensim, too",
     "CompatVocab": PICKLES,
     "Vocab": PICKLES,
@@ -82,6 +83,15 @@ def test_functions_of_utils_are_gensims() -> None:
         compare(name, getattr(ours, name), getattr(theirs, name))
 
 
+def test_only_losses_are_told_unasked() -> None:
+    program = (
+        "from w2v.gensim.models import Word2Vec; model = Word2Vec(min_count=1, vector_size=2); "
+        "model.build_vocab(['plain', 'text']); model.wv.note = len; model.wv.save('/dev/null')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "not saved: the attribute note, which is neither an array of numbers nor JSON\n"
+
+
 def test_one_import_is_enough() -> None:
     """Scripts say `import gensim`, and then gensim.models.Word2Vec or gensim.utils.simple_preprocess."""
     program = (
@@ -90,3 +100,9 @@ def test_one_import_is_enough() -> None:
         "assert gensim.__version__ >= '4' and gensim.models.word2vec.FAST_VERSION > -1"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_doc2vec_says_that_it_is_not_there() -> None:
+    for use in (Doc2Vec, Doc2Vec.load):
+        with pytest.raises(NotImplementedError, match="has no Doc2Vec: "):
+            use()

@@ -37,6 +37,25 @@ def test_corpora_of_corpora_are_gensims() -> None:
     assert len(utils.ClippedCorpus([1, 2])) == 2
 
 
+class Counter(utils.SaveLoad):
+    number = 0
+
+
+def test_objects_of_programs_are_pickled(tmp_path: Path) -> None:
+    counter = Counter()
+    counter.number = 3
+    counter.add_lifecycle_event("counted", by=3)
+    counter.save(tmp_path / "counter")
+    loaded = Counter.load(tmp_path / "counter")
+    assert loaded.number == 3
+    assert [event["event"] for event in loaded.lifecycle_events] == ["counted", "saving"]
+    counter.lifecycle_events = None
+    counter.add_lifecycle_event("counted", log_level=0)
+    assert counter.lifecycle_events is None
+    utils.pickle({1: (2,)}, tmp_path / "object")
+    assert utils.unpickle(tmp_path / "object") == {1: (2,)}
+
+
 def test_encodings() -> None:
     assert utils.any2unicode("café".encode("latin1"), "latin1") == "café"
     assert utils.any2utf8("café".encode("latin1"), encoding="latin1") == utils.to_utf8("café") == b"caf\xc3\xa9"

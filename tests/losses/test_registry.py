@@ -112,7 +112,7 @@ def test_probabilities(name: str) -> None:
 @pytest.mark.usefixtures("new_losses")
 @pytest.mark.parametrize(("name", "kernel"), RUNS)
 def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = SMALL | {"loss": name, "kernel": kernel, "sample": 0}
+    options: dict[str, Any] = SMALL | {"model": "skipgram", "loss": name, "kernel": kernel, "sample": 0}
     model = w2v.train(sample, **options)
     assert isinstance(model.loss, NEW[name])
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]

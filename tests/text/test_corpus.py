@@ -232,7 +232,9 @@ def test_a_file_that_changes_before_it_is_read(tmp_path):
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
-    fails("the cat sat", r"'the cat sat' does not exist; to train on texts instead of files, give iter\(texts\)$")
+    hint = r"; to train on texts instead of files, give iter\(texts\), and \[text\] for a single one$"
+    fails("the cat sat", "'the cat sat' does not exist" + hint)
+    fails("king", "'king' does not exist" + hint)
     fails("", "^the path of a corpus is empty$")
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()

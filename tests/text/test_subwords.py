@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, run, stopped
-from w2v.text.subwords import SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training.checkpoint import latest
 
@@ -57,12 +58,26 @@ def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
     rows = SubwordRows.of(kind, Words.of(words))
     random = np.random.default_rng(1)
     own, ngrams = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(rows.buckets)))
-    composed = own.copy()
-    rows.compose(composed, ngrams)
+    sums = rows.join(ngrams)
+    composed, shared = own + sums[: len(words)], sums[len(words) :]
+    rows.compose(composed, shared)
+    members: dict[tuple[int, ...], list[int]] = {}  # the subwords of each row, by the words that they are in
+    found = [[bucket_of(each, 40) for each in ngrams_of(word, 2, 3)] for word in words]
     for k, word in enumerate(words):
-        places = [rows.buckets.tolist().index(bucket_of(each, 40)) for each in ngrams_of(word, 2, 3)]
-        np.testing.assert_allclose(composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(rows.decompose(composed, ngrams), own, atol=1e-4)
+        places = [rows.buckets.tolist().index(bucket) for bucket in found[k]]
+        np.testing.assert_allclose(
+            composed[k], np.vstack([own[k], ngrams[places]]).mean(axis=0), atol=1e-5, err_msg=word
+        )
+        members[(k,)] = [k]
+    for bucket, place in zip(rows.buckets.tolist(), rows.places.tolist(), strict=True):
+        members.setdefault(tuple(k for k in range(len(words)) for each in found[k] if each == bucket), []).append(place)
+    assert sorted(place for alike in members.values() for place in set(alike)) == list(range(len(rows.members)))
+    assert rows.members.tolist() == [len(members[k]) for k in sorted(members, key=lambda k: members[k])]
+    np.testing.assert_allclose(rows.decompose(composed, shared), own + sums[: len(words)], atol=1e-4)
+    whole = rows.join(rows.split(own, shared))
+    np.testing.assert_allclose(whole[len(words) :], shared, atol=1e-5)
+    alone = rows.members[: len(words), np.newaxis]
+    np.testing.assert_allclose(whole[: len(words)], own * (alone - 1) / alone, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +153,7 @@ def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> 
     np.testing.assert_allclose(after["kingly"], before["kingly"], atol=1e-5)
 
 
-@pytest.mark.parametrize("wrong", ["3", "6-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
+@pytest.mark.parametrize("wrong", ["3", 3, True, "", "6-3", "0-3", "a-b", (3,), (3, 6, 7), "3-100"])
 def test_wrong_lengths(wrong: Any) -> None:
     with pytest.raises(w2v.SettingsError, match="write the lengths of n-grams, as in 3-6"):
         w2v.Settings(subwords=wrong)

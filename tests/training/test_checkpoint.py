@@ -418,14 +418,14 @@ def test_resuming_needs_nothing_else(
     )
     run("train", "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
     assert (tmp_path / "other.bin").read_bytes() == expected
-    run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--sg")
+    run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--cbow")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--alpha", 0.1], "--alpha 0.1: the run in given0 has 0.05; leave it out"),
-        (["--cbow"], "--model cbow: the run in given0 has skipgram"),
+        (["--alpha", 0.1], "--alpha 0.1: the run in given0 has 0.075; leave it out"),
+        (["--sg"], "--model skipgram: the run in given0 has cbow"),
         (["--workers", 2], "--workers 2: the run in given0 has 1"),
         (["--errors", "strict"], "--errors has no effect with --resume"),
         (["--checkpoint", "other"], "--checkpoint has no effect with --resume"),

@@ -14,6 +14,7 @@ from w2v.training import checkpoint
 from w2v.training.divergence import SOUND_RISE, rise, untrained
 from w2v.training.run import Run
 
+OPTIONS = SMALL | {"model": "skipgram"}
 NS = loss_of([9, 8, 7], negative=2)
 NEW = 3 * np.log(2)  # the loss of new vectors
 
@@ -46,14 +47,14 @@ def test_a_rise_is_that_of_an_epoch_over_the_best_before(
 def test_exploded_training_is_an_error(sample: Path, alpha: float, epochs: int) -> None:
     message = rf"^training diverged: after .* words the mean loss of a prediction is .*; lower alpha, now {alpha}$"
     with pytest.raises(w2v.W2VError, match=message):
-        w2v.train(sample, **SMALL | {"alpha": alpha, "min_alpha": alpha, "epochs": epochs})
+        w2v.train(sample, **OPTIONS | {"alpha": alpha, "min_alpha": alpha, "epochs": epochs})
 
 
 def test_poor_training_is_a_warning(sample: Path, caplog: pytest.LogCaptureFixture) -> None:
-    w2v.train(sample, **SMALL | {"alpha": 0.35, "min_alpha": 0.35})
+    w2v.train(sample, **OPTIONS | {"alpha": 0.35, "min_alpha": 0.35})
     assert re.search(r"the loss has risen to .* per prediction: .* lower alpha, now 0\.35$", caplog.text, re.MULTILINE)
     caplog.clear()
-    w2v.train(sample, **SMALL)
+    w2v.train(sample, **OPTIONS)
     assert not caplog.text
 
 
@@ -66,7 +67,7 @@ def test_new_vectors_have_the_loss_that_is_estimated(sample: Path, loss: str, mo
 
 
 def test_checkpoints_from_before_the_rise_stay(sample: Path, tmp_path: Path) -> None:
-    options = SMALL | {"epochs": 12, "alpha": 0.35, "min_alpha": 0.35, "vectors": "input"}
+    options = OPTIONS | {"epochs": 12, "alpha": 0.35, "min_alpha": 0.35, "vectors": "input"}
     with pytest.raises(w2v.W2VError, match=r"^training diverged: .* the mean loss") as failure:
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **options)
     (only,) = checkpoint.files(tmp_path)
@@ -89,7 +90,7 @@ def test_the_last_checkpoint_with_numbers_stays(
     monkeypatch.setattr(Run, "_record", spoil)
     message = rf"^training diverged: after [\d,]+ of [\d,]+ words vectors .* lower alpha, now 0\.05; .* is {tmp_path}/"
     with pytest.raises(w2v.W2VError, match=message) as failure:
-        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **SMALL)
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="2chunks", **OPTIONS)
     monkeypatch.undo()
     newest = checkpoint.latest(tmp_path)
     assert str(failure.value).endswith(str(newest.path))

@@ -117,5 +117,5 @@ def test_a_wide_window_does_not_diverge(loss: str) -> None:
     """A few words, each in every window many times, push the same output rows again and again."""
     shares = 1 / np.arange(1, 201)
     words = np.random.default_rng(1).choice(200, 5000, p=shares / shares.sum())
-    trained = train([[str(word) for word in words]], loss=loss, window=100, vector_size=20)
+    trained = train([[str(word) for word in words]], loss=loss, model="skipgram", window=100, vector_size=20)
     assert 1 < np.abs(trained.outputs).max() < 10

@@ -83,7 +83,7 @@ def test_union_up_to_max_vocab(first: w2v.Model) -> None:
     ("options", "message"),
     [
         ({"vector_size": 20}, "vector_size 20: the continued model has 16"),
-        ({"model": "cbow"}, "model cbow: the continued model has skipgram"),
+        ({"model": "skipgram"}, "model skipgram: the continued model has cbow"),
         ({"loss": "hs"}, "loss hs: the continued model has ns"),
         ({"vocab": "new"}, "vocab 'new': choose from old, union"),
         ({"settings": w2v.Settings()}, "continue_from has its own settings"),

@@ -131,9 +131,9 @@ def address_space() -> int:
         ({"loss": "softmax", "window": 1000}, MAX_INPUTS_PER_STEP * 30_000),  # scores
         ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
         ({"loss": "class", "window": 1000, "classes": 2}, MAX_INPUTS_PER_STEP * 15_000),
-        ({"loss": "ns", "window": 1000, "negative": 9999}, 2000 * 10_000),
-        ({"loss": "ns", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
-        ({"loss": "nce", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),
+        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 9999}, 2000 * 10_000),
+        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
+        ({"loss": "nce", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),
     ],
     ids=str,
 )
@@ -253,4 +253,4 @@ def test_thresholds_at_the_ends() -> None:
 
 def test_repr_of_a_model_is_short() -> None:
     model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
-    assert repr(model) == "<Model: 3 words, 2 values each, skipgram with loss ns>"
+    assert repr(model) == "<Model: 3 words, 2 values each, cbow with loss ns>"

@@ -67,24 +67,24 @@ def test_with_much_time_scores_are_means_over_seeds(monkeypatch: pytest.MonkeyPa
 def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of eight candidates are tried, in one bracket."""
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 8), "model": ("skipgram", "cbow")})
+    monkeypatch.setattr(tuning, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
     trained: list[int] = []
 
     def score(model: Model) -> float:
         trained.append(model.metrics["tokens"])
-        return model.settings.window_size + (model.settings.model == "cbow") / 2
+        return model.settings.window_size + (model.settings.model == "skipgram") / 2
 
     judged(monkeypatch, score)
     found = w2v.tune(TEXT, **SMALL)
-    assert found.changed == {"model": "cbow"}  # whose default is a window of 8
-    assert (found.model.settings.window_size, found.model.settings.model) == (8, "cbow")
-    assert (found.default_score, found.score) == (5, 8.5)
+    assert found.changed == {"window": 8, "model": "skipgram"}
+    assert (found.model.settings.window_size, found.model.settings.model) == (8, "skipgram")
+    assert (found.default_score, found.score) == (8, 8.5)
     assert found.model.metrics["tokens"] == 4000 > max(trained)  # the end of the text is held out
     assert found.model.settings.epochs == 9
     assert found.trials == 1 + 7 + 3 + 1
     shown = found._repr_html_()
-    assert "<td>changed</td><td>model cbow</td>" in shown
-    assert "<td>default score</td><td>5</td>" in shown
+    assert "<td>changed</td><td>window 8, model skipgram</td>" in shown
+    assert "<td>default score</td><td>8</td>" in shown
 
 
 def test_progress_counts_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

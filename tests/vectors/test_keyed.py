@@ -9,6 +9,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import w2v
 from w2v.errors import SettingsError, W2VError
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
@@ -236,3 +237,21 @@ def test_the_first_words_of_a_file(tmp_path: Path, ours: KeyedVectors, name: str
 def test_the_first_words_of_a_file_without_header(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("a 1 2\nb 3 4\nc 5 6\n")
     assert load(tmp_path / "glove.txt", limit=2).vectors.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_string_is_no_list_of_words(model: Path) -> None:
+    vectors = w2v.load(model)
+    for call in (vectors.doesnt_match, vectors.get_mean_vector, lambda words: vectors.n_similarity(words, ["king"])):
+        with pytest.raises(
+            w2v.W2VError, match=r"^a list of words is needed, not the string 'king queen': write .*split"
+        ):
+            call("king queen")
+
+
+def test_what_is_no_model(model: Path) -> None:
+    for call in (w2v.analogies, w2v.word_pairs, w2v.evaluate, lambda path: w2v.compare(path, path)):
+        with pytest.raises(w2v.W2VError, match=r" is no model: give one, such as w2v.load"):
+            call(model)
+    for call in (w2v.rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
+        with pytest.raises(w2v.W2VError, match="vectors alone have no output layer"):
+            call(w2v.load(model))

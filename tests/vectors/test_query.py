@@ -89,6 +89,7 @@ def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
     ("options", "word", "text", "positive"),
     [
         ({}, "king-man+woman", "king-man+woman", ["king-man+woman"]),
+        ({}, "king", "king − man", ["king"]),  # a minus sign
         ({"lower": True}, "a+b", "A+B", ["a+b"]),
         ({"tokenize": "words"}, "king", "king -man", ["king"]),
         ({"tokenize": "words"}, "king", "king-man", ["king", "man"]),  # a hyphenated word

@@ -76,9 +76,10 @@ class TrainingCommand(ShortHelp):
         return super().parse_args(context, args)
 
 
-# Options of word2vec.c, with one dash and a value each, and their spelling here; {} is the value.
-WORD2VEC_C = {
+# Options of word2vec.c and fastText, with one dash and a value each, and their spelling here; {} is the value.
+FOREIGN = {
     "train": "{}",
+    "input": "{}",
     "output": "-o {}",
     "save-vocab": "--save-vocab {}",
     "read-vocab": "--read-vocab {}",
@@ -91,6 +92,18 @@ WORD2VEC_C = {
     "min-count": "--min-count {}",
     "alpha": "--alpha {}",
     "binary": "-o NAME.bin or -o NAME.txt",
+    "dim": "--vector-size {}",
+    "ws": "--window {}",
+    "lr": "--alpha {}",
+    "epoch": "--epochs {}",
+    "neg": "--negative {}",
+    "minCount": "--min-count {}",
+    "thread": "--workers {}",
+    "t": "--sample {}",
+    "minn": "--subwords {}-6, or as long as -maxn says",
+    "maxn": "--subwords 3-{}, or as short as -minn says",
+    "bucket": "--buckets {}",
+    "loss": "--loss {}",
 }
 SWITCHES = {
     ("cbow", "1"): "--model cbow",
@@ -103,7 +116,7 @@ SWITCHES = {
 
 
 def refuse_foreign_options(args: list[str]) -> None:
-    """Raise click.UsageError, with the right spelling, for an option of word2vec.c or gensim."""
+    """Raise click.UsageError, with the right spelling, for an option of word2vec.c, fastText or gensim."""
     for index, argument in enumerate(args):
         if argument == "--":
             return
@@ -111,8 +124,8 @@ def refuse_foreign_options(args: list[str]) -> None:
         name = argument.lstrip("-")
         if argument.startswith("-") and (name, value) in SWITCHES:
             raise click.UsageError(f"{argument} {value}: write {SWITCHES[name, value]}")
-        if argument.startswith("-") and not argument.startswith("--") and name in WORD2VEC_C:
-            raise click.UsageError(f"{argument} {value}: write {WORD2VEC_C[name].format(value)}")
+        if argument.startswith("-") and not argument.startswith("--") and name in FOREIGN:
+            raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
 
 
 def complete_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -293,7 +306,8 @@ def chosen_settings(
     for name in chosen:
         if needs := settings.without_effect(name):
             found = getattr(settings, needs[0])
-            raise click.UsageError(f"{first_name(name)} has no effect with {first_name(needs[0])} {found}")
+            other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
+            raise click.UsageError(f"{first_name(name)} has no effect {other}")
     return settings
 
 

@@ -166,6 +166,8 @@ def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
         rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
     table(rows, ("set", "measure", *names))
     line("95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap")
+    if len(names) > 1:
+        line("differences are over the items that both models score")
 
 
 def _score(score: Score) -> str:

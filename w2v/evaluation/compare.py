@@ -14,6 +14,7 @@ from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.training.model import Model
+from w2v.vectors.benchmarks import vectors_of
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -94,11 +95,11 @@ def compare(
     """
     check_whole(1, top=top)
     check_whole(0, words=words)
-    first, second = (model.wv if isinstance(model, Model) else model for model in (first, second))
-    shared = [word for word in first if word in second]
+    models = vectors_of(first), vectors_of(second)
+    shared = [word for word in models[0] if models[1].is_known(word)]
     if len(shared) < 2:
         raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
-    vectors = [unit(model[shared]) for model in (first, second)]
+    vectors = [unit(model[shared]) for model in models]
     head = min(top, len(shared))
     rest = len(shared) - head
     others = np.linspace(head, len(shared), min(SAMPLED, rest), endpoint=False, dtype=np.int64)  # all different
@@ -110,14 +111,14 @@ def compare(
     moved = np.argsort(-distances, kind="stable")[:words]
     return Comparison(
         shared=len(shared),
-        only_first=len(first) - len(shared),
-        only_second=len(second) - len(shared),
+        only_first=len(models[0]) - len(shared),
+        only_second=len(models[1]) - len(shared),
         bands=list(_bands(rows, overlaps, len(shared))),
         moved=[
             Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()
         ],
-        judgements=evaluate(first, second, progress=progress),
+        judgements=evaluate(*models, progress=progress),
     )
 
 

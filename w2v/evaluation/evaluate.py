@@ -21,7 +21,7 @@ from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.system.files import PathLike
 from w2v.training.model import Model
-from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs
+from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs, vectors_of
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
@@ -108,7 +108,7 @@ def evaluate(
     found: list[Judgement] = []
     questions, pairs = ([files] if isinstance(files, str | os.PathLike) else files for files in (questions, pairs))
     meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
-    vectors = [model.wv if isinstance(model, Model) else model for model in models]
+    vectors = [vectors_of(model) for model in models]
     for name, measure, outcomes, samples in _measured(vectors, questions, pairs, top, method):
         found.append(Judgement(name, measure, _scores(outcomes, samples, seed)))
         meter(len(found), total)

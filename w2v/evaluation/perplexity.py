@@ -74,8 +74,7 @@ def perplexity(
     Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model
     whose scores are beyond float32, and if there is too little memory or space on disk.
     """
-    if not isinstance(model, Model):
-        model = Model.load(model)
+    model = Model.of(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options = ReadingOptions(**asdict(model.text) | reading)
     model = model.widened()  # once, not for every block

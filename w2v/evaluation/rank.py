@@ -12,6 +12,7 @@ from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.progress import Meter, Report
 from w2v.shown import Result
+from w2v.system.files import PathLike
 from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
@@ -38,13 +39,16 @@ class Rank(Result):
     singular_values: list[float]
 
 
-def rank(model: Model, contexts: int | None = None, words: int | None = None, progress: Report | None = None) -> Rank:
+def rank(
+    model: Model | PathLike, contexts: int | None = None, words: int | None = None, progress: Report | None = None
+) -> Rank:
     """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
 
     In CBOW, too, a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
     SettingsError for fewer than two contexts or words, or more than there are; W2VError for a model with values that
     are not finite.
     """
+    model = Model.of(model)
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("words", words)):
         if number is not None and not 2 <= number <= size:

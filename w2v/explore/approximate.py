@@ -1,11 +1,11 @@
-"""Approximate search by usearch: a graph of near neighbours (HNSW, Malkov & Yashunin 2018, arXiv:1603.09320)."""
+"""Approximate search for the page, and how much of the exact answers it finds."""
 
 from itertools import islice
 
 import numpy as np
 
-from w2v.errors import INSTALL, W2VError
-from w2v.progress import Meter, Report
+from w2v.progress import Report
+from w2v.vectors.approximate import built_index
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 from w2v.vectors.query import Query, require
@@ -15,7 +15,7 @@ TOPN = 10
 
 
 class ApproximateIndex:
-    """An index of all vectors of a model. Building it takes minutes for a million words.
+    """An index of all vectors of a model; see built_index.
 
     Attributes:
         recall: the share of the 10 nearest words of a word that are found, measured on a sample, 0 to 1.
@@ -23,19 +23,8 @@ class ApproximateIndex:
 
     def __init__(self, vectors: KeyedVectors, seed: int = 1, progress: Report | None = None) -> None:
         """`progress` is called in phase "index". Raises W2VError if usearch is missing."""
-        try:
-            from usearch.index import Index
-        except ImportError as error:
-            raise W2VError(f"approximate search needs usearch: {INSTALL.format('approximate')}") from error
         self._vectors = vectors
-        self._index = Index(ndim=vectors.vector_size, metric="cos", dtype="f32")
-        meter = Meter(progress, "index")
-
-        def report(done: int, total: int) -> bool:  # usearch checks these types: they must not be strings
-            meter(done, total)
-            return True  # continue
-
-        self._index.add(np.arange(len(vectors)), vectors.vectors, progress=report)
+        self._index = built_index(vectors.vectors, progress)
         rows = np.random.default_rng(seed).permutation(len(vectors))[:SAMPLE]
         words = [vectors.index_to_key[row] for row in rows.tolist()]
         exact = [{word for word, _ in found} for found in vectors.most_similar_batch(words, TOPN)]
@@ -56,7 +45,7 @@ class ApproximateIndex:
         require(query.words, vectors)
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
         direction = vectors.get_mean_vector(query.words, weights, post_normalize=True)
-        given = {vectors.key_to_index[word] for word in query.words}
+        given = {vectors.key_to_index[word] for word in query.words if vectors.is_known(word)}
         rows = [row for row in self._index.search(direction, n + len(given)).keys.tolist() if row not in given]
         cosines = unit(vectors.vectors[rows]) @ direction
         order = np.argsort(-cosines, kind="stable")

@@ -32,6 +32,7 @@ def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, pro
         **map_of(vectors, top, method, progress),
         "vectors": encoded(integers),
         "scales": encoded(scales),
+        "composes": vectors.ngrams is not None,  # a page without a server has no n-grams
     }
 
 

@@ -46,10 +46,10 @@ class Explorer:
         return [self._word(self.vectors.key_to_index[word], score) for word, score in found]
 
     def vector(self, word: str) -> Answer:
-        """The row, count and vector of a word. Raises UnknownWordError."""
+        """The vector of a word, and its row and count (None if it is made of n-grams). Raises UnknownWordError."""
         values = self.vectors[word].tolist()
-        row = self.vectors.key_to_index[word]
-        return {"row": row, "count": self._count(row), "values": values}
+        row = self.vectors.key_to_index.get(word)
+        return {"row": row, "count": None if row is None else self._count(row), "values": values}
 
     def _word(self, row: int, score: float | None = None) -> Answer:
         return {"word": self.vectors.index_to_key[row], "count": self._count(row), "score": score}

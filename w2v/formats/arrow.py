@@ -61,7 +61,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             meter(min(start + step, rows), rows)
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the columns "word" and "vector", and "count" if there is one."""
     pa = _pyarrow(path)
     try:

@@ -16,7 +16,8 @@ from w2v.formats.vector_file import VectorFile, check_content, check_finite, che
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.subwords import Ngrams, SubwordRows, Subwords
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
 MAGIC, VERSION = 793712314, 12
@@ -26,8 +27,9 @@ NUMBERS = (
     "buckets", "shortest", "longest", "update_rate", "sample", "entries", "words", "labels", "tokens", "pruned",
 )  # fmt: skip
 HEAD = struct.Struct("<14id3i2q")
+OLD_HEAD = struct.Struct("<12id3iq")  # before version 11: without magic, version and pruned
 ENTRY = struct.Struct("<qb")  # after a word that ends with NUL: its count and type
-SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, rows, columns
+SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, which old files do not say, rows, columns
 LOSSES = {1: "hs", 2: "ns", 3: "softmax"}
 MODELS = {1: "cbow", 2: "skipgram"}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # with the same names and meanings as ours
@@ -44,22 +46,24 @@ def fits(path: PathLike, head: bytes) -> bool:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
 
     The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax
-    are left out: they belong to the nodes of fastText's tree.
+    are left out: they belong to the nodes of fastText's tree. Files of the first versions have no signature.
     """
     with opened(path) as (file, max_size):
-        found = dict(zip(NUMBERS, HEAD.unpack(_exactly(path, file, HEAD.size)), strict=True))
+        old = not fits(path, file.peek(HEAD.size))
+        head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
+        found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
         _check_numbers(path, found)
         words, size, buckets = found["words"], found["vector_size"], found["buckets"]
         if 4 * (words + buckets) * size > max_size:
             raise CutFile(f"{path}: cut: it should hold {words + buckets:,} rows of {size:,} values")
-        names, counts = _entries(path, file, words)
-        names = checked_words(path, names, errors)
+        entries, counts = _entries(path, file, words)
+        entries = checked_words(path, entries, errors)
         meter = Meter(progress, "load")
-        _check_shape(path, file, words + buckets, size)
+        _check_shape(path, file, words + buckets, size, old)
         vectors = _rows(path, file, words, size)
         meter(words, 2 * words + buckets)
         kept, places = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
@@ -71,7 +75,7 @@ def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Rep
             meter(words + start, 2 * words + buckets)
         tensors = {}
         if LOSSES[found["loss"]] != "hs":
-            _check_shape(path, file, words, size)
+            _check_shape(path, file, words, size, old)
             tensors["outputs"] = _rows(path, file, words, size)
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
@@ -81,20 +85,22 @@ def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Rep
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
         check_ngrams(path, ngrams.tensors)
-        rows = SubwordRows.of(ngrams.subwords, names)
+        rows = SubwordRows.of(ngrams.subwords, entries)
         with np.errstate(over="ignore"):
-            rows.compose(vectors, ngrams.of(rows.buckets))
+            sums = rows.join(ngrams.of(rows.buckets))
+            vectors += sums[: len(vectors)]
+            rows.compose(vectors, sums[len(vectors) :])
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    check_finite(path, names, vectors)
+    check_finite(path, entries, vectors)
     metadata["settings"] = json.dumps(settings)
-    return VectorFile(names, vectors, counts, tensors, metadata)
+    return VectorFile(entries, vectors, counts, tensors, metadata)
 
 
 def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
     """Raise W2VError for the numbers of a model that cannot be read."""
-    if found["version"] != VERSION:
+    if found["version"] not in (VERSION - 1, VERSION):  # which differ for classifiers alone
         raise W2VError(f"{path}: a fastText model of version {found['version']}: this w2v reads version {VERSION}")
     if found["model"] not in MODELS or found["loss"] not in LOSSES or found["labels"]:
         raise W2VError(f"{path}: a fastText classifier: w2v reads models of `fasttext skipgram` and `fasttext cbow`")
@@ -135,9 +141,9 @@ def _word(path: PathLike, file: BufferedReader) -> bytes:
     raise W2VError(f"{path}: damaged: the word {word[:60]!r}… has more than {MAX_WORD_BYTES:,} bytes")
 
 
-def _check_shape(path: PathLike, file: BufferedReader, rows: int, columns: int) -> None:
+def _check_shape(path: PathLike, file: BufferedReader, rows: int, columns: int, old: bool) -> None:
     """Read what stands before a matrix. Raises W2VError if it is quantized or has another shape."""
-    quantized, *shape = SHAPE.unpack(_exactly(path, file, SHAPE.size))
+    quantized, *shape = SHAPE.unpack(b"\0" * old + _exactly(path, file, SHAPE.size - old))
     if quantized or shape != [rows, columns]:
         raise W2VError(f"{path}: damaged: a matrix of {shape[0]} by {shape[1]} values; expected {rows} by {columns}")
 
@@ -176,7 +182,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         rows = SubwordRows.of(kind, words)
-        own = rows.decompose(vectors, ngrams.of(rows.buckets))
+        sums = rows.join(ngrams.of(rows.buckets))
+        own = rows.decompose(vectors, sums[len(vectors) :]) - sums[: len(vectors)]
     outputs = content.tensors.get("outputs", vectors[:0])
     outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
     buckets = int(numbers["buckets"])

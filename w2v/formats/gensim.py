@@ -51,7 +51,7 @@ class Saved:
     numbers: dict[str, Any]
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read word vectors and, of a model with negative sampling, output rows and settings; see formats.table.read."""
     saved = read_saved(path, errors, progress)
     found, numbers = saved.vectors, saved.numbers
@@ -63,7 +63,7 @@ def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Rep
     return VectorFile(found.words, found.vectors, found.counts, tensors, metadata)
 
 
-def read_saved(path: PathLike, errors: Errors = "strict", progress: Report | None = None) -> Saved:
+def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Report | None = None) -> Saved:
     """What a file of gensim's holds. Raises W2VError as pickles.read does, and for a file without word vectors."""
     root = pickles.read(path, progress)
     if not isinstance(root, Made):
@@ -129,7 +129,7 @@ class _Part:
         return None
 
 
-def _vectors(path: PathLike, part: _Part, vectors: NDArray[np.float32], errors: Errors) -> VectorFile:
+def _vectors(path: PathLike, part: _Part, vectors: NDArray[np.float32], errors: Errors | None) -> VectorFile:
     vocabulary = part.values.get("vocab")
     names = next((part.values[name] for name in KEYS if name in part.values), None)
     if not isinstance(names, list) or not all(isinstance(name, str | bytes) for name in names):

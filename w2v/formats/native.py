@@ -53,7 +53,7 @@ def fits(path: PathLike, head: bytes) -> bool:
     return is_native(head)
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
     content = _content(path, *read_native(path))
     if not content.words.has_valid_offsets():

@@ -68,7 +68,7 @@ def fits(path: PathLike, head: bytes) -> bool:
     return bool(re.match(NUMPY, head)) and words_file(path).is_file()
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a matrix and its words, one on each line of the file beside it."""
     array = read_array(path)
     if array.ndim != 2 or array.dtype.kind != "f":

@@ -45,7 +45,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         pipeline.to_disk(folder)
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the words that have a vector; several may share one. A table of floret is refused, for it has no words."""
     spacy = _spacy(path)
     try:

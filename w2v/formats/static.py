@@ -123,7 +123,7 @@ class _Tokenizer(msgspec.Struct):
     model: _Model
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tokens and vectors of a folder, also of subword tokenizers; weights of tokens are multiplied in."""
     matrix_path, tokenizer_path = Path(path) / MATRIX, Path(path) / TOKENIZER
     tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)

@@ -34,7 +34,7 @@ class Format(NamedTuple):
     name: str
     extensions: tuple[str, ...]
     fits: Callable[[PathLike, bytes], bool]
-    read: Callable[[PathLike, Errors, int | None, Report | None], VectorFile]
+    read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
     write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     keeps: tuple[str, ...] = ()
     beside: Callable[[PathLike], Path] | None = None
@@ -134,15 +134,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 def read(
     path: PathLike,
     mmap: bool = False,
-    errors: Errors = "strict",
+    errors: Errors | None = "strict",
     limit: int | None = None,
     progress: Report | None = None,
 ) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
     With `mmap` (only for the native format), the arrays are read-only, read from disk when they are used, and not
-    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode. With a `limit`, only that many
-    rows are read, the first. `progress` is called in phase "load".
+    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode; with None, words are not
+    checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load".
 
     Raises W2VError for a file that is missing, truncated, inconsistent or of unknown format, for NaN or infinite values
     and for a word that appears twice.

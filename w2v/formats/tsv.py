@@ -41,7 +41,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             meter(done, rows)
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers and, beside them, words and, if there are any, counts."""
     with errors_named(path), Path(path).open("rb") as file:
         columns, rows, piece = 1, 0, b"\n"

@@ -47,13 +47,15 @@ def check_content(path: PathLike, content: VectorFile) -> None:
     words, vectors = content.words, content.vectors
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
+    if content.counts is not None and content.counts.shape != (len(words),):
+        raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, counts of shape {content.counts.shape}")
     if not words.has_valid_offsets():
         raise W2VError(f"{path}: not written: the word offsets are damaged")
     check_finite(path, words, vectors)
     check_no_repeats(path, words)
 
 
-def checked(path: PathLike, content: VectorFile, errors: Errors) -> VectorFile:
+def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
     """Content that was read from a file, with its words as UTF-8. Raises W2VError if it is inconsistent."""
     words, vectors = content.words, content.vectors
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
@@ -85,8 +87,13 @@ def check_no_repeats(path: PathLike, words: Words) -> None:
         raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")
 
 
-def checked_words(path: PathLike, words: Words, errors: Errors) -> Words:
-    """The words as UTF-8. Raises W2VError for a malformed word (with errors "strict") or one that appears twice."""
+def checked_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
+    """The words as UTF-8; with errors None, as they are.
+
+    Raises W2VError for a malformed word (with errors "strict") or one that appears twice.
+    """
+    if errors is None:
+        return words
     if not words.is_utf8():
         if errors == "strict":
             word = words.first_not_utf8()

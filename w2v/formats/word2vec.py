@@ -25,6 +25,8 @@ from w2v.system.files import Errors, PathLike, atomic_write
 from w2v.system.threads import NoThread, Pool
 from w2v.text.words import Words
 
+SEPARATORS = b" \t\n\r"
+
 # -- writing --------------------------------------------------------------------------------
 
 
@@ -52,13 +54,16 @@ def write(
             meter(done, rows)
 
 
-def encoded(path: PathLike, content: VectorFile, *, binary: bool) -> Iterator[tuple[int, memoryview]]:
+def encoded(
+    path: PathLike, content: VectorFile, *, binary: bool, separators: bytes = SEPARATORS
+) -> Iterator[tuple[int, memoryview]]:
     """The rows of a file, without its header, in blocks, each with the number of rows up to its end.
 
+    No word may hold one of the `separators`; a word with spaces is read again from text, but not by every program.
     Raises W2VError immediately, not at the first block, for content that the format cannot store.
     """
     check_content(path, content)
-    _check_words_fit(path, content.words)
+    _check_words_fit(path, content.words, separators)
     return encoded_blocks(content, binary)
 
 
@@ -83,10 +88,10 @@ def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:
     return gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0)
 
 
-def _check_words_fit(path: PathLike, words: Words) -> None:
+def _check_words_fit(path: PathLike, words: Words, separators: bytes) -> None:
     """Raise W2VError for words that the readers of word2vec files would split or lose."""
     words.check_lengths(f"{path}: not written: ")
-    bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(b" \t\n\r", np.uint8)))
+    bad = np.flatnonzero(np.isin(words.blob, np.frombuffer(separators, np.uint8)))
     empty = np.flatnonzero(words.offsets[1:] == words.offsets[:-1])
     if len(bad) or len(empty):
         row = int(np.searchsorted(words.offsets, bad[0], side="right")) - 1 if len(bad) else int(empty[0])
@@ -119,7 +124,7 @@ def fits_glove(path: PathLike, head: bytes) -> bool:
     return not fits_text(path, head)
 
 
-def read(path: PathLike, errors: Errors, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a word2vec file, binary or text; see formats.table.read.
 
     The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted

@@ -1,7 +1,11 @@
 """gensim's modules for word vectors: its names and behaviour, with w2v doing the work."""
 
-from w2v.gensim import models, utils
+import logging
 
-__version__ = "4.4.0"  # of the gensim whose behaviour this is
+from w2v.gensim import matutils, models, similarities, utils
+from w2v.gensim.installation import install
+from w2v.gensim.utils import VERSION as __version__
 
-__all__ = ["models", "utils"]
+logging.getLogger("gensim").addHandler(logging.NullHandler())  # silent until a program asks for its messages
+
+__all__ = ["__version__", "install", "matutils", "models", "similarities", "utils"]

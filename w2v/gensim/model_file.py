@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.formats import gensim, native, table
-from w2v.gensim.exceptions import gensims_exceptions
-from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.formats.vector_file import Array, VectorFile
+from w2v.gensim import attributes
+from w2v.gensim.training import OUTPUT_LAYERS, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import Count, Integer, Number, checked, decode, encode
-from w2v.vectors import keyed
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
+OF_MODEL = "gensim.model"  # names attributes of the model that programs set
 LOCKS = "vectors_lockf"
-
-Layers = dict[str, NDArray[np.float32]]
 
 
 class Saved(TypedDict):
@@ -27,11 +23,11 @@ class Saved(TypedDict):
 
     vector_size: Count
     window: Count
-    workers: Count
+    workers: Integer
     epochs: Count
     corpus_count: Count
     corpus_total_words: Count
-    seed: Integer
+    seed: Integer | None
     sg: Integer
     hs: Integer
     negative: Integer
@@ -56,46 +52,42 @@ class Saved(TypedDict):
     comment: Any
 
 
-def write(path: PathLike, wv: KeyedVectors, layers: Layers, saved: Mapping[str, Any]) -> None:
-    content = wv._content()
-    content.tensors.update(layers, **{LOCKS: wv.vectors_lockf})
-    content.metadata[METADATA] = encode(saved, f"{path}: its settings")
-    with gensims_exceptions(path):
-        native.write(path, content)
+# Attributes of a model that are not set by programs.
+OWN = {*Saved.__annotations__, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
-def read(path: PathLike, names: tuple[str, ...], mmap: bool) -> tuple[KeyedVectors, Layers, Mapping[str, Any]]:
-    """Raises as Word2Vec.load does."""
-    with gensims_exceptions(path):
-        if table.recognised(path).name == "gensim":
-            return _of_gensim(path)
-        found = keyed.load(path, mmap=mmap)
+def content_of(model: Trainable, name: str) -> VectorFile:
+    """The content of a model's file: whatever fits its vectors; a warning names what does not."""
+    content = model.wv._content()
+    arrays = {LOCKS: model.wv.vectors_lockf} | {name: getattr(model, name, None) for name in OUTPUT_LAYERS}
+    for key, array in arrays.items():
+        if array is not None and array.shape in _shapes(key, content.vectors):
+            content.tensors[key] = array
+        elif array is not None:
+            attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
+    content.tensors.update(attributes.packed(OF_MODEL, attributes.set_by_programs(model, OWN)))
+    saved = {name: getattr(model, name) for name in Saved.__annotations__}
+    content.metadata[METADATA] = encode(saved, f"{name}: its settings")
+    return content
+
+
+def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
+    """Give a new model the content of its file. Raises AttributeError for vectors only, W2VError for a damaged file."""
     if METADATA not in found.metadata:
         raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
-    saved = decode(Saved, found.metadata[METADATA], f"{path}: its settings")
-    shape = len(found), saved["vector_size"]
-    locks = found.tensors.get(LOCKS, np.empty(0))
-    layers = {name: found.tensors[name] for name in names if name in found.tensors}
-    if (
-        found.vectors.shape != shape
-        or locks.shape not in ((1,), (len(found),))
-        or any(array.shape != shape for array in layers.values())
-        or any(array.dtype != np.float32 for array in (locks, *layers.values()))
-    ):
-        raise W2VError(f"{path}: damaged: its arrays do not fit together")
-    wv = KeyedVectors._copied(found)
-    wv.vectors_lockf = locks
-    return wv, layers, saved
+    where = f"{path}: its settings"
+    known = {name: getattr(model, name) for name in Saved.__annotations__}  # gensim's own files may lack some
+    saved = checked(Saved, known | decode(dict[str, Any], found.metadata[METADATA], where), where)
+    arrays = {name: found.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in found.tensors}
+    for name, array in arrays.items():
+        if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:
+            raise W2VError(f"{path}: damaged: its arrays do not fit together")
+    model.wv = type(model.wv)._from_file(path, found)
+    model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
+    vars(model).update(saved, **arrays, layer1_size=saved["vector_size"])
+    attributes.restore(model, OWN, attributes.unpacked(path, OF_MODEL, found.tensors))
 
 
-def _of_gensim(path: PathLike) -> tuple[KeyedVectors, Layers, Mapping[str, Any]]:
-    """What gensim itself saved; numbers that it has not saved are left out."""
-    saved = gensim.read_saved(path)
-    if saved.kind != "Word2Vec":
-        raise AttributeError(f"{path} is no Word2Vec model, but a {saved.kind}")
-    kinds = get_type_hints(Saved, include_extras=True)
-    known = {name: value for name, value in saved.numbers.items() if name in kinds and value is not None}
-    numbers = {name: checked(kinds[name], value, f"{path}: its {name}") for name, value in known.items()}
-    found = saved.vectors
-    wv = KeyedVectors._copied(keyed.KeyedVectors(found.words, found.vectors, found.counts))
-    return wv, saved.layers, numbers | {"vector_size": wv.vector_size}
+def _shapes(name: str, vectors: Array) -> list[tuple[int, ...]]:
+    """The shapes that an array of a file may have."""
+    return [(1,), (len(vectors),)] if name == LOCKS else [vectors.shape]

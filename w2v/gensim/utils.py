@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import logging
+import os
+import pickle as pickles
+import platform
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from w2v.system.files import PathLike, atomic_write
+
+VERSION = "4.4.0"  # of the gensim whose names and behaviour this package has
+
+log = logging.getLogger("gensim.utils")
 
 RULE_DEFAULT, RULE_DISCARD, RULE_KEEP = 0, 1, 2  # what a trim_rule says about a word
 
@@ -75,6 +88,60 @@ def prune_vocab(vocab: dict[Any, int], min_reduce: int, trim_rule: TrimRule | No
     """Drop words that occur at most `min_reduce` times, unless the rule says otherwise; returns the words' counts."""
     dropped = [word for word, count in vocab.items() if not keep_vocab_item(word, count, min_reduce + 1, trim_rule)]
     return sum(vocab.pop(word) for word in dropped)
+
+
+class SaveLoad:
+    """The base of gensim's classes: files, and a record of what was done to an object.
+
+    Attributes:
+        lifecycle_events: a dict for each event, or None to record none.
+    """
+
+    lifecycle_events: list[dict[str, Any]] | None
+
+    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
+        """Record an event with its time and this system, and log it at `log_level`, if that is not 0."""
+        event = copy.deepcopy(event) | {
+            "datetime": datetime.now().isoformat(),
+            "gensim": VERSION,
+            "python": sys.version,
+            "platform": platform.platform(),
+            "event": event_name,
+        }
+        if log_level:
+            log.log(log_level, "%s lifecycle event %s", type(self).__name__, event)
+        events = vars(self).setdefault("lifecycle_events", [])
+        if isinstance(events, list):
+            events.append(event)
+
+    def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
+        """Pickle the object; classes of this package have formats of their own."""
+        self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
+        pickle(self, fname_or_handle)
+
+    @classmethod
+    def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
+        """Unpickle an object of a class of yours, which runs any code that the file asks for."""
+        return unpickle(fname)
+
+
+def writing(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """An open file as it is, or the file of a name, which replaces another only once it is complete."""
+    if isinstance(fname_or_handle, str | os.PathLike):
+        return atomic_write(fname_or_handle)
+    return nullcontext(fname_or_handle)
+
+
+def pickle(obj: object, fname: PathLike | BinaryIO, protocol: int = 4) -> None:
+    """Pickle an object into a file."""
+    with writing(fname) as file:
+        pickles.dump(obj, file, protocol)
+
+
+def unpickle(fname: PathLike) -> Any:
+    """The object in a pickle, which runs any code that the file asks for: give it only files of your own."""
+    with Path(fname).open("rb") as file:
+        return pickles.load(file)
 
 
 def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -> None:

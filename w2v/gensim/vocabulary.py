@@ -17,7 +17,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 
-log = logging.getLogger("w2v")
+log = logging.getLogger("gensim.models.word2vec")
 
 
 class Counted(NamedTuple):
@@ -41,7 +41,9 @@ def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | 
         return Counted({}, 0, 0)
 
 
-def count_sentences(sentences: Sentences, max_vocab_size: int | None, trim_rule: TrimRule | None) -> Counted:
+def count_sentences(
+    sentences: Sentences, max_vocab_size: int | None, trim_rule: TrimRule | None, progress_per: int
+) -> Counted:
     """Count the words of sentences; with more than `max_vocab_size` different ones, the rarest are dropped."""
     counts: dict[Any, int] = defaultdict(int)
     words = number = 0
@@ -52,6 +54,10 @@ def count_sentences(sentences: Sentences, max_vocab_size: int | None, trim_rule:
                 "Each 'sentences' item should be a list of words (usually unicode strings). "
                 "First item here is instead plain %s.",
                 type(sentence),
+            )
+        if number % progress_per == 1 % progress_per:
+            log.info(
+                "PROGRESS: at sentence #%d, processed %d words, keeping %d word types", number - 1, words, len(counts)
             )
         words += len(sentence)  # type: ignore[arg-type]
         for word in sentence:

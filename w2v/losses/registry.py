@@ -47,7 +47,7 @@ OWN = Loss.name  # the `loss` of settings with an objective
 DEFAULT_LOSS, KERNELS = NegativeSampling.name, ("cython", "numba")
 MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by default
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
-WITH_SUBWORDS = 0.7  # the best learning rate with subwords, relative to that without
+WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
 
 _known: dict[str, Loss] = {}
 
@@ -88,8 +88,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
             object.__setattr__(self, "objective", use(self.objective))
         if isinstance(self.subwords, list | tuple):
             object.__setattr__(self, "subwords", "-".join(map(str, self.subwords)))
-        super().__post_init__()
         self.ngrams  # noqa: B018 - raises SettingsError
+        super().__post_init__()
         self._choose_loss()
         kind = self.loss_class
         where = f"objective {one_line(self.objective)}" if self.objective else f"loss {self.loss}"
@@ -147,8 +147,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         if self.alpha is not None:
             return self.alpha
         corrected = self.model == "cbow" and self.cbow_gradient == "corrected"
-        composed = WITH_SUBWORDS if self.subwords else 1
-        return getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1) * composed
+        composed = WITH_SUBWORDS if self.subwords and self.model == "skipgram" else 1
+        return round(getattr(self.loss_class.alpha, self.model) * (CORRECTED if corrected else 1) * composed, 6)
 
     @property
     def end_alpha(self) -> float:
@@ -178,7 +178,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
         """The other setting, and its values, without which this one has no effect; None if it has an effect."""
         needs = needed_for(name)
-        return needs if needs and getattr(self, needs[0]) not in needs[1] else None
+        if not needs or getattr(self, needs[0]) in needs[1] or (not needs[1] and getattr(self, needs[0])):
+            return None
+        return needs
 
     @classmethod
     def names(cls) -> list[str]:
@@ -202,7 +204,7 @@ def settings_from(text: str, where: object, **missing: Any) -> Settings:
 
 
 def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The other setting, and its values, with which a setting has an effect; None if it always has one."""
+    """The other setting, and its values (none: any), with which a setting has an effect; None if it always has one."""
     if name not in {each.name for each in fields(BaseSettings)} and name not in Settings.__annotations__:
         return "loss", tuple(
             loss for loss, kind in LOSSES.items() if name in {each.name for each in fields(kind.settings_class)}

@@ -92,8 +92,8 @@ typedef struct {
 
 typedef struct {
     void (*move)(const Step *step);
-    /* to ← the mean of n parts of a word */
-    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, void *to, uint32_t random);
+    /* to ← scale · the sum of n parts of a word */
+    void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random);
     /* parts[k] ← parts[k] + shares[k] · (now − then) */
     void (*spread)(const StepParts *parts, int64_t n, const int32_t *rows, const float *shares, const void *now,
                    const void *then, uint32_t random);

@@ -522,9 +522,9 @@ static STEP_INLINE float *STEP_NAME(part)(const StepParts *p, int32_t row, float
     return scratch;
 }
 
-static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, void *to, uint32_t random) {
+static void STEP_NAME(compose)(const StepParts *p, int64_t n, const int32_t *rows, float scale, void *to,
+                               uint32_t random) {
     float *const sum = p->bfloat16 ? p->scratch : to;
-    const float scale = 1.0f / (float)n;
     for (int64_t d = 0; d < p->width; d += STEP_LANES) STEP_VEC(sum + d) = (step_vec){0};
     for (int64_t k = 0; k < n; k++) {
         const float *const part = STEP_NAME(part)(p, rows[k], p->scratch + p->width);

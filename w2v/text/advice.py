@@ -73,9 +73,11 @@ def _on_words(store: TypeCounts) -> str:
     """Advice for a text whose words have attached punctuation or capitals; "" for others."""
     attached, capitals = _mean(store, _attached), _mean(store, _capital)
     if attached > ATTACHED or capitals > CAPITALS:
+        advice = ["--lower (lower=True)"] * (capitals > CAPITALS)
+        advice += ['--tokenize words (tokenize="words")'] * (attached > ATTACHED)
         return (
             f"{attached:.0%} of the words begin or end with punctuation, {capitals:.0%} have capital letters: "
-            'the, The and "the," are three words; add --lower (lower=True) and --tokenize words (tokenize="words")'
+            f'the, The and "the," are three words; add {" and ".join(advice)}'
         )
     return ""
 

@@ -193,7 +193,8 @@ def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def missing(name: str, column: str, names: Iterable[str]) -> W2VError:
-    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {', '.join(names)[:200] or 'none'}")
+    known = ", ".join(each[:40] for each in names)[:120] or "none"
+    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {known}")
 
 
 def _decode(data: bytes) -> str:

@@ -465,7 +465,8 @@ def _regular(file: str) -> os.stat_result | None:
 
 def _hint(name: str) -> str:
     """What to write for a string that is no path, if it may be a text."""
-    return "" if name.isascii() and len(name.split()) < 2 else "; to train on texts instead of files, give iter(texts)"
+    is_name = name.isascii() and len(name.split()) < 2 and (Path(name).suffix or os.sep in name)
+    return "" if is_name else "; to train on texts instead of files, give iter(texts), and [text] for a single one"
 
 
 def _display(file: str) -> str:

@@ -16,8 +16,6 @@ from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
 
-WORDS_AT_ONCE = 1 << 12  # whose rows are gathered
-
 
 @dataclass(frozen=True)
 class Subwords:
@@ -33,69 +31,6 @@ class Subwords:
     def of(self, words: Words) -> tuple[Integers, NDArray[np.int32]]:
         """The buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,)."""
         return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets)
-
-
-@dataclass(frozen=True)
-class SubwordRows:
-    """The rows of a matrix whose mean is the input row of each of V words: its own row, and those of its n-grams.
-
-    Attributes:
-        buckets: int32 (B,), the buckets of these words' n-grams; that of row V + i is buckets[i]. They are in the order
-            in which they occur, so that the rows of a word are near each other, and those of frequent words come first.
-        starts: int64 (V + 1,). rows: int32 (n,): those of word w are rows[starts[w]:starts[w + 1]], first its own, w.
-    """
-
-    buckets: NDArray[np.int32]
-    starts: Integers
-    rows: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, subwords: Subwords, words: Words) -> SubwordRows:
-        starts, found = subwords.of(words)
-        buckets, firsts, places = np.unique(found, return_index=True, return_inverse=True)
-        order = np.argsort(firsts)
-        buckets, places = buckets[order], np.argsort(order)[places]
-        own = np.arange(len(words), dtype=np.int32)
-        rows = np.insert(places.astype(np.int32) + len(own), starts[:-1], own)
-        return cls(buckets, starts + np.arange(len(starts)), rows)
-
-    @property
-    def sizes(self) -> Integers:
-        """The number of rows of each word, int64 (V,)."""
-        return np.diff(self.starts)
-
-    def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """For each row the sum of `values` (V,) over the words that have it, float64 (V + B,)."""
-        weights = np.repeat(values.astype(np.float64), self.sizes)
-        return np.bincount(self.rows, weights, len(self.starts) - 1 + len(self.buckets)).astype(np.float64, copy=False)
-
-    def compose(self, inputs: NDArray[Any], ngrams: NDArray[Any]) -> None:
-        """Turn the words' own rows (V, D) into the means of all their rows, given those of their n-grams (B, D)."""
-        for block in self._blocks():
-            inputs[block] = self._sums(inputs, ngrams, block) / self.sizes[block, np.newaxis]
-
-    def decompose(self, inputs: NDArray[Any], ngrams: NDArray[Any]) -> NDArray[np.float32]:
-        """The words' own rows, float32 (V, D), from the means that `compose` makes."""
-        own = inputs.astype(np.float32)
-        for block in self._blocks():
-            own[block] = own[block] * (self.sizes[block, np.newaxis] + 1) - self._sums(inputs, ngrams, block)
-        return own
-
-    def _blocks(self) -> list[slice]:
-        words = len(self.starts) - 1
-        return [slice(first, min(first + WORDS_AT_ONCE, words)) for first in range(0, words, WORDS_AT_ONCE)]
-
-    def _sums(self, inputs: NDArray[Any], ngrams: NDArray[Any], block: slice) -> NDArray[np.float32]:
-        """For each word of a block, the sum of its row of `inputs` and the rows of its n-grams, (words, D)."""
-        starts = self.starts[block.start : block.stop + 1]
-        rows = self.rows[starts[0] : starts[-1]] - len(inputs)
-        if not len(ngrams):
-            return inputs[block].astype(np.float32)
-        parts = ngrams.take(rows, axis=0, mode="clip").astype(np.float32, copy=False)  # clip: those of own rows
-        own = starts[:-1] - starts[0]
-        parts[own] = inputs[block]
-        sums: NDArray[np.float32] = np.add.reduceat(parts, own, axis=0)
-        return sums
 
 
 @dataclass(frozen=True)

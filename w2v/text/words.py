@@ -129,10 +129,10 @@ class Words(Sequence[str]):
                     return seen[word], row
         return None
 
-    def decoded(self, errors: str) -> Words:
-        """The words with malformed bytes replaced or ignored; `errors` as in bytes.decode."""
+    def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
+        """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
         parts = [
-            Words.of(word.decode("utf-8", errors) for word in self._encoded(start, start + WORDS_AT_ONCE))
+            Words.of(word.decode(encoding, errors) for word in self._encoded(start, start + WORDS_AT_ONCE))
             for start in range(0, len(self), WORDS_AT_ONCE)
         ]
         lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])

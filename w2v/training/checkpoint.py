@@ -33,7 +33,7 @@ from w2v.system.schema import Count, PathText, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
@@ -446,8 +446,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     if settings.ngrams:
-        ngrams = SubwordRows.of(settings.ngrams, vocabulary.words).buckets
-        wanted["ngrams"] = (len(ngrams), settings.vector_size)
+        wanted["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):

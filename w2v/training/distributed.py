@@ -340,7 +340,7 @@ class DistributedRun(Run):
         words = kept / vocabulary.tokens
         predictions = words.sum() * (1 if self.plan.cbow else context)
         inputs, outputs = words * context, predictions * self.plan.loss.updates(kept / kept.sum())
-        ngrams = self.plan.subwords.sums(inputs)[len(words) :] if self.plan.subwords else np.empty(0)
+        ngrams = self.plan.subwords.totals(inputs)[len(words) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:

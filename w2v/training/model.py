@@ -52,8 +52,8 @@ class Model:
         parameters: all other matrices that the loss has learnt, float32, by name.
         metrics: measurements: tokens, tokens_trained, words_per_second (tokens trained per second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
-            sentences, pruned (types dropped because of max_types), cache_reused; and phrases (number found, delimiter)
-            if their words were joined.
+            sentences, tokens_read (unknown words, too), pruned (types dropped because of max_types), cache_reused; and
+            phrases (number found, delimiter) if their words were joined.
         history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
             summed loss and number of predictions, each since the beginning of the run.
         ngrams: the rows of the n-grams, of which the input rows are composed, with settings.subwords.
@@ -170,6 +170,13 @@ class Model:
         ngrams = replace(self.ngrams, rows=bfloat16.widened(self.ngrams.rows)) if self.ngrams else None
         settings = replace(self.settings, storage="float32")
         return replace(self, settings=settings, inputs=inputs, outputs=outputs, ngrams=ngrams)
+
+    @classmethod
+    def of(cls, model: Model | PathLike, mmap: bool = False) -> Model:
+        """A model itself, or that of a file; see `load`. Raises W2VError for vectors alone."""
+        if isinstance(model, KeyedVectors):
+            raise W2VError("vectors alone have no output layer: give the model that training returned, or its file")
+        return model if isinstance(model, Model) else cls.load(model, mmap)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:

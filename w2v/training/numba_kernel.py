@@ -33,7 +33,8 @@ try:
 except ImportError as error:
     raise SettingsError(f"the Numba kernel needs Numba: {INSTALL.format('numba')}") from error
 except Exception as error:  # from the values of Numba's environment variables
-    raise SettingsError(f"Numba cannot be used: {one_line(error)} (see the variables NUMBA_…)") from error
+    said = one_line(str(error).partition("Traceback")[0])
+    raise SettingsError(f"Numba cannot be used: {said} (see the variables NUMBA_…)") from error
 if getattr(numba.config, "DISABLE_JIT", 0):
     raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 
@@ -44,11 +45,13 @@ from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scr
 from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Subwords
+from w2v.text.words import Words
 from w2v.training import numba_vectors
 from w2v.training.numba_vectors import gather, scatter
 
-NO_SUBWORDS = SubwordRows(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
+NO_SUBWORDS = SubwordRows.of(Subwords(1, 1, 1), Words.of([]))
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 # Sums may be reordered and fused; infinities and NaN are preserved.
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
@@ -244,7 +247,7 @@ def compose(c: Any, s: Worker, last: int) -> int:
             k += 1
     for k in range(count):
         start, end = c.part_starts[s.distinct[k]], c.part_starts[s.distinct[k] + 1]
-        row, scale = s.composed[k], s.composed.dtype.type(1) / s.composed.dtype.type(end - start)
+        row, scale = s.composed[k], s.composed.dtype.type(1) / s.composed.dtype.type(c.sizes[s.distinct[k]])
         row[:] = 0
         for part in range(start, end):
             row += c.inputs[c.parts[part]]
@@ -330,7 +333,7 @@ class Kernel:
         corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
         corpus |= {"inputs_per_step": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
         parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
-        corpus |= {"part_starts": parts.starts, "parts": parts.rows, "shares": shares}
+        corpus |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
         corpus |= {"alpha": np.float32(plan.alpha), "min_alpha": np.float32(plan.min_alpha)}
         self._corpus = named("corpus", corpus | {"seed": np.uint64(plan.seed)})
         n, width = 2 * plan.window, inputs.shape[1]

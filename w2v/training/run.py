@@ -22,7 +22,8 @@ from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore
-from w2v.text.subwords import Ngrams, SubwordRows
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.epochs import epochs_for
@@ -35,7 +36,8 @@ log = logging.getLogger("w2v")
 POLL = 0.1  # seconds between checks of the threads
 DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
-MAX_SUBWORD_CHUNK = 2048  # ids: all changes of a subword in a chunk are computed from its value before the chunk
+# Ids in a chunk with subwords, all of whose changes are computed from the values before the chunk: a share of the text.
+SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
 MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
 DAMPING = 0.25  # of these changes: see shares_of
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
@@ -64,7 +66,8 @@ def plan_run(
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
     if settings.ngrams:
-        chunk = min(chunk, MAX_SUBWORD_CHUNK)
+        share = total(len(store.ids)) // SUBWORD_CHUNKS
+        chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
         subwords = SubwordRows.of(settings.ngrams, vocabulary.words)
         shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
     words = store.remap(vocabulary.words)
@@ -97,14 +100,15 @@ def plan_run(
 
 
 def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The share of a word's change that each of its subwords receives, float32 (n,) as subwords.rows.
+    """The share of a word's change that each of its rows receives, float32 (n,) as subwords.rows.
 
     `presence` is the probability that a word is in a chunk, (V,). A subword that m words of a chunk are expected to
-    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum.
+    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum. A row that is the sum of
+    several subwords receives all of theirs.
     """
-    together = np.maximum(1, subwords.sums(presence))
+    together = np.maximum(1, subwords.totals(presence))
     together[: len(presence)] = 1  # words' own rows
-    of_row = np.minimum(together**-DAMPING, MOST_CHANGES / together)
+    of_row = subwords.members * np.minimum(together**-DAMPING, MOST_CHANGES / together)
     shares: NDArray[np.float32] = of_row[subwords.rows].astype(np.float32)
     return shares
 
@@ -128,7 +132,7 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
 
 def input_rows(plan: Plan) -> int:
     """The rows of words and, with subwords, those of n-grams after them."""
-    return len(plan.keep) + (len(plan.subwords.buckets) if plan.subwords else 0)
+    return len(plan.keep) + (plan.subwords.shared if plan.subwords else 0)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:
@@ -251,8 +255,9 @@ class Run:
         subwords, kind = self.plan.subwords, self.settings.ngrams
         if subwords is None or kind is None:
             return None
-        rows = self.parameters.pop("ngrams")
-        subwords.compose(self.parameters["inputs"], rows)
+        own, shared = self.parameters["inputs"], self.parameters.pop("ngrams")
+        rows = subwords.split(own, shared)
+        subwords.compose(own, shared)
         order = np.argsort(subwords.buckets)
         return Ngrams(kind, subwords.buckets[order], rows[order])
 

@@ -18,7 +18,7 @@ from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.normalise import TextOptions
-from w2v.text.subwords import SubwordRows
+from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import finite
 from w2v.training.model import Model
@@ -51,7 +51,7 @@ class Start:
 def opened(model: Model | PathLike) -> Model:
     """A model to continue. Raises W2VError as Model.load does; for a file of vectors, it says what to do with them."""
     try:
-        return model if isinstance(model, Model) else Model.load(model, mmap=True)
+        return Model.of(model, mmap=True)
     except OnlyVectors as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
 
@@ -119,23 +119,26 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: Type
     if words not in get_args(Vocab):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
     parameters = {"inputs": model.inputs} | model.learnt
-    if model.ngrams:
-        subwords = SubwordRows.of(model.ngrams.subwords, model.vocabulary.words)
-        parameters["ngrams"] = model.ngrams.of(subwords.buckets)
-        parameters["inputs"] = subwords.decompose(model.inputs, parameters["ngrams"])
     if not finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
-        return Start(model.vocabulary, loss, parameters)
+        return Start(model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None)))
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = united(model.vocabulary, store, settings)
-    if model.ngrams:
-        parameters["ngrams"] = model.ngrams.of(SubwordRows.of(model.ngrams.subwords, vocabulary.words).buckets)
-    return Start(vocabulary, None, parameters, rows)
+    return Start(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows), rows)
+
+
+def _subword_rows(model: Model, vocabulary: Vocabulary, words: NDArray[np.int64] | slice) -> dict[str, NDArray[Any]]:
+    """The rows that make up the input rows of a vocabulary whose `words` are those of the model, if it has n-grams."""
+    if not model.ngrams:
+        return {}
+    subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words)
+    shared = subwords.join(model.ngrams.of(subwords.buckets))[len(vocabulary) :]
+    return {"inputs": subwords.decompose(model.inputs, shared, words), "ngrams": shared}
 
 
 def united(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:

@@ -399,6 +399,7 @@ def trained_model(
         "loss": trained.mean_losses,
         "predictions": trained.predictions.tolist(),
         "sentences": types.sentences,
+        "tokens_read": types.tokens,
         "pruned": types.pruned,
         "cache_reused": run.store.reused,
         "instruction_set": run.plan.instruction_set,

@@ -374,9 +374,14 @@ class Tuner:
         return replace(settings, epochs=max(1, round(epochs)))
 
     def changed(self, choices: Choices) -> dict[str, Any]:
-        """The settings among these choices that differ from the defaults."""
-        default, chosen = (self.settings_for(each).relevant() for each in ({}, choices))
-        return {name: chosen[name] for name in choices if name in chosen and chosen[name] != default.get(name)}
+        """The settings among these choices that would be others if they were not given beside the rest."""
+        chosen = self.settings_for(choices).relevant()
+
+        def default(name: str) -> Any:
+            rest = {other: choice for other, choice in choices.items() if other != name}
+            return self.settings_for(rest).relevant().get(name)
+
+        return {name: chosen[name] for name in choices if name in chosen and chosen[name] != default(name)}
 
     def _identity(self, choices: Choices) -> str:
         return json.dumps(self.settings_for(choices).relevant(), default=str)

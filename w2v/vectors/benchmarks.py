@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import lines
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, one_line
 from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
@@ -181,8 +181,7 @@ def analogies(
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
-    vectors = vectors.wv if isinstance(vectors, Trained) else vectors
-    found = answers(vectors, questions, top, method, case_insensitive, progress)
+    found = answers(vectors_of(vectors), questions, top, method, case_insensitive, progress)
     flags = (found.correct, found.known, None)
     tallies = np.stack([np.bincount(found.sections, each, len(found.names)) for each in flags]).astype(np.int64)
     right, answered, totals = tallies
@@ -248,6 +247,14 @@ def section_pairs(
     raise W2VError(f"no pair of {'the questions' if section is None else section} is in the vocabulary")
 
 
+def vectors_of(model: object) -> Any:
+    """The vectors of a model, or these vectors. Raises W2VError for anything else, such as a path."""
+    vectors = model.wv if isinstance(model, Trained) else model
+    if not hasattr(vectors, "words_in"):
+        raise W2VError(f"{one_line(repr(model))[:60]} is no model: give one, such as w2v.load('model.bin')")
+    return vectors
+
+
 def word_pairs(vectors: Vectors | Trained, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
     """Correlate the cosines of word pairs with their scores.
 
@@ -255,9 +262,9 @@ def word_pairs(vectors: Vectors | Trained, pairs: PathLike | None = None, case_i
     a comment line. If `case_insensitive`, the first of several words that differ only in case counts for all of them.
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
-    vectors = vectors.wv if isinstance(vectors, Trained) else vectors
-    rated = rated_pairs(vectors, pairs, case_insensitive)
-    pearson, spearman = _correlations(cosines_of(vectors, rated), rated.scores)
+    known: Vectors = vectors_of(vectors)
+    rated = rated_pairs(known, pairs, case_insensitive)
+    pearson, spearman = _correlations(cosines_of(known, rated), rated.scores)
     return PairsResult(pearson, spearman, len(rated.rows), len(rated.all_scores), rated.malformed, rated.unknown)
 
 

@@ -28,9 +28,17 @@ Key = str | int | NDArray[Any]  # a word, its row, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
 
 Word = TypeVar("Word", bound=str | int)
+Item = TypeVar("Item")
 
 SHOWN_WORDS = 10  # in a notebook
 SCORES_AT_ONCE = 1 << 26  # computed at a time (256 MB)
+
+
+def _listed(words: Iterable[Item]) -> list[Item]:
+    """These words. Raises W2VError for a string, which would be taken for a list of letters."""
+    if isinstance(words, str):
+        raise W2VError(f"a list of words is needed, not the string {words[:60]!r}: write {words[:60]!r}.split()")
+    return list(words)
 
 
 class UnknownWordError(W2VError, KeyError):
@@ -180,7 +188,7 @@ class KeyedVectors(Pictured):
         Unknown words are left out or, without `ignore_missing`, raise UnknownWordError. Raises W2VError if all words
         are unknown.
         """
-        keys = list(keys)
+        keys = _listed(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
@@ -277,7 +285,7 @@ class KeyedVectors(Pictured):
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """The word farthest from the mean of the given words. Unknown words are left out."""
-        known = [word for word in words if word in self]
+        known = [word for word in _listed(words) if word in self]
         mean = self.get_mean_vector(known, post_normalize=True)
         return known[int(np.argmin(unit(self[known]) @ mean))]
 

@@ -16,6 +16,7 @@ SUGGESTIONS = 3  # for each unknown word
 CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}
+MINUS = "\N{MINUS SIGN}"  # as pages and pictures write it
 SIGNED = re.compile(r"(?=[+-]|.*\+)[+-]?[^+-]+(?:[+-][^+-]+)*")  # such as king-man+woman, or -man
 SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
 
@@ -93,7 +94,11 @@ def parse(arguments: Iterable[str], vectors: KeyedVectors, method: Method = "add
     that the vectors were trained on, to lower case for instance. Consecutive words that are a phrase of the model, such
     as `new york`, are one word.
     """
-    pieces = (piece for text in arguments for piece in ([text] if vectors.is_known(text) else text.split()))
+    pieces = (
+        piece
+        for text in arguments
+        for piece in ([text] if vectors.is_known(text) else text.replace(MINUS, "-").split())
+    )
     tokens = _with_phrases([token for piece in pieces for token in _split_at_signs(piece, vectors)], vectors)
     if not tokens:
         raise SettingsError("no word is given")

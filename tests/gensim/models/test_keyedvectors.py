@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.formats import native
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")  # gensim's, of itself
@@ -166,10 +167,125 @@ def test_attributes_of_gensim_3(ours: KeyedVectors, gensims: Any, name: str) -> 
         getattr(ours, name)
 
 
-def test_attributes_not_saved(ours: KeyedVectors, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ours.set_vecattr("w1", "topic", "sport")
+def test_what_no_file_can_hold_is_named(ours: KeyedVectors, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours.set_vecattr("w1", "topic", {"a set"})
+    ours.function = len
     ours.save(tmp_path / "any.kv")
-    assert "not saved: the attribute topic" in caplog.text
+    for name in ("topic", "function"):
+        assert f"not saved: the attribute {name}" in caplog.text
+    assert len(KeyedVectors.load(tmp_path / "any.kv")) == len(ours)
+
+
+def test_files_keep_what_programs_set(ours: KeyedVectors, gensims: Any, tmp_path: Path) -> None:
+    for vectors in (ours, gensims):
+        vectors.set_vecattr("w1", "topic", "sport")
+        vectors.language, vectors.weights = {"name": "de", "years": [1990, None]}, np.arange(3)
+        vectors.save(str(tmp_path / "any.kv"))
+        loaded = type(vectors).load(str(tmp_path / "any.kv"))
+        assert [loaded.get_vecattr(row, "topic") for row in (0, 1)] == [0, "sport"]
+        assert loaded.language == vectors.language
+        assert loaded.weights.tolist() == [0, 1, 2]
+        assert {event["event"] for event in loaded.lifecycle_events} >= {"saving"}
+
+
+def test_a_forged_file_sets_nothing_else(ours: KeyedVectors, tmp_path: Path) -> None:
+    ours.other = 1
+    content = ours._content()
+    forged = b'{"most_similar":1,"_words":2,"vectors":3,"good":4}'
+    content.tensors["gensim.vectors"] = np.frombuffer(forged, np.uint8)
+    native.write(tmp_path / "forged", content)
+    loaded = KeyedVectors.load(tmp_path / "forged")
+    assert loaded.good == 4
+    assert loaded.most_similar("w1")
+    assert loaded.vectors.shape == (40, 8)
+
+
+def shorten(vectors: Any) -> None:
+    """As scripts do that align two models."""
+    rows = [vectors.key_to_index[word] for word in WORDS[30:10:-1]]
+    vectors.vectors = vectors.vectors[rows]
+    vectors.index_to_key = WORDS[30:10:-1]
+    vectors.key_to_index = {word: row for row, word in enumerate(vectors.index_to_key)}
+
+
+def test_aligned_vectors_are_saved(
+    ours: KeyedVectors, gensims: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for vectors in (ours, gensims):
+        vectors.expandos["count"] = np.arange(40, 0, -1)
+        shorten(vectors)
+        vectors.save(str(path := tmp_path / type(vectors).__module__))
+        loaded = type(vectors).load(str(path))
+        assert loaded.index_to_key == WORDS[30:10:-1]
+        np.testing.assert_array_equal(loaded["w20"], VECTORS[20])
+    assert "not saved: the attribute count: 40 values for 20 keys" in caplog.text
+    ours.save_word2vec_format(tmp_path / "any.txt")
+    assert KeyedVectors.load_word2vec_format(tmp_path / "any.txt").index_to_key == ours.index_to_key
+    ours.vectors = ours.vectors[:5]
+    with pytest.raises(w2v.W2VError, match="not written: 20 words, vectors of shape"):
+        ours.save(tmp_path / "any.kv")
+    assert not (tmp_path / "any.kv").exists()
+
+
+def test_keys_that_are_numbers(tmp_path: Path, gensims: Any) -> None:
+    for kind in (KeyedVectors, type(gensims)):
+        vectors = kind(2)
+        vectors.add_vectors([7, "a", np.int64(3)], np.eye(3, 2))
+        vectors.save(str(tmp_path / "any.kv"))
+        loaded = kind.load(str(tmp_path / "any.kv"))
+        assert loaded.index_to_key == [7, "a", 3]
+        assert loaded.key_to_index == {7: 0, "a": 1, 3: 2}
+    vectors = KeyedVectors(2)
+    vectors.add_vector((1, 2), [1, 2])
+    with pytest.raises(w2v.W2VError, match=r"the key \(1, 2\) is neither str nor int"):
+        vectors.save(tmp_path / "any.kv")
+
+
+def test_an_open_file_is_written(ours: KeyedVectors, gensims: Any, tmp_path: Path) -> None:
+    for vectors in (ours, gensims):
+        with (tmp_path / "any.kv").open("wb") as file:
+            vectors.save(file)
+        assert len(type(vectors).load(str(tmp_path / "any.kv"))) == 40
+
+
+def test_keys_with_spaces(tmp_path: Path) -> None:
+    """node2vec writes the vectors of edges, whose keys are pairs."""
+    vectors = KeyedVectors(3)
+    vectors.add_vectors(["('1', '2')", "a 1 2", "plain"], np.eye(3) / 3)
+    vectors.save_word2vec_format(tmp_path / "edges.txt")
+    loaded = KeyedVectors.load_word2vec_format(tmp_path / "edges.txt")
+    assert loaded.index_to_key == vectors.index_to_key
+    np.testing.assert_array_equal(loaded.vectors, vectors.vectors)
+    with pytest.raises(w2v.W2VError, match="cannot store"):
+        vectors.save_word2vec_format(tmp_path / "edges.bin", binary=True)
+    vectors.add_vector("end ", [1, 2, 3])
+    with pytest.raises(w2v.W2VError, match="ends with white space"):
+        vectors.save_word2vec_format(tmp_path / "edges.txt")
+
+
+@pytest.mark.parametrize("content", ["3 2\ncaf\xe9 1 2\nb 3 4\ncaf\xe9 5 6\n", "3 2\na 1 2\na 3 4\nb 5 6\n"])
+def test_other_encodings_and_words_that_stand_twice(
+    tmp_path: Path, gensims: Any, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(content.encode("latin1"))
+    found, expected = (
+        kind.load_word2vec_format(str(path), encoding="latin1") for kind in (KeyedVectors, type(gensims))
+    )
+    assert [*found.index_to_key, None] == expected.index_to_key  # gensim leaves an empty place
+    assert found.vectors.tolist() == expected.vectors[:2].tolist()
+    assert caplog.text.count("duplicate word") == 2  # ours and theirs
+
+
+def test_the_size_may_be_set(ours: KeyedVectors, gensims: Any) -> None:
+    for vectors in (ours, gensims):
+        vectors.vectors = vectors.vectors[:, :3]
+        vectors.vector_size = 3
+        assert vectors.vector_size == 3
+    empty = KeyedVectors(8)
+    empty.vector_size = 2
+    empty.add_vector("a", [1, 2])
+    assert empty["a"].tolist() == [1, 2]
 
 
 def test_system_refuses(ours: KeyedVectors, tmp_path: Path) -> None:

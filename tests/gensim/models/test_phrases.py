@@ -65,6 +65,12 @@ def test_scorers_where_they_have_no_value() -> None:
     assert type(npmi_scorer(3, 4, 3, **numbers)) is type(original_scorer(3, 4, 3, **numbers)) is float
 
 
+def test_a_sentence_of_a_corpus_by_number() -> None:
+    theirs = pytest.importorskip("gensim.models.phrases").Phrases
+    found, expected = (kind(SENTENCES, min_count=1, threshold=0.1)[SENTENCES][1] for kind in (Phrases, theirs))
+    assert found == expected
+
+
 @pytest.mark.parametrize("scoring", ["default", "npmi", one])
 def test_pickled_phrases_can_be_saved(tmp_path: Path, scoring: Any) -> None:
     model = Phrases(SENTENCES, min_count=1, threshold=0.1, scoring=scoring)
@@ -81,8 +87,10 @@ def test_files(tmp_path: Path, scoring: Any) -> None:
         assert list(loaded[SENTENCES]) == list(made[SENTENCES])
         assert loaded.scoring is model.scoring
         assert loaded.connector_words == {"of"}
-    with pytest.raises(AttributeError, match=r"FrozenPhrases\.load"):
-        Phrases.load(tmp_path / "phrases")
+    assert isinstance(Phrases.load(tmp_path / "phrases"), FrozenPhrases)  # as gensim's
+    with (tmp_path / "phrases").open("wb") as file:
+        model.save(file)
+    assert isinstance(FrozenPhrases.load(tmp_path / "phrases"), Phrases)
     (tmp_path / "phrases").write_bytes(b"\x80\x04 a pickle")
     with pytest.raises(W2VError, match="pickles of gensim are not opened"):
         Phrases.load(tmp_path / "phrases")

@@ -245,6 +245,22 @@ def test_predictions_are_gensims() -> None:
     assert ours.predict_output_word(["unknown"]) is None
 
 
+def test_sums_of_vectors_are_learnt_and_predict_as_gensims() -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec
+    random = np.random.default_rng(1)
+    topics = [[f"{'ab'[number % 2]}{word}" for word in random.integers(0, 8, 10)] for number in range(300)]
+    options = SMALL | {"cbow_mean": 0, "sample": 0, "alpha": 0.1}
+    model, other = (kind(topics, **options) for kind in (Word2Vec, theirs))
+    for word in ("a1", "b5"):
+        assert {near[0] for near, _ in model.wv.most_similar(word, topn=7)} == {word[0]}
+    before = model.wv.vectors.copy()
+    model.train(topics, total_examples=300, epochs=1, start_alpha=1e-9, end_alpha=1e-9)
+    np.testing.assert_allclose(model.wv.vectors, before, atol=1e-6)
+    other.wv.vectors, other.syn1neg = before, model.syn1neg
+    found, expected = ([share for _, share in one.predict_output_word(["a1", "a2"])] for one in (model, other))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("sg", [0, 1])
 def test_scores_add_up_log_probabilities(sg: int) -> None:
     model = Word2Vec(SENTENCES, **SMALL, hs=1, negative=0, sg=sg, window=2)
@@ -259,6 +275,117 @@ def test_scores_add_up_log_probabilities(sg: int) -> None:
         logs = inner.log_probabilities(inputs if sg else inputs.mean(axis=0, keepdims=True))
         expected += float(logs[:, centre].sum())
     assert model.score([sentence, ["unknown"]]) == pytest.approx([expected, 0], rel=1e-4)
+
+
+def test_whole_models_open_as_such(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("gensim.models")
+    for model, kind in ((Word2Vec(SENTENCES, **SMALL), KeyedVectors), (theirs.Word2Vec(**SMALL), theirs.KeyedVectors)):
+        model.language, model.wv.source, model.shares = "de", ["a", 1], np.arange(4) / 4
+        model.save(str(tmp_path / "any.model"))
+        for loaded in (kind.load(str(tmp_path / "any.model")), type(model).load(str(tmp_path / "any.model"))):
+            assert type(loaded) is type(model)
+            assert (loaded.language, loaded.wv.source, loaded.shares.tolist()) == ("de", ["a", 1], [0, 0.25, 0.5, 0.75])
+        with (tmp_path / "open.model").open("wb") as file:
+            model.save(file)
+        assert type(model).load(str(tmp_path / "open.model")).language == "de"
+
+
+def test_an_aligned_model_is_saved_and_not_trained(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    shared = model.wv.index_to_key[30:10:-1]
+    model.wv.vectors = model.wv[shared]
+    model.wv.index_to_key, model.wv.key_to_index = shared, {word: row for row, word in enumerate(shared)}
+    model.save(tmp_path / "any.model")
+    assert "not saved: syn1neg of shape" in caplog.text
+    loaded = Word2Vec.load(tmp_path / "any.model")
+    assert loaded.wv.index_to_key == shared
+    for one in (model, loaded):
+        with pytest.raises(RuntimeError, match=r"syn1neg has shape .* need \(20, 12\)"):
+            one.train(SENTENCES, total_examples=400, epochs=1)
+    model.wv.vectors = model.wv.vectors[:, :2]
+    model.save(tmp_path / "any.model")
+    assert Word2Vec.load(tmp_path / "any.model").wv.vector_size == 2
+
+
+class Walker(Word2Vec):
+    """As fastnode2vec: sentences are starts of walks, which _do_train_job makes."""
+
+    def __init__(self, graph: dict[str, str], **options: Any) -> None:
+        super().__init__(min_count=1, vector_size=8, sg=1, workers=1, batch_words=10, **options)
+        self.graph = graph
+        self.build_vocab([[word] for word in graph])
+
+    def _do_train_job(self, sentences: Any, alpha: float, inits: Any) -> tuple[int, int]:
+        walks = [[start, *(self.graph[start] for _ in placeholders)] for start, *placeholders in sentences]
+        return super()._do_train_job(walks, alpha, inits)
+
+
+def test_a_subclass_hands_sentences_on(tmp_path: Path) -> None:
+    graph = {f"{name}{row}": f"{'ba'[name == 'b']}{row}" for row in range(10) for name in "ab"}
+    model = Walker(graph, sample=0, alpha=0.1)
+    starts = [[node] * 5 for node in graph] * 50
+    assert model.train((start for start in starts), total_examples=len(starts), epochs=1) == (5000, 5000)
+    assert model.train(starts, total_examples=len(starts), epochs=10) == (50_000, 50_000)
+    assert model.wv.similarity("a3", "b3") > 0.5 > model.wv.similarity("a3", "b4")
+    model.save(tmp_path / "any.model")
+    loaded = Walker.load(tmp_path / "any.model")  # without the constructor, which requires a graph
+    assert isinstance(loaded, Walker)
+    assert loaded.graph == graph
+
+
+def test_overridden_methods_that_are_not_called_are_refused() -> None:
+    class Other(Word2Vec):
+        def _train_epoch(self) -> None: ...
+
+    with pytest.raises(NotImplementedError, match=r"Other\._train_epoch would not be called"):
+        Other(SENTENCES, **SMALL)
+
+
+def test_words_trained_are_gensims(file: Path) -> None:
+    options = SMALL | {"min_count": 40}
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **options)
+    expected = theirs.train(SENTENCES, total_examples=400, epochs=9)
+    for text in (SENTENCES, LineSentence(file)):
+        found = Word2Vec(text, **options).train(text, total_examples=400, epochs=9)
+        assert found[0] == pytest.approx(expected[0], rel=0.02)
+        assert found[1] == expected[1] == 9 * 4800
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_options_that_scripts_give(workers: int, tmp_path: Path) -> None:
+    options = SMALL | {"workers": workers, "seed": None}
+    one, other = (Word2Vec(SENTENCES, **options) for _ in range(2))
+    assert not same(one, other)
+    assert one.random.random() != other.random.random()
+    one.save(tmp_path / "any.model")
+    assert Word2Vec.load(tmp_path / "any.model").seed is None
+
+
+def test_the_learning_rate_ends_at_gensims_last_batch() -> None:
+    """gensim keeps one rate in a batch of 10,000 words, so that it falls less in a small text."""
+    theirs = pytest.importorskip("gensim.models").Word2Vec
+    for size, epochs in ((10_000, 1), (4801, 2), (2400, 1), (480, 3)):
+        options = SMALL | {"batch_words": size, "epochs": epochs}
+        found, expected = (kind(SENTENCES, **options).min_alpha_yet_reached for kind in (Word2Vec, theirs))
+        assert found == pytest.approx(expected, abs=2e-4)
+
+
+def test_a_text_of_one_batch_has_one_thread() -> None:
+    """As in gensim, so that a small text gives the same vectors however many threads are asked for."""
+    assert same(Word2Vec(SENTENCES, **SMALL | {"workers": 4}), Word2Vec(SENTENCES, **SMALL))
+
+
+def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    caplog.set_level("INFO")
+    Word2Vec(SENTENCES, **SMALL).save(tmp_path / "any.model")
+    assert {record.name for record in caplog.records} == {"gensim.models.word2vec", "gensim.utils"}
+    assert len(caplog.records) >= 17
+    for part in (
+        "collecting all words",
+        "60 word types from a corpus of 4800 raw words",
+        "training on 14400 raw",
+    ):
+        assert part in caplog.text
 
 
 @pytest.mark.parametrize("reader", [LineSentence, Text8Corpus])
@@ -288,8 +415,6 @@ def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
         Word2Vec([])
     with pytest.raises(ValueError, match="hs=1 or negative"):
         Word2Vec(SENTENCES, hs=0, negative=0)
-    with pytest.raises(ValueError, match="cbow_mean"):
-        Word2Vec(SENTENCES, cbow_mean=0)
     with pytest.raises(RuntimeError, match="prior vocabulary"):
         Word2Vec().build_vocab(SENTENCES, update=True)
     model = Word2Vec(SENTENCES, **SMALL)
@@ -335,5 +460,5 @@ def test_gensims_own_models(tmp_path: Path, options: dict[str, Any]) -> None:
     ours.train(SENTENCES, total_examples=len(SENTENCES), epochs=2)
     assert not np.array_equal(ours.wv.vectors, before)
     theirs.wv.save(str(tmp_path / "their.kv"))
-    with pytest.raises(AttributeError, match=r"their\.kv is no Word2Vec model, but a KeyedVectors"):
+    with pytest.raises(AttributeError, match=r"their\.kv is no Word2Vec model: it holds vectors"):
         Word2Vec.load(tmp_path / "their.kv")

@@ -72,13 +72,13 @@ def analogy(
 
 @click.command(cls=ShortHelp)
 @MODEL
-@click.argument("pairs", type=FILE, required=False)
+@click.argument("pairs", metavar="[PAIRS]", nargs=-1, type=FILE)
 @click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @ERRORS
 @JSON
 def similarity(
-    model: Path, errors: Errors, pairs: Path | None, words: tuple[str, str] | None, verbose: bool, as_json: bool
+    model: Path, errors: Errors, pairs: tuple[Path, ...], words: tuple[str, str] | None, verbose: bool, as_json: bool
 ) -> None:
     """Correlate cosine similarities with the scores of word PAIRS.
 
@@ -101,7 +101,9 @@ def similarity(
         else:
             click.echo(f"{cosine:.4f}")
         return
-    result = word_pairs(load(model, errors=errors), pairs)
+    if len(pairs) > 1:
+        raise click.UsageError(f"give one file of pairs; for the cosine of two words: --words {pairs[0]} {pairs[1]}")
+    result = word_pairs(load(model, errors=errors), next(iter(pairs), None))
     show.result(result, as_json, shown=lambda found: show.word_pairs(found, verbose))
 
 
@@ -140,6 +142,8 @@ def query(
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
     """
+    if words and not model.exists() and Path(words[-1]).is_file():
+        raise click.UsageError(f"the model comes first: w2v query {words[-1]} {model}")
     vectors = load(model, errors=errors)
 
     def answer(words: Sequence[str]) -> None:
@@ -150,6 +154,9 @@ def query(
         if vectors.counts is not None:
             for one in found:
                 one["count"] = int(vectors.counts[vectors.key_to_index[one["word"]]])
+        for word in parsed.words:
+            if not vectors.is_known(word):
+                say(f"{word} is not in the vocabulary: its vector is made of its n-grams")
         asked = {word: vectors[word].tolist() for word in parsed.words} if vector else {}
         if as_json:
             query = {"query": " ".join(words).strip()} | asdict(parsed) | {"formula": parsed.formula}

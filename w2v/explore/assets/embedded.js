@@ -34,10 +34,9 @@ export class EmbeddedModel {
 
   row(word) {
     if (this.rows.has(word)) return this.rows.get(word);
-    const { words, size } = this.data;
-    throw new Error(
-      words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary",
-    );
+    const { words, size, composes } = this.data;
+    const unknown = words.length < size ? `not among the first ${grouped(words.length)} words` : "not in the vocabulary";
+    throw new Error(composes ? `${unknown}; w2v explore without -o computes its vector from its n-grams` : unknown);
   }
 
   word(row, score) {

@@ -43,10 +43,11 @@ export async function neighbours(state, models, examples) {
       const { found, vector, error } = answers[i];
       if (error) return card(model, await failure(error, word, state, models));
       const length = Math.sqrt(vector.values.reduce((sum, value) => sum + value * value, 0));
+      const rank = isNumber(vector.row) ? `Rank ${grouped(vector.row + 1)}` : "Not in the vocabulary: made of its n-grams";
       const times = isNumber(vector.count) ? `, ${grouped(vector.count)} times in the text` : "";
       return card(
         model,
-        element("p", { class: "facts" }, `Rank ${grouped(vector.row + 1)}${times}; vector length ${length.toPrecision(3)}`),
+        element("p", { class: "facts" }, `${rank}${times}; vector length ${length.toPrecision(3)}`),
         element(
           "div",
           { class: "columns" },

@@ -4,51 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from w2v.errors import W2VError
-from w2v.formats import native, table, word2vec
 from w2v.formats.vector_file import VectorFile
-from w2v.gensim import evaluation
-from w2v.gensim.exceptions import gensims_exceptions
-from w2v.gensim.sentences import read_bytes
-from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.words import Words
+from w2v.gensim import attributes, evaluation, utils, vector_files
+from w2v.gensim.growing import REAL, GrowingVectors, Key
+from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
-from w2v.vectors.cosines import Vector, lengths, unit
+from w2v.vectors.cosines import Vector, unit
 
-log = logging.getLogger("w2v")
+log = logging.getLogger("gensim.models.keyedvectors")
 
-REAL = np.float32
-ATTRIBUTE = "vecattr."  # begins the names of attributes in a file
+OF_KEYS, OF_ALL = "vecattr", "gensim.vectors"  # in a file: attributes of the keys, and others
 PATHS = {"code", "point"}  # attributes that follow from the counts
 
-Key = str | int
 Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
 
 
-class Removed:
-    """An attribute of gensim 3 that gensim 4 has no more: reading it raises AttributeError, which names the new one."""
-
-    def __init__(self, instead: str) -> None:
-        self.instead = instead
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        if instance is None:
-            return self
-        raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
-
-
-class KeyedVectors(keyed.KeyedVectors):
+class KeyedVectors(GrowingVectors, utils.SaveLoad):
     """Keys, most often words, with a vector each, in the manner of gensim 4.
 
     Attributes:
@@ -59,162 +37,13 @@ class KeyedVectors(keyed.KeyedVectors):
         vectors_lockf: float32 (1,) or (V,), the share of each change in training that a vector takes.
     """
 
-    norms: Vector | None  # type: ignore[assignment]
+    subwords: Any = None  # of words that have n-grams
+    models: ClassVar[dict[str, Any]] = {}  # the classes of models, by the metadata that only their files have
 
-    vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
-    index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
-    vectors_norm = Removed("get_normed_vectors()")
-
-    def __init__(
-        self, vector_size: int, count: int = 0, dtype: DTypeLike = np.float32, mapfile_path: str | None = None
-    ) -> None:
-        self.vectors = np.zeros((count, vector_size), dtype)
-        self.index_to_key: list[Any] = [None] * count
-        self.key_to_index: dict[Any, int] = {}
-        self.next_index = 0  # where add_vector puts the next vector, if it is reserved
-        self.norms = None
-        self.expandos: dict[str, NDArray[Any]] = {}
-        self.vectors_lockf: Vector = np.ones(1, REAL)
-        self.mapfile_path = mapfile_path
-        self.metadata, self.tensors = {}, {}
-
-    @property
-    def _words(self) -> list[Any]:
-        return self.index_to_key
-
-    @property
-    def counts(self) -> NDArray[np.int64] | None:
-        found = self.expandos.get("count")
-        return None if found is None else found.astype(np.int64)
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}<vector_size={self.vector_size}, {len(self)} keys>"
-
-    __repr__ = object.__repr__
-
-    # -- keys, vectors and attributes -----------------------------------------------------------------
-
-    def __iter__(self) -> Iterator[Vector]:
-        """The vectors: gensim's objects are iterated by index."""
-        return iter(self.vectors)
-
-    def get_index(self, key: Any, default: int | None = None) -> int:
-        """The row of a key or row; `default`, or KeyError, if there is none."""
-        if key in self:
-            return self._rows([key])[0]
-        if default is None:
-            raise KeyError(f"Key '{key}' not present")
-        return default
-
-    def has_index_for(self, key: Any) -> bool:
-        return key in self
-
-    def get_vector(self, key: Key, norm: bool = False) -> Vector:
-        vector = super().get_vector(key, norm)
-        vector.setflags(write=False)
-        return vector
-
-    word_vec = get_vector
-
-    def get_mean_vector(
-        self,
-        keys: Sequence[Any],
-        weights: Sequence[float] | NDArray[Any] | None = None,
-        pre_normalize: bool = True,
-        post_normalize: bool = False,
-        ignore_missing: bool = True,
-    ) -> Vector:
-        if not len(keys):
-            raise ValueError("cannot compute mean with no input")
-        if ignore_missing and not any(isinstance(key, np.ndarray) or key in self for key in keys):
-            return np.zeros(self.vector_size, self.vectors.dtype)
-        return super().get_mean_vector(keys, weights, pre_normalize, post_normalize, ignore_missing)
-
-    def add_vector(self, key: Key, vector: ArrayLike) -> int:
-        """Put a vector into the next reserved row, or append it; returns its row."""
-        row = self.next_index
-        if row >= len(self) or self.index_to_key[row] is not None:
-            self.add_vectors([key], [vector])
-            self.next_index = len(self)
-            return self.key_to_index[key]
-        self.vectors[row] = vector
-        self.index_to_key[row] = key
-        self.key_to_index[key] = row
-        self.norms = None
-        self.next_index += 1
-        return row
-
-    def add_vectors(
-        self, keys: Any, weights: Any, extras: Mapping[str, NDArray[Any]] | None = None, replace: bool = False
-    ) -> None:
-        """Append keys with vectors and the attributes `extras`; known keys are left alone unless `replace`."""
-        if isinstance(keys, str | int | np.integer):
-            keys, weights = [keys], np.reshape(weights, (1, -1))
-        weights = np.asarray(weights)
-        if weights.shape != (len(keys), self.vector_size):
-            raise ValueError(
-                f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), self.vector_size)}"
-            )
-        extras = extras or {}
-        known = np.array([key in self.key_to_index for key in keys], bool)
-        self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
-        for place in np.flatnonzero(~known).tolist():
-            self.key_to_index[keys[place]] = len(self.index_to_key)
-            self.index_to_key.append(keys[place])
-        self.vectors = np.vstack([self.vectors, weights[~known].astype(self.vectors.dtype)])
-        self.allocate_vecattrs()
-        rows = [self.key_to_index[key] for key in keys]
-        chosen = np.ones(len(keys), bool) if replace else ~known
-        for place in np.flatnonzero(chosen).tolist():
-            row = rows[place]
-            self.vectors[row] = weights[place]
-            for name, extra in extras.items():
-                self.expandos[name][row] = extra[place]
-        self.norms = None
-
-    def __setitem__(self, keys: Any, weights: Any) -> None:
-        self.add_vectors(keys, weights, replace=True)
-
-    def allocate_vecattrs(self, attrs: Iterable[str] | None = None, types: Iterable[Any] | None = None) -> None:
-        """Make arrays for attributes of these types, or lengthen those there are, to one value for each key."""
-        if attrs is None or types is None:
-            attrs, types = list(self.expandos), [array.dtype for array in self.expandos.values()]
-        for name, kind in zip(attrs, types, strict=True):
-            dtype = np.dtype(object if kind is str else kind)
-            known = self.expandos.get(name, np.zeros(0, dtype))
-            if not np.issubdtype(dtype, known.dtype):
-                raise TypeError(
-                    f"Can't allocate type {kind} for attribute {name}, conflicts with its existing type {known.dtype}"
-                )
-            if len(known) != len(self) or name not in self.expandos:
-                self.expandos[name] = np.zeros(len(self), known.dtype)
-                self.expandos[name][: len(known)] = known[: len(self)]
-
-    def set_vecattr(self, key: Key, attr: str, val: Any) -> None:
-        self.allocate_vecattrs([attr], [type(val)])
-        self.expandos[attr][self.get_index(key)] = val
-
-    def get_vecattr(self, key: Key, attr: str) -> Any:
-        return self.expandos[attr][self.get_index(key)]
-
-    def resize_vectors(self, seed: int = 0) -> None:
+    def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector, the new ones drawn evenly from ±1 / vector_size."""
         self.vectors = prep_vectors((len(self), self.vector_size), self.vectors, seed, self.vectors.dtype)
         self.allocate_vecattrs()
-        self.norms = None
-
-    def sort_by_descending_frequency(self) -> None:
-        """Sort by the attribute "count"; equal counts stay in their order reversed, as gensim has them."""
-        if not len(self):
-            return
-        counts = self.expandos["count"].astype(np.int64)
-        order = np.lexsort((-np.arange(len(counts)), -counts))
-        self.index_to_key = [self.index_to_key[row] for row in order.tolist()]
-        self.key_to_index = {key: row for row, key in enumerate(self.index_to_key)}
-        self.allocate_vecattrs()
-        self.expandos = {name: array[order] for name, array in self.expandos.items()}
-        if len(self.vectors):
-            self.vectors = self.vectors[order]
         self.norms = None
 
     def vectors_for_all(
@@ -222,31 +51,12 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> KeyedVectors:
         """The known ones among the keys, each once, with their vectors and, if wanted, attributes."""
         known = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
-        rows = self._rows(known)
         made = KeyedVectors(self.vector_size, dtype=self.vectors.dtype)
-        made.add_vectors(known, self.vectors[rows], {"count": np.arange(len(known), 0, -1)})
+        made.add_vectors(known, self[known], {"count": np.arange(len(known), 0, -1)})
         if copy_vecattrs:
+            rows = self._rows(known)
             made.expandos |= {name: array[rows] for name, array in self.expandos.items()}
         return made
-
-    # -- lengths ------------------------------------------------------------------------------------
-
-    def fill_norms(self, force: bool = False) -> None:
-        if self.norms is None or force:
-            self.norms = lengths(self.vectors)
-
-    def get_normed_vectors(self) -> Vector:
-        return unit(self.vectors)
-
-    def unit_normalize_all(self) -> None:
-        """Scale all vectors to length 1."""
-        self.vectors = unit(self.vectors)
-        self.norms = None
-
-    def init_sims(self, replace: bool = False) -> None:
-        if replace:
-            self.unit_normalize_all()
-        self.fill_norms()
 
     # -- comparing ----------------------------------------------------------------------------------
 
@@ -427,37 +237,44 @@ class KeyedVectors(keyed.KeyedVectors):
     # -- files --------------------------------------------------------------------------------------
 
     def _content(self) -> VectorFile:
-        if not all(isinstance(key, str) for key in self.index_to_key):
-            raise W2VError("not written: a key that is not str; save_word2vec_format writes it as text")
-        attributes = {ATTRIBUTE + name: array for name, array in self.expandos.items() if array.dtype != object}
-        attributes.pop(f"{ATTRIBUTE}count", None)
-        for name in self.expandos.keys() - PATHS:
-            if self.expandos[name].dtype == object:
-                log.warning("not saved: the attribute %s, since its values are not numbers", name)
-        return VectorFile(Words.of(self.index_to_key), self.vectors.astype(REAL, copy=False), self.counts, attributes)
+        words, tensors = vector_files.words_of(self.index_to_key)
+        fitting = self._fitting()
+        for name in self.expandos.keys() - fitting.keys():
+            attributes.warn_not_saved(f"the attribute {name}: {len(self.expandos[name])} values for {len(self)} keys")
+        tensors |= attributes.packed(OF_KEYS, {name: fitting[name] for name in fitting.keys() - {"count", *PATHS}})
+        tensors |= attributes.packed(OF_ALL, attributes.set_by_programs(self, vars(KeyedVectors(1))))
+        return VectorFile(words, self.vectors.astype(REAL, copy=False), self.counts, tensors)
 
-    def save(self, fname_or_handle: PathLike, **_: Any) -> None:
+    def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
-        with gensims_exceptions(fname_or_handle):
-            native.write(fname_or_handle, self._content())
+        self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
+        vector_files.write(fname_or_handle, self._content())
 
     @classmethod
-    def load(cls, fname: PathLike, mmap: str | None = None) -> Self:
-        """Read a file of `save`, of gensim's own `save`, or any other that w2v.load reads."""
-        return cls._copied(_loaded(fname, mmap=mmap is not None))
+    def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
+        """Read a file of `save`, of which a Word2Vec's gives a Word2Vec, of gensim's own `save`, or any other that
+        w2v.load reads.
+        """
+        found = vector_files.read(fname, mmap is not None)
+        kind = next((kind for name, kind in cls.models.items() if name in found.metadata), cls)
+        return kind._from_file(fname, found)
 
     @classmethod
-    def _copied(cls, found: keyed.KeyedVectors) -> Self:
-        made = cls(found.vector_size)
+    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
+        made = cls.__new__(cls)
+        KeyedVectors.__init__(made, found.vectors.shape[1])  # a subclass may require arguments
         made.vectors = found.vectors
-        made.index_to_key = found.index_to_key
-        made.key_to_index = found.key_to_index
+        made.index_to_key = vector_files.keys_of(path, found)
+        made.key_to_index = {key: row for row, key in enumerate(made.index_to_key)}
         made.next_index = len(made)
+        for name, value in attributes.unpacked(path, OF_KEYS, found.tensors).items():
+            objects = value if isinstance(value, list) else ()
+            made.expandos[name] = value if isinstance(value, np.ndarray) else np.fromiter(objects, object)
         if found.counts is not None:
             made.expandos["count"] = found.counts
-        for name, array in found.tensors.items():
-            if name.startswith(ATTRIBUTE):
-                made.expandos[name.removeprefix(ATTRIBUTE)] = array
+        if any(array.shape[:1] != (len(made),) for array in made.expandos.values()):
+            raise W2VError(f"{path}: damaged: its attributes do not fit its keys")
+        attributes.restore(made, vars(KeyedVectors(1)), attributes.unpacked(path, OF_ALL, found.tensors))
         return made
 
     def save_word2vec_format(
@@ -473,22 +290,17 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> None:
         """Write the text or binary format of word2vec, sorted by an attribute, and its values to `fvocab`."""
         rows = list(range(len(self)))
-        if sort_attr in self.expandos:
-            rows.sort(key=lambda row: -self.expandos[sort_attr][row])
+        values = self._fitting().get(sort_attr)
+        if values is not None:
+            rows.sort(key=lambda row: -values[row])
         elif fvocab is not None:
             raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
-        if fvocab is not None:
-            lines = (f"{key} {self.expandos[sort_attr][row]}\n" for key, row in zip(keys, rows, strict=True))
-            with _opened(fvocab, append) as file:
-                file.writelines(line.encode() for line in lines)
-        content = VectorFile(Words.of(keys), self.vectors[rows].astype(REAL, copy=False))
-        blocks = word2vec.encoded(fname, content, binary=binary)
-        with _opened(fname, append) as plain, word2vec.packed(fname, plain) as out:
-            if write_header:
-                out.write(f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n".encode())
-            for _, block in blocks:
-                out.write(block)
+        if fvocab is not None and values is not None:
+            with vector_files.opened(fvocab, append) as file:
+                file.writelines(f"{key} {values[row]}\n".encode() for key, row in zip(keys, rows, strict=True))
+        total = len(self) if total_vec is None else total_vec
+        vector_files.write_word2vec(fname, keys, self.vectors[rows], binary, total, write_header, append)
 
     @classmethod
     def load_word2vec_format(
@@ -504,24 +316,18 @@ class KeyedVectors(keyed.KeyedVectors):
     ) -> Self:
         """Read the text or binary format of word2vec; its content, not `binary` or `no_header`, tells which it is.
 
-        Raises FileNotFoundError for a missing file, EOFError for one that is cut, UnicodeDecodeError for words that are
-        not UTF-8, ValueError for other damage.
+        Of a key that stands there twice, the first is kept. Raises FileNotFoundError for a missing file, EOFError for
+        one that is cut, UnicodeDecodeError for words that are not in this encoding, ValueError for other damage.
         """
-        if encoding.lower().replace("-", "") not in ("utf8", "ascii"):
-            raise ValueError(f"encoding {encoding!r}: w2v reads UTF-8; convert the file, by iconv for instance")
-        try:
-            made = cls._copied(_loaded(fname, errors=unicode_errors, limit=limit or None))
-        except W2VError as error:
-            if isinstance(error.__cause__, UnicodeDecodeError):
-                raise error.__cause__ from None
-            raise
+        log.info("loading projection weights from %s", fname)
+        made = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
-            lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
-            known = {word: int(count) for word, count in (line.split() for line in lines)}
+            known = vector_files.read_counts(fvocab, unicode_errors)
             counts = np.array([known.get(word, 0) for word in made.index_to_key])
         made.expandos["count"] = counts
+        made.add_lifecycle_event("load_word2vec_format", msg=f"loaded {made.vectors.shape} matrix from {fname}")
         return made
 
     def intersect_word2vec_format(
@@ -545,19 +351,6 @@ class KeyedVectors(keyed.KeyedVectors):
         self.vectors_lockf[rows] = lockf
 
 
-@contextmanager
-def _opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
-    """A file to write, which replaces another only once it is complete, or to append to."""
-    with gensims_exceptions(path), Path(path).open("ab") if append else atomic_write(path) as file:
-        yield file
-
-
-def _loaded(path: PathLike, mmap: bool = False, **options: Any) -> keyed.KeyedVectors:
-    with gensims_exceptions(path):
-        mmap = mmap and table.recognised(path).name != "gensim"  # whose pickles are read
-        return keyed.load(path, mmap, **options)
-
-
 def _listed(keys: Any) -> Any:
     """Keys as a list: one key or vector is a list of one, None is empty."""
     if keys is None:
@@ -576,7 +369,7 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
 def prep_vectors(
     target_shape: tuple[int, int],
     prior_vectors: Vector | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     dtype: DTypeLike = REAL,
 ) -> Vector:
     """The prior vectors and below them, up to `target_shape`, new ones drawn evenly from ±1 / their length."""

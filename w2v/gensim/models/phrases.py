@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, BinaryIO, ClassVar, TypedDict
 
 from w2v.errors import W2VError, one_line
 from w2v.gensim import utils
 from w2v.gensim.exceptions import gensims_exceptions
-from w2v.system.files import PathLike, atomic_write
+from w2v.system.files import PathLike
 from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
+log = logging.getLogger("gensim.models.phrases")
+
 NEGATIVE_INFINITY = -math.inf  # the score of what is no phrase
 
 Scorer = Callable[..., float]
@@ -83,14 +86,19 @@ class TransformedCorpus:
     def __iter__(self) -> Iterator[list[str]]:
         return (self.phrases.joined(sentence) for sentence in self.sentences)
 
+    def __getitem__(self, number: int) -> list[str]:
+        """The sentence of this number, if the sentences have numbers, as those of a list."""
+        return self.phrases.joined(self.sentences[number])  # type: ignore[index]
+
     def __len__(self) -> int:
         return len(self.sentences)  # type: ignore[arg-type]
 
 
-class PhrasesTransformation:
+class PhrasesTransformation(utils.SaveLoad):
     """What Phrases and FrozenPhrases share: `score_candidate` says which words are joined."""
 
     FIELDS: ClassVar[Any] = dict  # what a file keeps in addition to Common
+    kinds: ClassVar[dict[str, Any]] = {}  # Phrases and FrozenPhrases, by the names of their classes
     scoring: Scorer
 
     def __init__(self, connector_words: Iterable[str]) -> None:
@@ -141,26 +149,29 @@ class PhrasesTransformation:
         found = (pair for sentence in sentences for pair in self.analyze_sentence(sentence))
         return {phrase: score for phrase, score in found if score is not None}
 
-    def save(self, fname_or_handle: PathLike, **_: Any) -> None:
+    def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
         """Write a JSON file; keyword arguments of gensim's for pickles have no effect.
 
         Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
         """
         name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
+        kind = next(name for name, kind in self.kinds.items() if isinstance(self, kind))
         content = {field: getattr(self, field) for field in self.FIELDS.__annotations__}
-        content |= {"class": type(self).__name__, "scoring": name, "connector_words": sorted(self.connector_words)}
-        with gensims_exceptions(fname_or_handle), atomic_write(fname_or_handle) as file:
+        content |= {"class": kind, "scoring": name, "connector_words": sorted(self.connector_words)}
+        with gensims_exceptions(str(fname_or_handle)), utils.writing(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
 
     @classmethod
-    def load(cls, fname: PathLike, **_: Any) -> Self:
-        """Read a file of `save`. Raises W2VError for any other, gensim's own pickles among them."""
+    def load(cls, fname: PathLike, **_: Any) -> Any:
+        """Read a file of `save`, as Phrases or FrozenPhrases, whichever saved it.
+
+        Raises W2VError for any other, gensim's own pickles among them.
+        """
         try:
             content = decode(dict[str, Any], Path(fname).read_bytes(), fname)
             about = checked(Common, content, fname)
-            if about["class"] != cls.__name__:
-                raise AttributeError(f"{fname} holds {one_line(about['class'])}: use {one_line(about['class'])}.load")
-            fields = checked(cls.FIELDS, content, fname)
+            kind = cls.kinds.get(about["class"], cls)
+            fields = checked(kind.FIELDS, content, fname)
         except W2VError as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
@@ -171,7 +182,8 @@ class PhrasesTransformation:
             raise W2VError(
                 f"{fname}: its scorer is {one_line(name)}, which must be known: make Phrases(scoring=...) of it first"
             )
-        made = cls.__new__(cls)
+        kind = cls if issubclass(cls, kind) else kind
+        made = kind.__new__(kind)
         PhrasesTransformation.__init__(made, about["connector_words"])
         vars(made).update(fields, scoring=_SCORERS[name])
         return made
@@ -224,6 +236,7 @@ class Phrases(PhrasesTransformation):
         self.vocab: dict[str, int] = {}
         if sentences is not None:
             self.add_vocab(sentences)
+            self.add_lifecycle_event("created", msg=f"built {self}")
 
     def __str__(self) -> str:
         return (
@@ -233,6 +246,7 @@ class Phrases(PhrasesTransformation):
 
     def add_vocab(self, sentences: Iterable[Iterable[str]]) -> None:
         """Count the words and pairs of more sentences; with more than max_vocab_size, the rarest are dropped."""
+        log.info("collecting all words and their counts")
         vocab, connectors = self.vocab, self.connector_words
         for sentence in sentences:
             pending: list[str] = []  # the last word that is no connector, and the connectors since
@@ -249,6 +263,7 @@ class Phrases(PhrasesTransformation):
             if len(vocab) > self.max_vocab_size:
                 utils.prune_vocab(vocab, self.min_reduce)
                 self.min_reduce += 1
+        log.info("collected %d token types (unigram + bigrams)", len(vocab))
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
         phrase = self.delimiter.join([word_a, *in_between, word_b])
@@ -298,3 +313,4 @@ class FrozenPhrases(PhrasesTransformation):
 
 
 Phraser = FrozenPhrases
+PhrasesTransformation.kinds.update(Phrases=Phrases, FrozenPhrases=FrozenPhrases)

@@ -6,17 +6,14 @@ import itertools
 import logging
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from types import GeneratorType
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, TextWarning
-from w2v.gensim import model_file, utils
+from w2v.formats.vector_file import VectorFile
+from w2v.gensim import model_file, utils, vector_files
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
 from w2v.gensim.sentences import (
@@ -28,38 +25,32 @@ from w2v.gensim.sentences import (
     Text8Corpus,
     files_of,
 )
-from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count, sample_share
+from w2v.gensim.training import Jobs, ProgressLog, Rows, Trainable
+from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
-from w2v.losses.registry import Settings, loss_for
+from w2v.losses.registry import Settings
 from w2v.options import checked_value
 from w2v.system.files import PathLike, temporary_folder
-from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
-from w2v.training.train import train
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
-log = logging.getLogger("w2v")
+log = logging.getLogger("gensim.models.word2vec")
 
 CUM_TABLE_DOMAIN = 2**31 - 1
-OUTPUT_LAYERS = "syn1", "syn1neg"
 BYTES_OF_WORD = 500, 700  # gensim's estimate for a word in a dictionary, without and with its path in the Huffman tree
 FAST_VERSION = CORPUSFILE_VERSION = 1  # gensim's sign that compiled code does the work
 
 
-class Word2Vec:
+class Word2Vec(Trainable):
     """A word2vec model in the manner of gensim 4, which w2v trains.
 
     Attributes:
         wv: the vectors, as KeyedVectors. Training continues from wv.vectors, so that a change there has effect.
         syn1: float32 (V, vector_size), the output rows of hierarchical softmax, of which the last is not used.
         syn1neg: float32 (V, vector_size), the output rows of negative sampling.
+        random: drawn from where `seed` is None.
     """
-
-    wv: KeyedVectors
-    syn1: NDArray[np.float32]
-    syn1neg: NDArray[np.float32]
-    _warned = False  # of the text: once for each model
 
     def __init__(
         self,
@@ -71,7 +62,7 @@ class Word2Vec:
         min_count: int = 5,
         max_vocab_size: int | None = None,
         sample: float | None = 1e-3,
-        seed: int = 1,
+        seed: int | None = 1,
         workers: int = 3,
         min_alpha: float = 0.0001,
         sg: int = 0,
@@ -93,10 +84,10 @@ class Word2Vec:
     ) -> None:
         """With sentences or a corpus file, build the vocabulary and train. Arguments have gensim's meanings.
 
-        `hashfxn`, `batch_words` and `comment` have no effect. Raises ValueError for cbow_mean=0.
+        `hashfxn` and `comment` have no effect. The learning rate ends at that of gensim's last batch of `batch_words`.
+        A `seed` of None is a different one each time. With cbow_mean=0, the mean of longer vectors is trained; see
+        Trainable._length.
         """
-        if not cbow_mean and not sg:
-            raise ValueError("cbow_mean=0: w2v takes the mean of the context vectors, not their sum; leave it at 1")
         if hashfxn is not hash:
             log.warning("hashfxn has no effect: initial vectors do not depend on a hash of the words")
         self.vector_size = self.layer1_size = int(vector_size)
@@ -113,20 +104,24 @@ class Word2Vec:
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: dict[Any, int] = {}
-        self.wv = KeyedVectors(self.vector_size)
+        self.wv = self._new_vectors()
+        self.random = np.random.RandomState(seed)
         self.load = _class_only  # type: ignore[method-assign, assignment]
         self._cum_table_domain = CUM_TABLE_DOMAIN
-        self._cache: str | None = None  # a folder that keeps the ids of files while this constructor runs
-        if sentences is None and corpus_file is None:
-            if trim_rule is not None or callbacks:
-                log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
-            return
-        self._check_corpus(sentences, corpus_file, passes=epochs + 1)
-        with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
-            self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
-            totals = self.corpus_count, self.corpus_total_words
-            self.train(sentences, corpus_file, *totals, epochs, compute_loss=compute_loss, callbacks=callbacks)
         self._cache = None
+        if sentences is not None or corpus_file is not None:
+            self._check_corpus(sentences, corpus_file, passes=epochs + 1)
+            with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
+                self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
+                totals = self.corpus_count, self.corpus_total_words
+                self.train(sentences, corpus_file, *totals, epochs, compute_loss=compute_loss, callbacks=callbacks)
+            self._cache = None
+        elif trim_rule is not None or callbacks:
+            log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
+        self.add_lifecycle_event("created", params=str(self))
+
+    def _new_vectors(self) -> KeyedVectors:
+        return KeyedVectors(self.vector_size)
 
     def __str__(self) -> str:
         return f"{type(self).__name__}<vocab={len(self.wv)}, vector_size={self.wv.vector_size}, alpha={self.alpha}>"
@@ -145,8 +140,10 @@ class Word2Vec:
     ) -> None:
         """Count words and make the vocabulary and new vectors, or with `update` add words to those there are."""
         self.corpus_total_words, self.corpus_count = self.scan_vocab(corpus_iterable, corpus_file, trim_rule=trim_rule)
-        self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
+        found = self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
+        self.estimate_memory(found["num_retained_words"])
         self.prepare_weights(update)
+        self.add_lifecycle_event("build_vocab", update=update, trim_rule=str(trim_rule))
 
     def build_vocab_from_freq(
         self,
@@ -172,13 +169,18 @@ class Word2Vec:
     ) -> tuple[int, int]:
         """Count the words into raw_vocab; returns (words, sentences)."""
         self._check_corpus(corpus_iterable, corpus_file)
+        log.info("collecting all words and their counts")
         files = files_of(corpus_iterable, corpus_file)
         if files is None:
             assert corpus_iterable is not None
-            found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule)
+            found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
-            found = count_files(files, self.max_vocab_size, self._cache, workers or self.workers)
+            found = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
         self.raw_vocab = found.counts
+        log.info(
+            "collected %d word types from a corpus of %d raw words and %d sentences",
+            len(found.counts), found.words, found.sentences,
+        )  # fmt: skip
         return found.words, found.sentences
 
     def prepare_vocab(
@@ -199,7 +201,16 @@ class Word2Vec:
             for word, count in raw.items()
             if utils.keep_vocab_item(word, count, self.effective_min_count, trim_rule)
         ]
+        log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
         found = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
+        words, tokens, least = found["num_retained_words"], found["retain_total"], self.effective_min_count
+        for msg in (
+            f"effective_min_count={least} retains {words} unique words (drops {found['drop_unique']})",
+            f"effective_min_count={least} leaves {tokens} word corpus",
+            f"downsampling leaves estimated {found['downsample_total']} word corpus of prior {tokens}",
+        ):
+            self.add_lifecycle_event("prepare_vocab", msg=msg)
+        log.info("sample=%g downsamples %d most-common words", sample, found["downsample_unique"])
         if not dry_run:
             if update:
                 old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
@@ -222,6 +233,7 @@ class Word2Vec:
             if self.hs:
                 self.create_binary_tree()
             if not keep_raw_vocab:
+                log.info("deleting the raw counts dictionary of %d items", len(raw))
                 self.raw_vocab = {}
         return found
 
@@ -255,41 +267,6 @@ class Word2Vec:
         """Choose the last value of cum_table, which is computed whenever it is read; training does not use it."""
         self._cum_table_domain = domain
 
-    def prepare_weights(self, update: bool = False) -> None:
-        if update:
-            self.update_weights()
-        else:
-            self.init_weights()
-
-    def init_weights(self) -> None:
-        """Draw new vectors, and set the output rows to 0."""
-        self.wv.vectors = self.wv.vectors[:0]
-        self.wv.resize_vectors(self.seed)
-        self._resize_outputs(keep=0)
-
-    def update_weights(self) -> None:
-        """Make vectors and output rows for words that have been added."""
-        known = len(self.wv.vectors)
-        if not known:
-            raise RuntimeError(
-                "You cannot do an online vocabulary-update of a model which has no prior vocabulary. First build the "
-                "vocabulary of your model with a corpus before doing an online update."
-            )
-        self.wv.resize_vectors(self.seed)
-        self._resize_outputs(keep=known)
-
-    def _layers(self) -> list[tuple[str, int]]:
-        """The names of the output layers, and whether each is used."""
-        return list(zip(OUTPUT_LAYERS, (self.hs, self.negative), strict=True))
-
-    def _resize_outputs(self, keep: int) -> None:
-        for name, used in self._layers():
-            if used:
-                rows = np.zeros((len(self.wv), self.vector_size), np.float32)
-                if keep:
-                    rows[:keep] = getattr(self, name)
-                setattr(self, name, rows)
-
     def seeded_vector(self, seed_string: str, vector_size: int) -> NDArray[np.float32]:
         """A vector drawn evenly from ±0.5 / vector_size: the same for the same string and hashfxn."""
         return pseudorandom_weak_vector(vector_size, seed_string, self.hashfxn)
@@ -305,7 +282,10 @@ class Word2Vec:
         report |= {"vocab": words * BYTES_OF_WORD[bool(self.hs)], "vectors": matrix}
         report |= {name: matrix for name, used in self._layers() if used}
         report["total"] = sum(report.values())
-        log.info("%d words of %d values: about %d bytes", words, self.vector_size, report["total"])
+        log.info(
+            "estimated required memory for %d words and %d dimensions: %d bytes",
+            words, self.vector_size, report["total"],
+        )  # fmt: skip
         return report
 
     def init_sims(self, replace: bool = False) -> None:
@@ -314,7 +294,7 @@ class Word2Vec:
 
     def reset_from(self, other_model: Word2Vec) -> None:
         """Take the vocabulary of another model, with new vectors."""
-        self.wv = KeyedVectors(self.vector_size)
+        self.wv = self._new_vectors()
         self.wv.index_to_key, self.wv.key_to_index = other_model.wv.index_to_key, other_model.wv.key_to_index
         self.wv.expandos = other_model.wv.expandos
         self.corpus_count = other_model.corpus_count
@@ -342,7 +322,9 @@ class Word2Vec:
 
         The sentences are read once; with callbacks, with both `hs` and `negative`, or with locked vectors, once an
         epoch (and loss). With both losses, each epoch is trained first with the one, then with the other.
-        `total_examples` and `total_words`, of which gensim demands one, have no other effect: w2v counts for itself.
+        A subclass's _do_train_job hands the sentences on that are trained. Words trained are those that subsampling
+        keeps, by their expected number. `total_examples` and `total_words`, of which gensim demands one, say where in
+        the course of the learning rate gensim's last batch begins.
         """
         alpha = checked_value(Settings, "alpha", start_alpha or self.alpha)
         min_alpha = checked_value(Settings, "min_alpha", end_alpha or self.min_alpha)
@@ -353,131 +335,46 @@ class Word2Vec:
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
-        by_epoch = bool(callbacks) or len(losses) > 1 or bool((self.wv.vectors_lockf != 1).any())
-        text: list[str] | _Rows | None = files_of(corpus_iterable, corpus_file)
-        if text is None:
-            assert corpus_iterable is not None
-            text = _Rows(corpus_iterable, self.wv)
+        by_epoch = bool(callbacks) or len(losses) > 1 or self._hands_on or bool((self.wv.vectors_lockf != 1).any())
         spans = itertools.pairwise(range(epochs + 1)) if by_epoch else [(0, epochs)]
+        jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
+        read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
+        self._set_batches(jobs.count() if jobs else total_words or read_before)
+        sentences = corpus_iterable if jobs is None else jobs
+        text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
+        self.add_lifecycle_event(
+            "train",
+            msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
+            f"features, using sg={self.sg} hs={self.hs} sample={self.sample} negative={self.negative} "
+            f"window={self.window} shrink_windows={self.shrink_windows}",
+        )
         trained = read = 0
         started = time.perf_counter()
+        progress = ProgressLog(report_delay)
         _call(callbacks, "on_train_begin", self)
         for first, last in spans:
             _call(callbacks, "on_epoch_begin", self)
             for loss in losses:
-                words = self._run(loss, text, first, last)
+                words = self._run(loss, text, first, last, progress)
             trained, read = trained + words[0], read + words[1]
+            log.info("EPOCH %d: training on %d raw words (%d effective words)", last - 1, words[1], words[0])
             self.wv.norms = None
             self.min_alpha_yet_reached = self._alpha_at(last)
             _call(callbacks, "on_epoch_end", self)
-        self.total_train_time += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        self.total_train_time += seconds
+        self.add_lifecycle_event(
+            "train",
+            msg=f"training on {read} raw words ({trained} effective words) took {seconds:.1f}s, "
+            f"{trained / max(seconds, 1e-9):.0f} effective words/s",
+        )
         self.train_count += 1
         _call(callbacks, "on_train_end", self)
         return trained, read
 
-    def _alpha_at(self, epoch: int) -> float:
-        """The learning rate after so many epochs."""
-        start = max(self.alpha, self.min_alpha)
-        return start + (self.min_alpha - start) * epoch / self.epochs
-
-    def _run(self, loss: str, text: list[str] | _Rows, first: int, last: int) -> tuple[int, int]:
-        """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read)."""
-        sentences = text if isinstance(text, _Rows) else None
-        model, rows = self._model(loss, sentences is not None, first, last)
-        try:
-            with warnings.catch_warnings():
-                if self._warned:
-                    warnings.simplefilter("ignore", TextWarning)
-                self._warned = True
-                found = train(text, continue_from=model, cache=self._cache)
-        except NothingToTrain as error:
-            log.warning("%s", error)
-            return 0, sentences.words * (last - first) if sentences else 0
-        wv = self.wv
-        changed = np.asarray(found.inputs, np.float32)
-        locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
-        if (locks != 1).any():
-            changed = model.inputs + locks * (changed - model.inputs)
-        wv.vectors = _written(wv.vectors, rows, changed)
-        if loss == "hs":
-            self.syn1 = _written(self.syn1, slice(len(wv) - 1), found.outputs)
-        else:
-            self.syn1neg = _written(self.syn1neg, rows, found.outputs)
-        if self.compute_loss:
-            means, counts = found.metrics["loss"], found.metrics["predictions"]
-            self.running_training_loss += sum(mean * n for mean, n in zip(means, counts, strict=True) if n)
-        read = sentences.words if sentences else int(found.metrics["tokens"])
-        return int(found.metrics["tokens_trained"]), read * (last - first)
-
-    def _model(
-        self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
-    ) -> tuple[Model, NDArray[np.int64]]:
-        """w2v's model with one loss, to train from epoch `first` to `last`, and the rows here of its words, (V,).
-
-        Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
-        be a word here.
-        """
-        wv = self.wv
-        counts = np.maximum(1, wv.expandos["count"])
-        rows = np.argsort(-counts, kind="stable")
-        words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
-        vocabulary = Vocabulary(words, counts[rows])
-        noise: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
-        settings = Settings(
-            model="skipgram" if self.sg else "cbow",
-            loss=loss,
-            vector_size=self.vector_size,
-            window=self.window,
-            shrink_windows=self.shrink_windows,
-            min_count=0,
-            sample=sample_share(self.sample, vocabulary.tokens),
-            epochs=last - first,
-            alpha=self._alpha_at(first),
-            min_alpha=self._alpha_at(last),
-            seed=self.seed + 1_000_003 * self.train_count + first,
-            workers=self.workers,
-            **noise,
-        )
-        inputs = outputs = np.zeros((0, self.vector_size), np.float32)
-        if weights:
-            inputs = wv.vectors[rows]
-            outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
-        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary)), rows
-
     def get_latest_training_loss(self) -> float:
         """The sum of the losses of all predictions in the last call of `train` with compute_loss."""
         return self.running_training_loss
-
-    def _check_corpus(self, sentences: Any, file: PathLike | None, passes: int = 1) -> None:
-        if (sentences is None) == (file is None):
-            raise TypeError("give either sentences (corpus_iterable) or corpus_file")
-        if file is not None and not Path(file).is_file():
-            raise TypeError(f"corpus_file must be the path of a file, not {file!r}")
-        if sentences is not None and not isinstance(sentences, Iterable):
-            raise TypeError(f"sentences must be an iterable of lists of words, not {sentences!r}")
-        if isinstance(sentences, GeneratorType) and passes > 1:
-            raise TypeError(f"a generator cannot be read {passes} times: give a list, or an object with __iter__")
-
-    def _check_training(
-        self, alpha: float, epochs: int | None, total_examples: int | None, total_words: int | None
-    ) -> None:
-        if not self.hs and not self.negative:
-            raise ValueError("set hs=1 or negative above 0: without both, nothing is trained")
-        if self.hs and self.negative:
-            log.warning(
-                "Both hierarchical softmax and negative sampling are activated. This is probably a mistake: "
-                "set hs=0 or negative=0."
-            )
-        if alpha > self.min_alpha_yet_reached:
-            log.warning("Effective 'alpha' higher than previous training cycles")
-        if not self.wv.key_to_index:
-            raise RuntimeError("you must first build vocabulary before training the model")
-        if not len(self.wv.vectors):
-            raise RuntimeError("you must initialize vectors before training the model")
-        if total_words is None and total_examples is None:
-            raise ValueError("give total_examples or total_words, such as total_examples=model.corpus_count")
-        if not epochs or epochs < 0:
-            raise ValueError("give the number of epochs, such as epochs=model.epochs")
 
     # -- predicting ---------------------------------------------------------------------------------
 
@@ -514,7 +411,8 @@ class Word2Vec:
         else:
             centres = np.flatnonzero(context.any(axis=1))
             numbers = centres
-            inputs = (context @ model.inputs[words] / np.maximum(1, context.sum(axis=1))[:, None]).astype(np.float32)
+            parts = np.maximum(1, context.sum(axis=1)) if self.cbow_mean else np.full(len(words), self._length)
+            inputs = (context @ model.inputs[words] / parts[:, None]).astype(np.float32)
         return float(model.log_probabilities_of(inputs, numbers, words[centres]).sum()) if len(centres) else 0.0
 
     def predict_output_word(
@@ -529,18 +427,25 @@ class Word2Vec:
         if not rows:
             log.warning("none of the context words is in the vocabulary")
             return None
-        scores = self.syn1neg @ self.wv.vectors[rows].mean(axis=0)
+        pooled = self.wv.vectors[rows].sum(axis=0) / (len(rows) if self.cbow_mean else 1)
+        scores = self.syn1neg @ pooled
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         return [(self.wv.index_to_key[row], shares[row]) for row in np.argsort(-shares, kind="stable")[:topn].tolist()]
 
     # -- files --------------------------------------------------------------------------------------
 
-    def save(self, fname: PathLike, **_: Any) -> None:
-        """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect."""
-        layers = {name: getattr(self, name) for name in OUTPUT_LAYERS if hasattr(self, name)}
-        saved = {name: getattr(self, name) for name in model_file.Saved.__annotations__}
-        model_file.write(fname, self.wv, layers, saved)
+    def save(self, fname: PathLike | BinaryIO, **_: Any) -> None:
+        """Write w2v's native format, whatever the name; keyword arguments of gensim's for pickles have no effect.
+
+        Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
+        """
+        self.add_lifecycle_event("saving", fname_or_handle=str(fname))
+        vector_files.write(fname, self._file_content(str(fname)))
+        log.info("saved %s", fname)
+
+    def _file_content(self, name: str) -> VectorFile:
+        return model_file.content_of(self, name)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
@@ -548,37 +453,19 @@ class Word2Vec:
 
         Raises AttributeError for a file of another class, W2VError for a damaged one.
         """
-        model = cls()
-        model.wv, layers, saved = model_file.read(fname, OUTPUT_LAYERS, mmap is not None)
-        vars(model).update(saved, **layers, layer1_size=saved["vector_size"])
+        log.info("loading %s object from %s", cls.__name__, fname)
+        return cls._from_file(fname, vector_files.read(fname, mmap is not None))
+
+    @classmethod
+    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
+        model = cls.__new__(cls)
+        Word2Vec.__init__(model)  # a subclass may require arguments
+        model_file.restore(model, path, found)
+        model.add_lifecycle_event("loaded", fname=str(path))
         return model
 
 
-class _Rows:
-    """Sentences with the numbers of their rows in the place of words, and without unknown ones.
-
-    Attributes:
-        words: how many were read in the last iteration, unknown ones too.
-    """
-
-    words = 0
-
-    def __init__(self, sentences: Sentences, wv: KeyedVectors) -> None:
-        self.sentences, self.names = sentences, {word: str(row) for word, row in wv.key_to_index.items()}
-
-    def __iter__(self) -> Iterator[list[str]]:
-        self.words = 0
-        for sentence in self.sentences:
-            words = list(sentence)
-            self.words += len(words)
-            yield [self.names[word] for word in words if word in self.names]
-
-
-def _written(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:
-    """The array with these rows replaced: in place, or in a copy of one that is read-only."""
-    array = array if array.flags.writeable else array.copy()
-    array[rows] = values
-    return array
+KeyedVectors.models[model_file.METADATA] = Word2Vec
 
 
 def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:

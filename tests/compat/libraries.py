@@ -1,0 +1,136 @@
+"""Run libraries of the package index that train by gensim, once with it and once with w2v.gensim in its place.
+
+Usage: python tests/compat/libraries.py [NAME…]. Each learns vectors of the nodes of a graph of 8 communities; its
+quality is the share of a node's ten nearest that are of the node's own community. The libraries are installed in
+build/libraries, without what they depend on but for what this program names. Exits with 1 if one fails, or learns less
+with w2v.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+
+FOLDER = Path(__file__).parents[2] / "build" / "libraries"
+COMMUNITIES, NODES = 8, 25
+LESS = 0.05  # the quality that w2v may miss: about twice what another seed changes
+
+# -- the libraries ----------------------------------------------------------------------------------
+
+
+def with_node2vec(graph: Any) -> Any:
+    walks = importlib.import_module("node2vec").Node2Vec(
+        graph, dimensions=32, walk_length=15, num_walks=10, quiet=True, seed=1
+    )
+    model = walks.fit(window=3, min_count=1, epochs=1, workers=1, seed=1)
+    return model.wv[[str(node) for node in graph]]
+
+
+def with_fastnode2vec(graph: Any) -> Any:
+    library = importlib.import_module("fastnode2vec")
+    edges = library.Graph([(str(a), str(b)) for a, b in graph.edges], directed=False, weighted=False)
+    model = library.Node2Vec(edges, dim=32, walk_length=15, window=3, workers=1, seed=1)
+    model.train(epochs=10, verbose=False)
+    return model.wv[[str(node) for node in graph]]
+
+
+def with_pecanpy(graph: Any) -> Any:
+    sys.modules["nptyping"] = MagicMock()  # types, some of which NumPy 2 has no more
+    walks = importlib.import_module("pecanpy.pecanpy").SparseOTF(p=1, q=1, workers=1, random_state=1)
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        file.writelines(f"{a}\t{b}\n" for a, b in graph.edges)
+        file.flush()
+        walks.read_edg(file.name, weighted=False, directed=False)
+    vectors = walks.embed(dim=32, num_walks=10, walk_length=15, window_size=3, epochs=1)
+    places = {name: place for place, name in enumerate(walks.nodes)}
+    return vectors[[places[str(node)] for node in graph]]
+
+
+def with_karateclub(graph: Any) -> Any:
+    model = importlib.import_module("karateclub").DeepWalk(
+        walk_number=10, walk_length=15, dimensions=32, window_size=3, workers=1, seed=1
+    )
+    model.fit(graph)
+    return model.get_embedding()
+
+
+LIBRARIES: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # what runs each, and what it needs
+    "node2vec": (with_node2vec, ["networkx", "joblib", "tqdm"]),
+    "fastnode2vec": (with_fastnode2vec, ["networkx", "tqdm"]),
+    "pecanpy": (with_pecanpy, ["networkx", "numba-progress", "tqdm"]),
+    "karateclub": (
+        with_karateclub, ["networkx", "tqdm", "python-louvain", "pygsp", "Levenshtein", "rapidfuzz", "six"]
+    ),
+}  # fmt: skip
+
+# -- a run ------------------------------------------------------------------------------------------
+
+
+def quality(vectors: Any) -> float:
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -1)
+    nearest = np.argsort(-cosines, axis=1)[:, :10]
+    own = np.arange(len(unit)) // NODES
+    return float((own[nearest] == own[:, None]).mean())
+
+
+def run(name: str, which: str) -> None:
+    """Print the quality of one library's vectors, and the processor seconds that they took."""
+    warnings.simplefilter("ignore")
+    if which == "w2v":
+        importlib.import_module("w2v.gensim").install()
+    graph = importlib.import_module("networkx").planted_partition_graph(COMMUNITIES, NODES, 0.3, 0.01, seed=1)
+    found = quality(LIBRARIES[name][0](graph))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"quality": found, "seconds": used.ru_utime + used.ru_stime}))
+
+
+def installed(name: str) -> bool:
+    """Whether a library is there, which is installed first if it is not."""
+    if not (FOLDER / name).exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(FOLDER)]
+        done = subprocess.run([*command, name, *LIBRARIES[name][1]], capture_output=True, text=True)
+        if done.returncode:
+            print(f"{name}: left out, since it cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+            return False
+    return True
+
+
+def main() -> int:
+    failed = False
+    for name in sys.argv[1:] or LIBRARIES:
+        if not installed(name):
+            continue
+        results = {}
+        for which in ("gensim", "w2v"):
+            path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])
+            command = [sys.executable, __file__, "--one", name, which]
+            done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+            if done.returncode:
+                print(f"{name} with {which}: {done.stderr.strip().splitlines()[-1]}")
+                break
+            results[which] = json.loads(done.stdout.splitlines()[-1])
+        failed |= len(results) < 2
+        if len(results) == 2:
+            scores = [result["quality"] for result in results.values()]
+            failed |= scores[1] < scores[0] - LESS
+            seconds = " and ".join(f"{result['seconds']:.1f}" for result in results.values())
+            print(f"{name}: {scores[0]:.3f} with gensim, {scores[1]:.3f} with w2v; {seconds} processor seconds")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(run(*sys.argv[2:]) if sys.argv[1:2] == ["--one"] else main())

@@ -1,0 +1,40 @@
+"""Approximate search in the place of Annoy's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from w2v.errors import W2VError
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.similarities.annoy import AnnoyIndexer
+
+VECTORS = np.random.default_rng(3).normal(size=(200, 8)).astype(np.float32)
+
+
+def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
+    pytest.importorskip("usearch")
+    vectors = KeyedVectors(8)
+    vectors.add_vectors([f"w{row}" for row in range(200)], VECTORS)
+    indexer = AnnoyIndexer(vectors, 2)
+    found = vectors.most_similar("w7", topn=5, indexer=indexer)
+    expected = [("w7", 1.0), *vectors.most_similar("w7", topn=4)]  # an indexer knows no words of the query
+    assert [word for word, _ in found] == [word for word, _ in expected]
+    np.testing.assert_allclose([cosine for _, cosine in found], [cosine for _, cosine in expected], atol=1e-5)
+    indexer.save(tmp_path / "index")
+    loaded = AnnoyIndexer()
+    loaded.load(tmp_path / "index")
+    assert loaded.most_similar(VECTORS[7], 5) == indexer.most_similar(VECTORS[7], 5)
+    assert loaded.num_trees == 2
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("usearch")
+    with pytest.raises(ValueError, match="Only a Word2Vec"):
+        AnnoyIndexer("a model", 2)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        AnnoyIndexer().load(tmp_path / "none")
+    (tmp_path / "index").write_text("no index")
+    (tmp_path / "index.dict").write_text('{"num_trees": 1, "labels": []}')
+    with pytest.raises(W2VError, match="index: not an index of usearch"):
+        AnnoyIndexer().load(tmp_path / "index")

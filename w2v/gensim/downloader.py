@@ -1,0 +1,25 @@
+"""gensim.downloader: files that gensim has downloaded. This package downloads none."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.sentences import Text8Corpus
+
+BASE_DIR = base_dir = os.environ.get("GENSIM_DATA_DIR", str(Path("~/gensim-data").expanduser()))
+
+
+def load(name: str, return_path: bool = False) -> Any:
+    """The vectors or, for "text8", the text of this name in BASE_DIR, or the path of the file.
+
+    Raises FileNotFoundError if it has not been downloaded.
+    """
+    path = Path(BASE_DIR) / name / f"{name}.gz"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is not there: get it with gensim: python -m gensim.downloader --download {name}"
+        )
+    if return_path:
+        return str(path)
+    return Text8Corpus(path) if name == "text8" else KeyedVectors.load_word2vec_format(path)

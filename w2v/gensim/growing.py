@@ -1,0 +1,220 @@
+"""Vectors by key that can grow and carry attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from w2v.vectors import keyed
+from w2v.vectors.cosines import Vector, lengths, unit
+
+REAL = np.float32
+
+Key = str | int
+
+
+class Removed:
+    """An attribute of gensim 3 that gensim 4 has no more: reading it raises AttributeError, which names the new one."""
+
+    def __init__(self, instead: str) -> None:
+        self.instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
+
+
+class GrowingVectors(keyed.KeyedVectors):
+    """The part of KeyedVectors that adds and changes keys, vectors and attributes; see there."""
+
+    norms: Vector | None  # type: ignore[assignment]
+
+    vocab = Removed("key_to_index, index_to_key, or get_vecattr(word, 'count')")
+    index2word, index2entity = Removed("index_to_key"), Removed("index_to_key")
+    vectors_norm = Removed("get_normed_vectors()")
+
+    def __init__(
+        self, vector_size: int, count: int = 0, dtype: DTypeLike = np.float32, mapfile_path: str | None = None
+    ) -> None:
+        self.vectors = np.zeros((count, vector_size), dtype)
+        self.index_to_key: list[Any] = [None] * count
+        self.key_to_index: dict[Any, int] = {}
+        self.next_index = 0  # where add_vector puts the next vector, if it is reserved
+        self.norms = None
+        self.expandos: dict[str, NDArray[Any]] = {}
+        self.vectors_lockf: Vector = np.ones(1, REAL)
+        self.mapfile_path = mapfile_path
+        self.metadata, self.tensors = {}, {}
+
+    @property
+    def vector_size(self) -> int:
+        """D. Where there are vectors, these tell it, and setting it has no effect."""
+        return int(self.vectors.shape[1])
+
+    @vector_size.setter
+    def vector_size(self, size: int) -> None:
+        if not len(self.vectors):
+            self.vectors = np.zeros((0, size), self.vectors.dtype)
+
+    @property
+    def _words(self) -> list[Any]:
+        return self.index_to_key
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        found = self._fitting().get("count")
+        return None if found is None else found.astype(np.int64)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}<vector_size={self.vector_size}, {len(self)} keys>"
+
+    __repr__ = object.__repr__
+
+    # -- keys, vectors and attributes -----------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Vector]:
+        """The vectors: gensim's objects are iterated by index."""
+        return iter(self.vectors)
+
+    def get_index(self, key: Any, default: int | None = None) -> int:
+        """The row of a key or row; `default`, or KeyError, if there is none."""
+        if key in self:
+            return self._rows([key])[0]
+        if default is None:
+            raise KeyError(f"Key '{key}' not present")
+        return default
+
+    def has_index_for(self, key: Any) -> bool:
+        return self.is_known(key)
+
+    def get_vector(self, key: Key, norm: bool = False) -> Vector:
+        vector = super().get_vector(key, norm)
+        vector.setflags(write=False)
+        return vector
+
+    word_vec = get_vector
+
+    def get_mean_vector(
+        self,
+        keys: Sequence[Any],
+        weights: Sequence[float] | NDArray[Any] | None = None,
+        pre_normalize: bool = True,
+        post_normalize: bool = False,
+        ignore_missing: bool = True,
+    ) -> Vector:
+        if not len(keys):
+            raise ValueError("cannot compute mean with no input")
+        if ignore_missing and not any(isinstance(key, np.ndarray) or key in self for key in keys):
+            return np.zeros(self.vector_size, self.vectors.dtype)
+        return super().get_mean_vector(keys, weights, pre_normalize, post_normalize, ignore_missing)
+
+    def add_vector(self, key: Key, vector: ArrayLike) -> int:
+        """Put a vector into the next reserved row, or append it; returns its row."""
+        row = self.next_index
+        if row >= len(self) or self.index_to_key[row] is not None:
+            self.add_vectors([key], [vector])
+            self.next_index = len(self)
+            return self.key_to_index[key]
+        self.vectors[row] = vector
+        self.index_to_key[row] = key
+        self.key_to_index[key] = row
+        self.norms = None
+        self.next_index += 1
+        return row
+
+    def add_vectors(
+        self, keys: Any, weights: Any, extras: Mapping[str, NDArray[Any]] | None = None, replace: bool = False
+    ) -> None:
+        """Append keys with vectors and the attributes `extras`; known keys are left alone unless `replace`."""
+        if isinstance(keys, str | int | np.integer):
+            keys, weights = [keys], np.reshape(weights, (1, -1))
+        weights = np.asarray(weights)
+        if weights.shape != (len(keys), self.vector_size):
+            raise ValueError(
+                f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), self.vector_size)}"
+            )
+        extras = extras or {}
+        known = np.array([key in self.key_to_index for key in keys], bool)
+        self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
+        for place in np.flatnonzero(~known).tolist():
+            self.key_to_index[keys[place]] = len(self.index_to_key)
+            self.index_to_key.append(keys[place])
+        self.vectors = np.vstack([self.vectors, weights[~known].astype(self.vectors.dtype)])
+        self.allocate_vecattrs()
+        rows = [self.key_to_index[key] for key in keys]
+        chosen = np.ones(len(keys), bool) if replace else ~known
+        for place in np.flatnonzero(chosen).tolist():
+            row = rows[place]
+            self.vectors[row] = weights[place]
+            for name, extra in extras.items():
+                self.expandos[name][row] = extra[place]
+        self.norms = None
+
+    def __setitem__(self, keys: Any, weights: Any) -> None:
+        self.add_vectors(keys, weights, replace=True)
+
+    def allocate_vecattrs(self, attrs: Iterable[str] | None = None, types: Iterable[Any] | None = None) -> None:
+        """Make arrays for attributes of these types, or lengthen those there are, to one value for each key."""
+        if attrs is None or types is None:
+            attrs, types = list(self.expandos), [array.dtype for array in self.expandos.values()]
+        for name, kind in zip(attrs, types, strict=True):
+            dtype = np.dtype(object if kind is str else kind)
+            known = self.expandos.get(name, np.zeros(0, dtype))
+            if not np.issubdtype(dtype, known.dtype):
+                raise TypeError(
+                    f"Can't allocate type {kind} for attribute {name}, conflicts with its existing type {known.dtype}"
+                )
+            if len(known) != len(self) or name not in self.expandos:
+                self.expandos[name] = np.zeros(len(self), known.dtype)
+                self.expandos[name][: len(known)] = known[: len(self)]
+
+    def set_vecattr(self, key: Key, attr: str, val: Any) -> None:
+        self.allocate_vecattrs([attr], [type(val)])
+        self.expandos[attr][self.get_index(key)] = val
+
+    def get_vecattr(self, key: Key, attr: str) -> Any:
+        return self.expandos[attr][self.get_index(key)]
+
+    def sort_by_descending_frequency(self) -> None:
+        """Sort by the attribute "count"; equal counts stay in their order reversed, as gensim has them."""
+        if not len(self):
+            return
+        counts = self.expandos["count"].astype(np.int64)
+        order = np.lexsort((-np.arange(len(counts)), -counts))
+        self.index_to_key = [self.index_to_key[row] for row in order.tolist()]
+        self.key_to_index = {key: row for row, key in enumerate(self.index_to_key)}
+        self.allocate_vecattrs()
+        self.expandos = {name: array[order] for name, array in self.expandos.items()}
+        if len(self.vectors):
+            self.vectors = self.vectors[order]
+        self.norms = None
+
+    def _fitting(self) -> dict[str, NDArray[Any]]:
+        """The attributes that have one value for each key: programs may set other keys and forget the attributes."""
+        return {name: array for name, array in self.expandos.items() if len(array) == len(self)}
+
+    # -- lengths ------------------------------------------------------------------------------------
+
+    def fill_norms(self, force: bool = False) -> None:
+        if self.norms is None or force:
+            self.norms = lengths(self.vectors)
+
+    def get_normed_vectors(self) -> Vector:
+        return unit(self.vectors)
+
+    def unit_normalize_all(self) -> None:
+        """Scale all vectors to length 1."""
+        self.vectors = unit(self.vectors)
+        self.norms = None
+
+    def init_sims(self, replace: bool = False) -> None:
+        if replace:
+            self.unit_normalize_all()
+        self.fill_norms()

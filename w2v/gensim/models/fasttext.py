@@ -1,0 +1,248 @@
+"""gensim.models.fasttext: words whose vectors are made of character n-grams, trained by w2v, and fastText's files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from w2v.formats import fasttext
+from w2v.formats.vector_file import VectorFile
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.models.word2vec import Word2Vec
+from w2v.gensim.sentences import Sentences
+from w2v.system.files import PathLike
+from w2v.text.subword_rows import SubwordRows
+from w2v.text.subwords import Ngrams, Subwords
+from w2v.text.words import Words
+from w2v.vectors.cosines import Vector
+
+METADATA = "gensim.FastText"  # marks the file of a model
+
+
+class FastTextKeyedVectors(KeyedVectors):
+    """Words with vectors made of their n-grams, in the manner of gensim 4; unknown words have vectors, too.
+
+    Attributes:
+        min_n, max_n: the lengths of n-grams in characters. bucket: the number of their rows.
+        ngrams: the rows of n-grams that training has used; None before.
+    """
+
+    min_n, max_n, bucket = 3, 6, 2_000_000
+    compatible_hash = True
+    vectors_vocab_lockf = vectors_ngrams_lockf = np.broadcast_to(np.float32(1), 1)  # cannot be changed
+
+    def __init__(
+        self,
+        vector_size: int,
+        min_n: int = min_n,
+        max_n: int = max_n,
+        bucket: int = bucket,
+        count: int = 0,
+        dtype: DTypeLike = np.float32,
+    ) -> None:
+        super().__init__(vector_size, count, dtype)
+        self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
+        self.ngrams: Ngrams | None = None
+
+    def _composed(self, word: str) -> Vector | None:
+        """The vector of an unknown word: zeros where training has used none of its n-grams."""
+        if not self.subwords:
+            return None
+        found = super()._composed(word)
+        return np.zeros(self.vector_size, np.float32) if found is None else found
+
+    @property
+    def subwords(self) -> Subwords | None:
+        """Which n-grams a word has; None without any."""
+        return Subwords(self.min_n, self.max_n, self.bucket) if self.bucket and 0 < self.min_n <= self.max_n else None
+
+    @property
+    def vectors_ngrams(self) -> Vector:
+        """The rows of all n-grams, float32 (bucket, vector_size), zero where training has used none: a copy."""
+        rows = np.zeros((self.bucket, self.vector_size), np.float32)
+        if self.ngrams:
+            rows[self.ngrams.buckets] = self.ngrams.rows
+        return rows
+
+    @property
+    def vectors_vocab(self) -> Vector:
+        """The words' own rows, float32 (V, vector_size): a copy."""
+        if not self.ngrams:
+            return self.vectors.copy()
+        rows = SubwordRows.of(self.ngrams.subwords, Words.of(self.index_to_key))
+        sums = rows.join(self.ngrams.of(rows.buckets))
+        own: Vector = rows.decompose(self.vectors, sums[len(self) :]) - sums[: len(self)]
+        return own
+
+    @property
+    def buckets_word(self) -> list[NDArray[np.int32]]:
+        """The buckets of each word's n-grams."""
+        if not self.subwords:
+            return [np.empty(0, np.int32)] * len(self)
+        starts, buckets = self.subwords.of(Words.of(self.index_to_key))
+        return np.split(buckets, starts[1:-1]) if len(self) else []
+
+    def get_sentence_vector(self, sentence: list[str]) -> Vector:
+        """The mean of the words' vectors of length 1, (vector_size,)."""
+        return self.get_mean_vector(sentence)
+
+    def adjust_vectors(self) -> None:
+        """Nothing: `vectors` are made of the rows of n-grams when training ends."""
+
+    recalc_char_ngram_buckets = adjust_vectors
+
+    def save_word2vec_format(self, fname: PathLike, *arguments: Any, **options: Any) -> None:
+        """As in KeyedVectors: the vectors of the words, without n-grams."""
+        super().save_word2vec_format(fname, *arguments, **options)
+
+    def _content(self) -> VectorFile:
+        content = super()._content()
+        if self.ngrams:
+            content.tensors.update(self.ngrams.tensors)
+            content.metadata.update(self.ngrams.metadata)
+        return content
+
+    @classmethod
+    def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
+        made = super()._from_file(path, found)
+        made.ngrams = Ngrams.from_file(found.tensors, found.metadata, made.vector_size, path)
+        if made.ngrams:
+            kind = made.ngrams.subwords
+            made.min_n, made.max_n, made.bucket = kind.shortest, kind.longest, kind.buckets
+        return made
+
+
+class FastText(Word2Vec):
+    """A model with subwords (Bojanowski et al. 2017) in the manner of gensim 4, which w2v trains. Words must be str.
+
+    Attributes:
+        wv: the vectors, as FastTextKeyedVectors. All others are those of Word2Vec.
+    """
+
+    wv: FastTextKeyedVectors
+    word_ngrams = 1
+    _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
+
+    def __init__(
+        self,
+        sentences: Sentences | None = None,
+        corpus_file: PathLike | None = None,
+        sg: int = 0,
+        hs: int = 0,
+        vector_size: int = 100,
+        alpha: float = 0.025,
+        window: int = 5,
+        min_count: int = 5,
+        max_vocab_size: int | None = None,
+        word_ngrams: int = 1,
+        sample: float = 1e-3,
+        seed: int | None = 1,
+        workers: int = 3,
+        min_alpha: float = 0.0001,
+        negative: int = 5,
+        ns_exponent: float = 0.75,
+        cbow_mean: int = 1,
+        hashfxn: Any = hash,
+        epochs: int = 5,
+        null_word: int = 0,
+        min_n: int = _subwords[0],
+        max_n: int = _subwords[1],
+        sorted_vocab: int = 1,
+        bucket: int = _subwords[2],
+        **options: Any,
+    ) -> None:
+        """As Word2Vec; `options` are its other arguments. Words are of n-grams of `min_n` to `max_n` characters, hashed
+        to `bucket` rows; none with max_n=0."""
+        if word_ngrams != 1:
+            raise NotImplementedError(f"word_ngrams={word_ngrams}: n-grams of words are for classifiers; give 1")
+        self._subwords = min_n, max_n, bucket
+        super().__init__(
+            sentences, corpus_file, vector_size, alpha, window, min_count, max_vocab_size, sample, seed, workers,
+            min_alpha, sg, hs, negative, ns_exponent, cbow_mean, hashfxn, epochs, null_word,
+            sorted_vocab=sorted_vocab, **options,
+        )  # fmt: skip
+
+    def _new_vectors(self) -> FastTextKeyedVectors:
+        return FastTextKeyedVectors(self.vector_size, *self._subwords)
+
+    @property
+    def min_n(self) -> int:
+        return self.wv.min_n
+
+    @property
+    def max_n(self) -> int:
+        return self.wv.max_n
+
+    @property
+    def bucket(self) -> int:
+        return self.wv.bucket
+
+    def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
+        """The bytes of the dictionary, of each matrix, of n-grams, and in total, as gensim estimates them."""
+        words = vocab_size or len(self.wv)
+        ngrams = sum(map(len, self.wv.buckets_word))
+        row = self.vector_size * np.dtype(np.float32).itemsize
+        found = super().estimate_memory(vocab_size, report)
+        found["syn0_vocab"] = found.pop("vectors")
+        del found["total"]
+        found |= {"syn0_ngrams": self.bucket * row, "buckets_word": 64 + 100 * words + 4 * ngrams}
+        return found | {"total": sum(found.values())}
+
+    def init_weights(self) -> None:
+        self.wv.ngrams = None
+        super().init_weights()
+
+    def _file_content(self, name: str) -> VectorFile:
+        content = super()._file_content(name)
+        content.metadata[METADATA] = str(self.word_ngrams)
+        return content
+
+
+KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files are marked as Word2Vec's, too
+
+
+def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
+    """The model in a `.bin` file of fastText, whose training can be continued. Raises W2VError for any other file."""
+    found = fasttext.read(path, None)
+    found = replace(found, words=found.words.decoded("backslashreplace", encoding))
+    settings = json.loads(found.metadata["settings"])
+    wv = FastTextKeyedVectors._from_file(path, found)
+    if "subwords" not in settings:
+        wv.min_n, wv.max_n, wv.bucket = 0, 0, 0
+    model = FastText(
+        vector_size=wv.vector_size,
+        sg=int(settings["model"] == "skipgram"),
+        hs=int(settings["loss"] == "hs"),
+        negative=settings["negative"] if settings["loss"] == "ns" else 0,
+        min_n=wv.min_n,
+        max_n=wv.max_n,
+        bucket=wv.bucket,
+        **{name: settings[name] for name in ("window", "min_count", "epochs", "sample") if name in settings},
+    )
+    model.wv = wv
+    if "outputs" in found.tensors:
+        model.syn1neg = found.tensors["outputs"]
+    else:
+        model._resize_outputs(keep=0)
+    model.corpus_total_words = int(wv.expandos["count"].sum())
+    return model
+
+
+def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKeyedVectors:
+    """The vectors in a `.bin` file of fastText. Raises W2VError for any other file."""
+    return load_facebook_model(path, encoding).wv
+
+
+def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8", *_: Any, **__: Any) -> None:
+    """Write a model that fastText loads, without the output rows of hierarchical softmax."""
+    content = model.wv._content()
+    if model.negative:
+        content.tensors["outputs"] = model.syn1neg
+    settings = {name: getattr(model, name) for name in ("window", "epochs", "min_count", "negative")}
+    settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
+    content.metadata["settings"] = json.dumps(settings)
+    fasttext.write(path, content)

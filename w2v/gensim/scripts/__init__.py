@@ -1,0 +1,1 @@
+"""gensim.scripts: programs that scripts call as functions."""

@@ -1,0 +1,1 @@
+"""gensim.similarities: approximate search."""

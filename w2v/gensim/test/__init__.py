@@ -1,0 +1,1 @@
+"""gensim.test: what examples take of it."""
