@@ -224,12 +224,11 @@ def _count_numbers(line: bytes) -> int:
 
 # -- files of other tools -----------------------------------------------------------------------
 
-_GENSIM = re.compile(PICKLE + rb".{0,40}?gensim\.models\.[\w.]{1,60}(?:\n|\x94?\x8c.)(\w{1,60})", re.DOTALL)
 _NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
-_SAVE = "save_word2vec_format('vectors.bin', binary=True)"
 _BUILD = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array, without words: use w2v.KeyedVectors(words, numpy.load({path})).save('vectors.bin')",
+    NUMPY: "a NumPy array, without words: write them beside it, one on each line, to a file of the same name with "
+    ".words.txt instead of .npy",
     HDF5: f"an HDF5 file: read its words and vectors, by h5py for instance, and use {_BUILD}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
     f"that wrote it, and use {_BUILD}",
@@ -243,11 +242,6 @@ def refuse_foreign(path: PathLike, head: bytes) -> None:
     quoted = repr(os.fspath(path))
     if not _HEADER.match(head):
         refuse_other(path, head, "model")
-    gensim = _GENSIM.match(head)
-    if gensim and gensim[1].endswith((b"KeyedVectors", b"Word2Vec", b"FastText", b"Doc2Vec")):
-        name = gensim[1].decode()
-        load = f"KeyedVectors.load({quoted})" if name.endswith("KeyedVectors") else f"{name}.load({quoted}).wv"
-        raise W2VError(f"{path}: a gensim {name}: convert it with gensim: gensim.models.{load}.{_SAVE}")
     if _NPZ.match(head):
         raise W2VError(f"{path}: a NumPy archive: load words and vectors by numpy.load({quoted}), and use {_BUILD}")
     for signature, kind in _OTHERS.items():

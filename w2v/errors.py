@@ -35,6 +35,10 @@ class OtherVersion(W2VError):
     """A file was written by a version of w2v whose files this one cannot read."""
 
 
+class OnlyVectors(W2VError):
+    """A file holds words and vectors, but no model."""
+
+
 class LossMissing(W2VError):
     """A file names a user's own loss that has not been imported."""
 

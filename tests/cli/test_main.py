@@ -592,7 +592,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("query {model} king --topn 0", "--topn"),
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
-        ("convert {model} model.npy", "extension"),
+        ("convert {model} model.h5", "extension"),
         ("train {corpus} --epochs often", "'often' is neither a whole number nor auto"),
     ],
 )

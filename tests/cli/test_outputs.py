@@ -37,7 +37,7 @@ FOLDERS = {("train", "checkpoint")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity")}
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
 INPUTS = {"corpus", "model", "model2", "questions", "pairs", "read_vocab", "continue_from", "resume", "tree_vectors"}
-INPUTS |= {"config", "models", "first", "second", "words_file", "read_phrases"}
+INPUTS |= {"init", "words", "config", "models", "first", "second", "words_file", "read_phrases"}
 
 
 def test_every_path_is_known_as_input_or_output() -> None:

@@ -9,6 +9,7 @@ fuzz.py, which changes bytes, this changes what files say: it gets past every ch
 import json
 import logging
 import os
+import pickle
 import random
 import shutil
 import sys
@@ -19,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import gensim
 import numpy as np
 
 import w2v
@@ -121,7 +123,7 @@ def forged_arrays(arrays: dict[str, Any], chance: random.Random) -> dict[str, An
 class Forger:
     """Sound files, and for each kind of file a method that writes a forged one to a folder and uses it."""
 
-    KINDS = ("model", "header", "checkpoint", "cache", "gensim", "phrases", "config")
+    KINDS = ("model", "header", "checkpoint", "cache", "gensim", "pickle", "phrases", "config")
 
     def __init__(self, folder: Path) -> None:
         self.room = folder / "room"
@@ -145,6 +147,7 @@ class Forger:
         model.wv.set_vecattr("a", "topic", "sport")
         model.save(folder / "gensim")
         self.word2vec = read_native(folder / "gensim")
+        self.theirs = pickle.dumps(gensim.models.Word2Vec(sentences, vector_size=2, min_count=1, epochs=1))
         Phrases(sentences, min_count=1, threshold=0.1).save(folder / "phrases")
         self.counted = (folder / "phrases").read_text()
 
@@ -225,6 +228,25 @@ class Forger:
             metadata = metadata | {name: forged(text, chance) for name, text in metadata.items() if "{" in text}
         write_native(path, arrays, metadata)
         return path, [lambda: Word2Vec.load(path), lambda: KeyedVectors.load(path).wv.most_similar("a")]
+
+    def pickle(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
+        theirs = pickle.loads(self.theirs)
+        parts = [vars(theirs), vars(theirs.wv)]
+        for _ in range(chance.randint(1, 3)):
+            attributes = chance.choice(parts)
+            name = chance.choice([*attributes, "syn1", "vocab", "__numpys"])
+            array = np.array([[1, 2]] * 3, chance.choice(DTYPES)).reshape(
+                chance.choice([(3, 2), (2, 3), (6,), (1, 6, 1)])
+            )
+            attributes[name] = chance.choice([value(chance), array, {"count": array[0]}, list("abc"), ["vectors"]])
+        path = self.room / "their.model"
+        path.write_bytes(pickle.dumps(theirs, chance.randint(2, 5)))
+
+        def use() -> None:
+            with suppress(AttributeError, EOFError):  # as gensim's
+                Word2Vec.load(path)
+
+        return path, [lambda: info.model(path, load(path)), lambda: w2v.Model.load(path), use]
 
     def phrases(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         path = self.room / "phrases"

@@ -13,6 +13,7 @@ import gzip
 import json
 import lzma
 import os
+import pickle
 import random
 import re
 import resource
@@ -38,6 +39,8 @@ LARGEST = 4096  # bytes of an input
 
 def sound() -> dict[str, dict[str, bytes]]:
     """Whole files, by loader and name: what mutation starts from."""
+    import gensim
+
     import w2v
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
@@ -47,9 +50,9 @@ def sound() -> dict[str, dict[str, bytes]]:
     text = "the köln the a\nb the a b\n".encode() * 3
     with tempfile.TemporaryDirectory() as folder:
         saved = {}
-        for name in ("m.bin", "m.txt", "m.safetensors"):
+        for name in ("m.bin", "m.txt", "m.safetensors", "m.npy", "m.tsv", "m.parquet", "m.arrow", "m.model2vec"):
             vectors.save(Path(folder, name))
-            saved[name] = Path(folder, name).read_bytes()
+            saved[name] = Path(folder, name.replace("model2vec", "model2vec/tokenizer.json")).read_bytes()
         model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
         model.save(Path(folder, "model.safetensors"))
         saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
@@ -66,6 +69,12 @@ def sound() -> dict[str, dict[str, bytes]]:
         Phrases([["a", "b", "c"]] * 9, min_count=1, threshold=0.1).save(Path(folder, "phrases"))
         Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1).save(Path(folder, "gensim"))
         saved |= {name: Path(folder, name).read_bytes() for name in ("phrases", "gensim")}
+        theirs = gensim.models.Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1)
+        pickles = {
+            f"{kind}-{protocol}": pickle.dumps(one, protocol)
+            for kind, one in (("model", theirs), ("kv", theirs.wv))
+            for protocol in (2, 4)
+        }
         Path(folder, "text").write_bytes(text)
         from w2v.text.corpus import Corpus
         from w2v.text.idstore import ReadingOptions, read_corpus
@@ -97,6 +106,11 @@ def sound() -> dict[str, dict[str, bytes]]:
         "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
         "phrases": {"plain": saved["phrases"]},
         "gensim": {"plain": saved["gensim"]},
+        "pickle": pickles,
+        "numpy": {"plain": saved["m.npy"]},
+        "projector": {"plain": saved["m.tsv"]},
+        "arrow": {"parquet": saved["m.parquet"], "arrow": saved["m.arrow"]},
+        "static": {"tokenizer": saved["m.model2vec"]},
         "corpus": {
             "plain": text,
             "gzip": gzip.compress(text),
@@ -124,6 +138,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.cli import info
     from w2v.cli.config import Config
     from w2v.errors import W2VError
+    from w2v.formats import npy, tsv
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.losses import hierarchical_softmax
@@ -155,6 +170,17 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
+    def beside(path: Path, words: Path, read: Callable[..., object]) -> None:
+        words.write_text("the\nköln\na\nb\n", "utf-8")
+        read(path, "strict")
+
+    def folder(path: Path) -> None:
+        there = path.with_name("m.model2vec")
+        if not there.exists():
+            known.save(there)
+        (there / "tokenizer.json").write_bytes(path.read_bytes())
+        model(there)
+
     def text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), idstore.ReadingOptions(errors="replace")) as store:
             vocabulary = Vocabulary.from_store(store, 1)
@@ -182,6 +208,11 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
+        "pickle": native,
+        "numpy": lambda path: beside(path, npy.words_file(path), npy.read),
+        "projector": lambda path: beside(path, tsv.metadata(path), tsv.read),
+        "arrow": model,
+        "static": folder,
         "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),
         "corpus": text,
         "ids": ids,

@@ -71,6 +71,7 @@ COMMANDS = {
     "query": Job(["query", "model.safetensors", "w1", "-", "w2", "+", "w3", "--vector", "--json"]),
     "info": Job(["info", "model.safetensors"]),
     "convert": Job(["convert", "model.safetensors", "new.txt.gz", "--force"], ("new.txt.gz",)),
+    "convert to two files": Job(["convert", "model.bin", "new.npy", "--force"], ("new.npy", "new.words.txt")),
     "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
     "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
     "phrases": Job(

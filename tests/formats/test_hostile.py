@@ -163,6 +163,32 @@ def test_memory_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]]
     assert peak <= 2 * (decompress.max_unpacked(size) if packed else size) + slack
 
 
+BESIDE: dict[str, tuple[Callable[[], bytes], str, Callable[[], bytes], str]] = {
+    "many words": (lambda: b"1\n" * (SIZE // 5), "m.metadata.tsv", lambda: lines(b"\n"), "loaded"),
+    "many counts": (
+        lambda: b"1\n" * (SIZE // 7),
+        "m.metadata.tsv",
+        lambda: b"word\tcount\n" + lines(b"\t1\n"),
+        "loaded",
+    ),
+    "the same word": (lambda: b"1\n" * (SIZE // 2), "m.metadata.tsv", lambda: b"a\n" * (SIZE // 2), "too short for"),
+    "columns without end": (lambda: b"1\n" * 5, "m.metadata.tsv", lambda: b"\t" * SIZE, "0 words for 5 vectors"),
+    "a row without end": (lambda: b"1\t" * (SIZE // 2) + b"1\n", "m.metadata.tsv", lambda: b"a\n", "loaded"),
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory")
+@pytest.mark.parametrize("name", BESIDE)
+def test_memory_is_bounded_for_two_files(tmp_path: Path, tried: Callable[..., tuple[str, int]], name: str) -> None:
+    content, other, words_content, expected = BESIDE[name]
+    path, beside = tmp_path / "m.tsv", tmp_path / other
+    path.write_bytes(content())
+    beside.write_bytes(words_content())
+    said, peak = tried("model", path)
+    assert expected in said
+    assert peak <= 2 * (path.stat().st_size + beside.stat().st_size) + (64 << 20)
+
+
 COMPRESSIONS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstandard": zstandard.compress}
 
 

@@ -20,10 +20,10 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file, save_file
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import _formats, row_blocks, table
+from w2v.formats import _formats, row_blocks
 from w2v.formats.bfloat16 import bfloat16
 from w2v.formats.native import read_native, write_native
-from w2v.formats.table import content_format, format_of, read, write
+from w2v.formats.table import for_writing, read, recognised, write
 from w2v.formats.vector_file import VectorFile
 from w2v.system import memory
 from w2v.system.files import atomic_write
@@ -143,7 +143,7 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ext
     content = sample_content(rows=500, columns=7)
     write(tmp_path / f"v.{extension}", content)
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block)
-    monkeypatch.setattr(table, "HEAD_BYTES", 50)
+    monkeypatch.setattr(row_blocks, "HEAD_BYTES", 50)
     assert_same(read(tmp_path / f"v.{extension}"), content)
 
 
@@ -424,14 +424,15 @@ def test_a_packed_native_file_is_to_be_unpacked(tmp_path: Path) -> None:
 
 
 def test_the_extension_chooses_and_the_content_tells_the_format(tmp_path: Path) -> None:
-    for extension, name in zip(EXTENSIONS, ["binary", "binary", "text", "text", "text", "native"], strict=True):
+    names = [*2 * ["word2vec binary"], *3 * ["word2vec text"], "native"]
+    for extension, name in zip(EXTENSIONS, names, strict=True):
         path = tmp_path / f"V.{extension.upper()}"
-        assert format_of(path) == name
+        assert for_writing(path).name == name
         write(path, sample_content())
-        assert content_format(path) == name
+        assert recognised(path).name == name
     (tmp_path / "other").write_text("the quick brown fox\n")
     with pytest.raises(W2VError, match="a text, not a model"):
-        content_format(tmp_path / "other")
+        recognised(tmp_path / "other")
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
@@ -439,6 +440,8 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         read(tmp_path / "none.bin")
     with pytest.raises(W2VError, match="folder"):
         read(tmp_path)
+    with pytest.raises(W2VError, match=r"cannot read x+: File name too long"):
+        read("x" * 300)
     with pytest.raises(W2VError, match="device"):
         read("/dev/null")
     write(tmp_path / "v.bin", sample_content())

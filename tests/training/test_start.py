@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, run, stopped
+from tests.helpers import CYTHON_LOSSES, assert_same, run, stopped
 from w2v.settings import ModelName
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
@@ -138,3 +138,87 @@ def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
     broken = w2v.Model(first.settings, first.vocabulary, inputs, first.outputs, first.loss)
     with pytest.raises(w2v.W2VError, match="NaN or infinite values"):
         w2v.train(MORE, continue_from=broken)
+
+
+# -- from vectors -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    words = ["the", "unheard", "king", "queen"]
+    return w2v.KeyedVectors(words, np.random.default_rng(1).standard_normal((4, 6)))
+
+
+@pytest.mark.parametrize("extension", ["bin", "txt.gz", "safetensors", "npy"])
+def test_words_begin_with_the_vectors_of_a_file(
+    sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors, extension: str
+) -> None:
+    vectors.save(tmp_path / f"v.{extension}")
+    options: dict[str, Any] = {"alpha": 1e-9, "epochs": 1, "workers": 1, "vectors": "input"}
+    made = w2v.train(sample, init=tmp_path / f"v.{extension}", **options)
+    new = w2v.train(sample, vector_size=6, **options)
+    assert made.words == new.words
+    known = [word for word in vectors.index_to_key if word in made.wv]
+    assert len(known) == 3
+    np.testing.assert_allclose(made.wv[known], vectors[known], atol=1e-5)
+    others = [word for word in made.words if word not in known]
+    np.testing.assert_allclose(made.wv[others], new.wv[others], atol=1e-5)
+    assert np.abs(made.outputs).max() < 1e-3
+
+
+def test_training_from_vectors_learns_more(sample: Path) -> None:
+    first = w2v.train(sample, **SMALL)
+    again, new = (w2v.train(sample, init=init, **SMALL | {"epochs": 1}) for init in (first.wv, None))
+    assert again.metrics["loss"][0] < new.metrics["loss"][0]
+
+
+def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    vectors.metadata["text"] = '{"lower": true}'
+    vectors.save(tmp_path / "v.safetensors")
+    found = run("train", sample, "--init", tmp_path / "v.safetensors", "-o", tmp_path / "m.safetensors", "--epochs", 1)
+    assert "3 of " in found.stderr
+    assert " words begin with the vectors of init; the others are new" in found.stderr
+    model = w2v.Model.load(tmp_path / "m.safetensors")
+    assert (model.settings.vector_size, model.text.lower) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--vector-size", 7], "vector_size 7: the vectors of init have 6 values; leave it out"),
+        (["--subwords", "3-6"], "subwords cannot be made of init"),
+        (["--continue", "{model}"], "--init has no effect with --continue"),
+        (["--init", "{text}"], "a text, not a model"),
+    ],
+)
+def test_vectors_that_a_run_cannot_start_from(
+    sample: Path, model: Path, tmp_path: Path, vectors: w2v.KeyedVectors, options: list[Any], message: str
+) -> None:
+    vectors.save(tmp_path / "v.bin")
+    given = [str(option).format(model=model, text=sample) for option in options]
+    code = 1 if "a text" in message else 2
+    command = ["train", sample, "--init", tmp_path / "v.bin", "-o", tmp_path / "m.bin", *given]
+    assert message in run(*command, code=code).stderr
+
+
+def test_impossible_vectors_in_python(sample: Path, vectors: w2v.KeyedVectors) -> None:
+    with pytest.raises(w2v.SettingsError, match="continue_from has its own vectors: leave init out"):
+        w2v.train(sample, init=vectors, continue_from=w2v.train(sample, **SMALL))
+    with pytest.raises(w2v.W2VError, match="no word of the vocabulary is among those of init"):
+        w2v.train(sample, init=w2v.KeyedVectors(["unheard"], np.ones((1, 4))))
+    vectors.vectors[2, 3] = np.nan
+    with pytest.raises(w2v.W2VError, match="the vectors of init have NaN or infinite values"):
+        w2v.train(sample, init=vectors)
+
+
+def test_continuing_vectors_names_the_way(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    vectors.save(tmp_path / "v.bin")
+    said = run("train", sample, "--continue", tmp_path / "v.bin", "-o", tmp_path / "m.bin", code=1).stderr
+    assert "to start from the vectors of this file, give it as --init (init=)" in said
+
+
+def test_a_run_from_vectors_is_resumed(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    options = {"init": vectors, "vector_size": 6, "epochs": 3, "workers": 1}
+    whole = w2v.train(sample, **options)
+    stopped(tmp_path, sample, **options)
+    assert_same(w2v.resume(tmp_path), whole)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v.formats.table import content_format
+from w2v.formats import table
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, needed_for, settings_from
 from w2v.plan import available_sets, instruction_set
@@ -42,8 +42,8 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
     settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
     return {
         "model": str(path),
-        "format": file_format(path),
-        "bytes": path.stat().st_size,
+        "format": table.recognised(path).name,
+        "bytes": sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])),
         "vocabulary_size": len(vectors),
         "vector_size": vectors.vector_size,
         "most_frequent": vectors.first_words(MOST_FREQUENT),
@@ -64,9 +64,3 @@ def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, 
     names = [name for name, need in needs.items() if need and need[0] == "loss" and settings.loss in need[1]]
     chosen = {name: value for name in names if (value := getattr(settings, name)) is not None}
     return {"loss": settings.loss, **chosen, **settings.loss_class.summary(vectors.tensors)}
-
-
-def file_format(path: Path) -> str:
-    """The format: native, fasttext, word2vec binary or word2vec text. Raises W2VError for a file of another format."""
-    kind = content_format(path)
-    return kind if kind in ("native", "fasttext") else f"word2vec {kind}"

@@ -24,7 +24,7 @@ GROUPS = {
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
         "info": ("vectors", "Describe MODEL or, without one, this installation."),
-        "convert": ("vectors", "Convert MODEL to another format."),
+        "convert": ("vectors", "Convert MODEL to another format, or make it smaller."),
     },
     "Judge": {
         "analogy": ("vectors", "Answer analogy QUESTIONS and report the accuracy."),

@@ -36,7 +36,7 @@ def check(path: Path, force: bool, others: Iterable[Path] = (), option: str = "w
     if info is None and not real.parent.is_dir():
         raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
     if info and stat.S_ISDIR(info.st_mode):
-        raise W2VError(f"{path} is a folder: name a file in it")
+        raise W2VError(f"{path} is a folder: name a new one, or a file in it")
     if info and not stat.S_ISREG(info.st_mode):  # a device or pipe, which is written through
         return
     if info and not force:

@@ -187,7 +187,8 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
     line(f"{counted(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
-    line("words whose neighbourhoods differ most:")
+    if result.moved:
+        line("words whose neighbourhoods differ most:")
     for moved in result.moved:
         line(f"{moved.word} ({moved.distance:.3f})")
         table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])

@@ -34,7 +34,7 @@ from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
 from w2v.training.model import Model
-from w2v.training.start import Vocab
+from w2v.training.start import Vocab, opened, opened_vectors, settings_for_vectors, text_of
 from w2v.training.train import resume, train
 from w2v.training.world import World, leads
 
@@ -56,6 +56,7 @@ class Options:
     read_vocab: Path | None
     continue_from: Path | None
     vocab: Vocab | None
+    init: Path | None
     phrases: bool | str | None
     checkpoint: Path | None
     checkpoint_every: str | None
@@ -143,33 +144,36 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
     if options.vocab and not options.continue_from:
         raise click.UsageError("--vocab has no effect without --continue")
-    model = Model.load(options.continue_from, mmap=True) if options.continue_from else None
+    model = opened(options.continue_from) if options.continue_from else None
+    vectors = opened_vectors(options.init) if options.init else None
     settings = chosen_settings(given, model, file.settings)
+    if vectors:
+        settings = settings_for_vectors(vectors, file.settings | given_settings(given))
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
     default = OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
     output = options.output or file.output or default
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
-    read = [options.config, options.read_vocab, options.continue_from, phrase_file]
+    read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
         check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
     if model:
-        refuse_together("--continue", ("read_vocab",))
+        refuse_together("--continue", ("read_vocab", "init"))
         chosen = file.settings | given_settings(given)
         start = partial(train, files, continue_from=model, vocab=options.vocab or "old", **chosen)
     else:
         words = None
         if options.read_vocab:
             words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
-        start = partial(train, files, settings=settings, vocabulary=words)
+        start = partial(train, files, settings=settings, vocabulary=words, init=vectors)
     checkpoints = None
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
     notes = Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot)
-    inherited = asdict(model.text) if model else {}
+    inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     run = partial(
         start,
@@ -194,7 +198,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    others = ("read_vocab", "continue_from", "vocab", "phrases", "checkpoint", "config", "save_config")
+    others = ("read_vocab", "continue_from", "vocab", "init", "phrases", "checkpoint", "config", "save_config")
     refuse_together("--resume", (*options_of(ReadingOptions), *others))
     find_objective(given["objective"])
     found = latest(folder)
@@ -243,7 +247,8 @@ def check_outputs(
     if plot:
         outputs.check_picture(plot, force, [output, *read, *written])
     outputs.check(output, force, [*read, *written])
-    table.format_of(output)
+    for path in table.beside(output):
+        outputs.check(path, force, [*read, *written])
     for number, other in enumerate(written):
         outputs.check(other, force, [*read, *written[:number]], "there")
 

@@ -73,6 +73,11 @@ class Comparison(Result):
     moved: list[Moved]
     judgements: list[Judgement]
 
+    @property
+    def second_scores(self) -> dict[str, float | None]:
+        """The scores of the second model alone, by set and measure."""
+        return {f"{one.name}, {one.measure}": one.scores[1].value for one in self.judgements}
+
 
 def compare(
     first: KeyedVectors | Model,

@@ -38,7 +38,7 @@ ROWS_AT_ONCE = 1 << 12
 MAX_COLUMNS = 1 << 20
 
 
-def is_fasttext(head: bytes) -> bool:
+def fits(path: PathLike, head: bytes) -> bool:
     """Whether a file that begins with `head` is a model of fastText."""
     return head.startswith(struct.pack("<i", MAGIC))
 
@@ -46,14 +46,14 @@ def is_fasttext(head: bytes) -> bool:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, errors: Errors | None, progress: Report | None = None) -> VectorFile:
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a model; see formats.table.read. Those of classifiers and quantized ones (.ftz) are refused.
 
     The vectors are the means of the words' own rows and those of their n-grams. The output rows of hierarchical softmax
     are left out: they belong to the nodes of fastText's tree. Files of the first versions have no signature.
     """
     with opened(path) as (file, max_size):
-        old = not is_fasttext(file.peek(HEAD.size))
+        old = not fits(path, file.peek(HEAD.size))
         head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
         found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
         _check_numbers(path, found)

@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16
-from w2v.formats.vector_file import Array, VectorFile, check_content, check_finite, check_ngrams, checked_words
+from w2v.formats.vector_file import Array, VectorFile, check_content, check_ngrams, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named
@@ -47,12 +48,26 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     write_native(path, tensors, content.metadata, replace, progress=progress)
 
 
-def read(path: PathLike, mmap: bool = False, errors: Errors | None = "strict") -> VectorFile:
-    """Read a vector file; with `mmap`, words and vectors are not checked.
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is a safetensors file."""
+    return is_native(head)
 
-    Raises W2VError for a file that is damaged or has no vectors.
-    """
-    tensors, metadata = read_native(path, mmap)
+
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
+    content = _content(path, *read_native(path))
+    if not content.words.has_valid_offsets():
+        raise W2VError(f"{path}: damaged: its word offsets decrease")
+    check_ngrams(path, content.tensors)
+    return checked(path, content, errors)
+
+
+def mapped(path: PathLike) -> VectorFile:
+    """As `read`, memory-mapped; words and vectors are not checked."""
+    return _content(path, *read_native(path, mmap=True))
+
+
+def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
     try:
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
     except KeyError as error:
@@ -67,14 +82,7 @@ def read(path: PathLike, mmap: bool = False, errors: Errors | None = "strict") -
         or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
     ):  # fmt: skip
         raise W2VError(f"{path}: damaged: its arrays are inconsistent")
-    words = Words(blob, offsets)
-    if not mmap:
-        if not words.has_valid_offsets():
-            raise W2VError(f"{path}: damaged: its word offsets decrease")
-        words = checked_words(path, words, errors)
-        check_finite(path, words, vectors)
-        check_ngrams(path, tensors)
-    return VectorFile(words, vectors, counts, tensors, metadata)
+    return VectorFile(Words(blob, offsets), vectors, counts, tensors, metadata)
 
 
 # -- arrays and strings -------------------------------------------------------------------------
@@ -130,19 +138,22 @@ def header_bytes(path: object, tensors: Mapping[str, Array], metadata: Mapping[s
     return names, len(text).to_bytes(8, "little") + text
 
 
-def read_native(path: PathLike, mmap: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
-    """The arrays and strings of a native file; with `mmap`, the arrays are read-only, and read from disk when used.
+def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tuple[dict[str, Array], dict[str, str]]:
+    """The arrays and strings of a native file or, if `foreign`, of any safetensors file.
 
-    Raises W2VError for a file that is missing, truncated, inconsistent, in another format or of a newer version;
-    SettingsError for bfloat16 if ml_dtypes is missing.
+    With `mmap`, the arrays are read-only, and read from disk when used. Raises W2VError for a file that is missing,
+    truncated, inconsistent, in another format or of a newer version; SettingsError for bfloat16 if ml_dtypes is
+    missing.
     """
     with errors_named(path), Path(path).open("rb") as file:
-        return read_open(path, file, mmap)
+        return read_open(path, file, mmap, foreign)
 
 
-def read_open(path: PathLike, file: BufferedReader, mmap: bool) -> tuple[dict[str, Array], dict[str, str]]:
+def read_open(
+    path: PathLike, file: BufferedReader, mmap: bool, foreign: bool = False
+) -> tuple[dict[str, Array], dict[str, str]]:
     """As read_native, from an open file. Also raises OSError."""
-    layout, metadata, start = _header(path, file)
+    layout, metadata, start = _header(path, file, foreign)
     tensors: dict[str, Array] = {}
     if mmap:
         mapped = memory.MappedFile(file)
@@ -161,7 +172,7 @@ def read_open(path: PathLike, file: BufferedReader, mmap: bool) -> tuple[dict[st
 _Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]  # name: dtype, shape, first byte
 
 
-def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], int]:
+def _header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Layout, dict[str, str], int]:
     """The checked layout of the arrays, the metadata, and the position in the file at which the arrays begin."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
@@ -179,11 +190,11 @@ def _header(path: PathLike, file: BinaryIO) -> tuple[_Layout, dict[str, str], in
         raise SettingsError(f"{path}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise W2VError(f"{path}: its header is damaged: {one_line(error)}") from error
-    if metadata.get("format") != "w2v":
+    if metadata.get("format") != "w2v" and not foreign:
         held = f"the arrays {list(layout)}" if layout else "nothing"
         raise W2VError(f"{path}: a safetensors file, but not a w2v model: it holds {held:.200}")
     version = metadata.get("version", "")
-    if version != str(VERSION):
+    if version != str(VERSION) and not foreign:
         raise W2VError(f"{path}: format version {version[:20]!r}; this w2v reads version {VERSION}: upgrade it")
     if size != 8 + length + end:
         found = "cut" if size < 8 + length + end else "bytes after its end"

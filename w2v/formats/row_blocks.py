@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import HEAD_BYTES
 from w2v.errors import W2VError
 from w2v.system.files import PathLike, errors_named, unchanged
 from w2v.text import decompress
@@ -41,6 +42,15 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
                 yield BufferedReader(unpacked), decompress.max_unpacked(status.st_size)
             else:
                 yield file, status.st_size
+
+
+def head_of(path: PathLike, file: BufferedReader) -> bytes:
+    """The first HEAD_BYTES of an opened file. Raises W2VError if it is empty."""
+    head = file.read(HEAD_BYTES)
+    if not head:
+        cut = is_cut(file)
+        raise W2VError(f"{path}: {'cut: its compressed data ends before the first row' if cut else 'it is empty'}")
+    return head
 
 
 def is_compressed(file: BufferedReader) -> bool:

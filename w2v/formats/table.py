@@ -1,62 +1,122 @@
-"""The formats of vector files: chosen by extension for writing, recognised by content for reading."""
+"""The formats of vector files, a line each in FORMATS: a written file's is chosen by name, a read one's by content."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from io import BufferedReader
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from w2v.detect import HEAD_BYTES, is_native, recognise, refuse_foreign
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import fasttext, native, word2vec
-from w2v.formats.row_blocks import is_compressed, is_cut, opened
+from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, static, tsv, word2vec
+from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike
+from w2v.system.files import Errors, PathLike, errors_named
 
-FormatName = Literal["native", "fasttext", "binary", "text"]
+EVERYTHING = ("*",)
+COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
 
 
 class Format(NamedTuple):
-    """A format: the extensions of its files, the function (path, content, replace, progress) that writes them, and the
-    names of what it keeps beside words and vectors ("*": everything).
+    """A format of vector files.
+
+    Attributes:
+        name: as `w2v info` shows it. extensions: by these ends of its name it is chosen for writing.
+        fits: whether the file of a path, which begins with some bytes, has this format.
+        read: of (path, errors, limit, progress); it may read more rows than `limit`.
+        write: of (path, content, replace, progress), atomic; None for a format that is only read.
+        keeps: the names of what it holds beside words and vectors; see VectorFile.
+        beside: of a path, the file that is written beside it. folder: whether it is a folder.
+        packed: whether it is also read compressed.
     """
 
-    name: FormatName
+    name: str
     extensions: tuple[str, ...]
-    write: Callable[[PathLike, VectorFile, bool, Report | None], None]
+    fits: Callable[[PathLike, bytes], bool]
+    read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
+    write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     keeps: tuple[str, ...] = ()
+    beside: Callable[[PathLike], Path] | None = None
+    folder: bool = False
+    packed: bool = False
 
 
+# The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
 FORMATS = (
-    Format("native", (".safetensors",), native.write, ("*",)),
-    Format("fasttext", (".ft.bin",), fasttext.write, ("counts", "outputs", "ngrams", "ngram_buckets", "subwords")),
-    Format("binary", (".bin", ".bin.gz"), partial(word2vec.write, binary=True)),  # after .ft.bin
-    Format("text", (".txt", ".vec", ".txt.gz", ".vec.gz"), partial(word2vec.write, binary=False)),
-)
+    Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING),
+    Format(
+        "fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, packed=True
+    ),
+    Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
+    Format("arrow", (".parquet", ".arrow"), arrow.fits, arrow.read, arrow.write, COUNTS),
+    Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file),
+    Format("projector", (".tsv",), tsv.fits, tsv.read, tsv.write, COUNTS, beside=tsv.metadata),
+    Format("static embeddings", (".model2vec",), static.fits, static.read, static.write, folder=True),
+    Format("spacy", (".spacy",), spacy.fits, spacy.read, spacy.write, folder=True),
+    Format(
+        "word2vec binary", (".bin", ".bin.gz"), word2vec.fits_binary, word2vec.read,
+        partial(word2vec.write, binary=True), packed=True,
+    ),
+    Format(
+        "glove", (".glove.txt", ".glove.txt.gz"), word2vec.fits_glove, word2vec.read,
+        partial(word2vec.write, binary=False, header=False), packed=True,
+    ),
+    Format(
+        "word2vec text", (".txt", ".vec", ".txt.gz", ".vec.gz"), word2vec.fits_text, word2vec.read,
+        partial(word2vec.write, binary=False), packed=True,
+    ),
+)  # fmt: skip
+WRITTEN = [one for one in FORMATS if one.write]
 
 
-def format_of(path: PathLike) -> FormatName:
-    """The name of the format for writing a file of this name. Raises SettingsError for an unknown extension."""
-    return _by_extension(path).name
+def described() -> str:
+    """A line for each format that is written: its extensions, and its name."""
+    ends = [" ".join(one.extensions) for one in WRITTEN]
+    width = max(map(len, ends))
+    return "\n".join(f"  {end:{width}}  {one.name}" for end, one in zip(ends, WRITTEN, strict=True))
 
 
-def _by_extension(path: PathLike) -> Format:
+def for_writing(path: PathLike) -> Format:
+    """The format of a file of this name. Raises SettingsError for an unknown extension."""
     name = Path(path).name.lower()
-    for entry in FORMATS:
-        if name.endswith(entry.extensions):
-            return entry
-    raise SettingsError(f"{path}: unknown extension: use .bin, .txt or .vec (also with .gz), .ft.bin or .safetensors")
+    for one in WRITTEN:
+        if name.endswith(one.extensions):
+            return one
+    known = ", ".join(end for one in WRITTEN for end in one.extensions)
+    raise SettingsError(f"{path}: unknown extension: use one of {known}")
+
+
+def recognised(path: PathLike) -> Format:
+    """The format of a file, by its content. Raises W2VError for any other file."""
+    with errors_named(path):
+        folders = [one for one in FORMATS if one.folder and Path(path).is_dir() and one.fits(path, b"")]
+        if folders:
+            return folders[0]
+        with opened(path) as (file, _):
+            head, packed = head_of(path, file), is_compressed(file)
+        found = next(one for one in FORMATS if not one.folder and one.fits(path, head))
+    if packed and not found.packed:
+        raise W2VError(f"{path}: a compressed {found.extensions[0]} file: unpack it first")
+    return found
+
+
+def beside(path: PathLike) -> list[Path]:
+    """The files that are written beside one of this name. Raises SettingsError as for_writing does."""
+    other = for_writing(path).beside
+    return [other(path)] if other else []
+
+
+def parts(content: VectorFile) -> list[str]:
+    """The names of the content beside words and vectors."""
+    counts = [] if content.counts is None else ["counts"]
+    return [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
 
 
 def lost(path: PathLike, content: VectorFile) -> list[str]:
-    """The names of the content that the format of this name does not keep. Raises SettingsError as format_of does."""
-    counts = [] if content.counts is None else ["counts"]
-    names = [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
-    kept = _by_extension(path).keeps
-    return [name for name in names if name not in kept and "*" not in kept]
+    """The names of the content that the format of this name does not keep. Raises SettingsError as for_writing does."""
+    kept = for_writing(path).keeps
+    return [name for name in parts(content) if name not in kept and kept != EVERYTHING]
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -66,7 +126,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     W2VError if the content does not fit the format, the file cannot be written, or it exists and `replace` is false;
     SettingsError for an unknown extension.
     """
-    _by_extension(path).write(path, content, replace, progress)
+    write = for_writing(path).write
+    assert write
+    write(path, content, replace, progress)
 
 
 def read(
@@ -80,46 +142,13 @@ def read(
 
     With `mmap` (only for the native format), the arrays are read-only, read from disk when they are used, and not
     checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode; with None, words are not
-    checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load" while a
-    word2vec file is read.
+    checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load".
 
     Raises W2VError for a file that is missing, truncated, inconsistent or of unknown format, for NaN or infinite values
     and for a word that appears twice.
     """
-    with opened(path) as (file, max_size):
-        head = _head(path, file)
-        if is_native(head):
-            if is_compressed(file):
-                raise W2VError(f"{path}: a compressed .safetensors file: unpack it first")
-            content = native.read(path, mmap, errors)
-            return content if limit is None else content.first(limit)
-        is_fasttext = fasttext.is_fasttext(head)
-        if not is_fasttext:
-            refuse_foreign(path, head)
-        if mmap:
-            raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
-        if is_fasttext:
-            content = fasttext.read(path, errors, progress)
-            return content if limit is None else content.first(limit)
-        return word2vec.read(path, file, head, max_size, errors, limit, progress)
-
-
-def _head(path: PathLike, file: BufferedReader) -> bytes:
-    head = file.read(HEAD_BYTES)
-    if not head:
-        raise W2VError(
-            f"{path}: {'cut: its compressed data ends before the first row' if is_cut(file) else 'it is empty'}"
-        )
-    return head
-
-
-def content_format(path: PathLike) -> FormatName:
-    """The name of the format of a file, recognised by its content. Raises W2VError for any other file."""
-    with opened(path) as (file, _):
-        head = _head(path, file)
-    if is_native(head):
-        return "native"
-    if fasttext.is_fasttext(head):
-        return "fasttext"
-    refuse_foreign(path, head)
-    return recognise(path, head).kind
+    found = recognised(path)
+    if mmap and found.read is not native.read:
+        raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
+    content = native.mapped(path) if mmap else found.read(path, errors, limit, progress)
+    return content if limit is None else content.first(limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,16 @@ def check_content(path: PathLike, content: VectorFile) -> None:
         raise W2VError(f"{path}: not written: the word offsets are damaged")
     check_finite(path, words, vectors)
     check_no_repeats(path, words)
+
+
+def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
+    """Content that was read from a file, with its words as UTF-8. Raises W2VError if it is inconsistent."""
+    words, vectors = content.words, content.vectors
+    if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
+        raise W2VError(f"{path}: damaged: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
+    words = checked_words(path, words, errors)
+    check_finite(path, words, vectors)
+    return replace(content, words=words)
 
 
 def check_finite(path: PathLike, words: Words, vectors: Array) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise
+from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
 from w2v.errors import CutFile, W2VError, counted
 from w2v.formats import _formats
-from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, is_cut, opened
+from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, head_of, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -30,9 +31,15 @@ SEPARATORS = b" \t\n\r"
 
 
 def write(
-    path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None, *, binary: bool
+    path: PathLike,
+    content: VectorFile,
+    replace: bool = True,
+    progress: Report | None = None,
+    *,
+    binary: bool,
+    header: bool = True,
 ) -> None:
-    """Write words and vectors, atomically, compressed by gzip if the name ends in .gz.
+    """Write words and vectors, atomically, compressed by gzip if the name ends in .gz; GloVe's text has no header.
 
     Text has the fewest digits that read back as the same float32. Raises W2VError if the file cannot be written or a
     word does not fit the format.
@@ -40,7 +47,8 @@ def write(
     blocks = encoded(path, content, binary=binary)
     meter, rows = Meter(progress, "save"), len(content.words)
     with atomic_write(path, replace) as plain, packed(path, plain) as file:
-        file.write(b"%d %d\n" % content.vectors.shape)
+        if header:
+            file.write(b"%d %d\n" % content.vectors.shape)
         for done, block in blocks:
             file.write(block)
             meter(done, rows)
@@ -56,10 +64,11 @@ def encoded(
     """
     check_content(path, content)
     _check_words_fit(path, content.words, separators)
-    return _encoded_blocks(content, binary)
+    return encoded_blocks(content, binary)
 
 
-def _encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
+def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
+    """As `encoded`, of content that has been checked."""
     words, vectors = content.words, content.vectors
     rows, columns = vectors.shape
     fill = _formats.binary_format if binary else _formats.text_format
@@ -100,31 +109,42 @@ _CODECS = {
 }
 
 
-def read(
-    path: PathLike,
-    file: BufferedReader,
-    head: bytes,
-    max_size: int,
-    errors: Errors | None,
-    limit: int | None = None,
-    progress: Report | None = None,
-) -> VectorFile:
-    """Read the word2vec file at `path`, opened as `file`, of which `head` has been read; see formats.table.read.
+def fits_binary(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is binary. Raises W2VError for one that is no word2vec file at all."""
+    refuse_foreign(path, head)
+    return recognise(path, head).kind == "binary"
 
-    The header is trusted only if the file, of at most `max_size` bytes, can hold as many rows. Otherwise, and without a
-    header, the rows are counted first, so that no memory is reserved for rows that do not exist.
+
+def fits_text(path: PathLike, head: bytes) -> bool:
+    return recognise(path, head).rows is not None
+
+
+def fits_glove(path: PathLike, head: bytes) -> bool:
+    """Whether text has no header; binary files without one are refused before."""
+    return not fits_text(path, head)
+
+
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a word2vec file, binary or text; see formats.table.read.
+
+    The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted
+    first, so that no memory is reserved for rows that do not exist.
     """
-    layout = recognise(path, head)
-    rows = layout.rows
-    if rows is not None and layout.min_bytes(rows) <= max_size:
-        return _read_rows(path, layout, rows, file, head, errors, limit, progress)
-    whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
-    if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
-        raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
-    if rows is not None or is_cut(file):
-        raise _cut(path, whole, rows)
-    with opened(path) as (again, _):
-        return _read_rows(path, layout, whole, again, again.read(len(head)), errors, limit, progress)
+    with opened(path) as (file, max_size):
+        head = head_of(path, file)
+        layout = recognise(path, head)
+        rows = layout.rows
+        if rows is not None and layout.min_bytes(rows) <= max_size:
+            content = read_rows(path, layout, rows, file, head, limit, progress)
+            return replace(content, words=checked_words(path, content.words, errors))
+        whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
+        if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
+            raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
+        if rows is not None or is_cut(file):
+            raise _cut(path, whole, rows)
+    with opened(path) as (file, _):
+        content = read_rows(path, layout, whole, file, head_of(path, file), limit, progress)
+    return replace(content, words=checked_words(path, content.words, errors))
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
@@ -144,16 +164,19 @@ def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:
     return CutFile(f"{path}: cut, or its header is wrong: {whole} of {rows} rows are whole")
 
 
-def _read_rows(
+def read_rows(
     path: PathLike,
     layout: Layout,
     rows: int,
     file: BufferedReader,
     head: bytes,
-    errors: Errors | None,
     limit: int | None,
     progress: Report | None,
 ) -> VectorFile:
+    """Read rows of this layout from a file of which `head` has been read; the words are not checked.
+
+    Raises W2VError as `read` does.
+    """
     limited = limit is not None and limit < rows
     rows = rows if limit is None else min(rows, limit)
     split, parse = _CODECS[layout.kind]
@@ -212,7 +235,7 @@ def _read_rows(
     for first in sorted(pieces):
         piece = np.frombuffer(pieces.pop(first), np.uint8)  # freed before the next is copied
         blob[offsets[first] : offsets[first] + len(piece)] = piece
-    return VectorFile(checked_words(path, Words(blob, offsets), errors), vectors)
+    return VectorFile(Words(blob, offsets), vectors)
 
 
 def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:

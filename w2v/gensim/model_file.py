@@ -11,7 +11,7 @@ from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
 from w2v.gensim.training import OUTPUT_LAYERS, Trainable
 from w2v.system.files import PathLike
-from w2v.system.schema import Count, Integer, Number, decode, encode
+from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
 OF_MODEL = "gensim.model"  # names attributes of the model that programs set
@@ -75,7 +75,9 @@ def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
     """Give a new model the content of its file. Raises AttributeError for vectors only, W2VError for a damaged file."""
     if METADATA not in found.metadata:
         raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
-    saved = decode(Saved, found.metadata[METADATA], f"{path}: its settings")
+    where = f"{path}: its settings"
+    known = {name: getattr(model, name) for name in Saved.__annotations__}  # gensim's own files may lack some
+    saved = checked(Saved, known | decode(dict[str, Any], found.metadata[METADATA], where), where)
     arrays = {name: found.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in found.tensors}
     for name, array in arrays.items():
         if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:

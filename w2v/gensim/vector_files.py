@@ -8,18 +8,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.formats import native, table, word2vec
+from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim.exceptions import gensims_exceptions
 from w2v.gensim.sentences import read_bytes
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.schema import encode
 from w2v.text.words import Words
 
 log = logging.getLogger("gensim.models.keyedvectors")
@@ -67,9 +69,14 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
-    """Read any file that w2v.load reads."""
+    """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
     with gensims_exceptions(path):
-        return table.read(path, mmap)
+        if table.recognised(path).name != "gensim":
+            return table.read(path, mmap)
+        saved = gensim.read_saved(path)
+    numbers = {name: value for name, value in saved.numbers.items() if value is not None}
+    metadata = {f"gensim.{saved.kind}": encode(numbers, f"{path}: its settings")}
+    return replace(saved.vectors, tensors=dict(saved.layers), metadata=metadata)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------

@@ -281,3 +281,25 @@ def text_start(path: object, head: bytes) -> bytes:
         if re.match(pattern, head):
             raise W2VError(f"{path} is {kind}")
     return head.removeprefix(BYTE_ORDER_MARK)
+
+
+@contextmanager
+def atomic_folder(path: PathLike) -> Iterator[Path]:
+    """A new folder that appears under the name `path` only once a `with` block has filled it.
+
+    Raises W2VError, naming the path, if the system reports an error or something has this name: a folder is never
+    replaced, since it may hold more than was written to it.
+    """
+    with errors_named(path, "write"):
+        target = Path(path)
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "it is there already; name another folder")
+        temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
+        temporary.mkdir()
+        try:
+            yield temporary
+            temporary.rename(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync_folder(target.parent)

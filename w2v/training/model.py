@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, counted, one_line
+from w2v.errors import OnlyVectors, W2VError, counted, one_line
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
@@ -187,7 +187,7 @@ class Model:
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
         learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         if not learnt or stored.counts is None or "settings" not in stored.metadata:
-            raise W2VError(
+            raise OnlyVectors(
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
                 f'(model.save("model.safetensors")), which {WHOLE_MODEL}'
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -9,16 +10,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import OnlyVectors, SettingsError, W2VError
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
+from w2v.system.files import PathLike
 from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
+from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.divergence import finite
 from w2v.training.model import Model
+from w2v.vectors.keyed import KeyedVectors, load
+
+log = logging.getLogger("w2v")
 
 Vocab = Literal["old", "union"]
 
@@ -40,6 +46,56 @@ class Start:
     loss: Loss | None = None
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
+
+
+def opened(model: Model | PathLike) -> Model:
+    """A model to continue. Raises W2VError as Model.load does; for a file of vectors, it says what to do with them."""
+    try:
+        return Model.of(model, mmap=True)
+    except OnlyVectors as error:
+        raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
+
+
+def opened_vectors(vectors: KeyedVectors | PathLike) -> KeyedVectors:
+    """The vectors to start from. Raises W2VError as `load` does."""
+    return vectors if isinstance(vectors, KeyedVectors) else load(vectors)
+
+
+def text_of(source: Model | KeyedVectors | None) -> TextOptions:
+    """How the text of a model or of vectors was split into words. Raises W2VError if that is damaged."""
+    if isinstance(source, Model):
+        return source.text
+    return TextOptions.from_metadata(source.metadata, "the text options of init") if source else TextOptions()
+
+
+def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any]) -> Settings:
+    """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these."""
+    size = vectors.vector_size
+    settings = Settings(**{"vector_size": size, **given})
+    if settings.vector_size != size:
+        raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
+    if settings.subwords is not None:
+        raise SettingsError("subwords cannot be made of init, whose vectors have none: leave one of them out")
+    return settings
+
+
+def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> Start:
+    """Start with the given vectors of the words that have one; those of the others, and outputs, are new.
+
+    Raises W2VError if no word has one, or one has NaN or infinite values.
+    """
+    places = {word: row for row, word in enumerate(vocabulary.words)}
+    known = [(places[word], row) for row, word in enumerate(vectors.index_to_key) if word in places]
+    if not known:
+        raise W2VError(
+            "no word of the vocabulary is among those of init: their texts were split into words differently"
+        )
+    rows, found = np.array(known, np.int64).T
+    inputs = vectors.vectors[found]
+    if not finite([inputs]):
+        raise W2VError("the vectors of init have NaN or infinite values")
+    log.info("%s of %s words begin with the vectors of init; the others are new", f"{len(rows):,}", f"{len(places):,}")
+    return Start(vocabulary, None, {"inputs": inputs}, rows)
 
 
 def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:

@@ -35,8 +35,19 @@ from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, O
 from w2v.training.distributed import DistributedRun, merged_types
 from w2v.training.model import Model, split
 from w2v.training.run import Run, instruction_set_of
-from w2v.training.start import Start, Vocab, continued_settings, start_from_model
+from w2v.training.start import (
+    Start,
+    Vocab,
+    continued_settings,
+    opened,
+    opened_vectors,
+    settings_for_vectors,
+    start_from_model,
+    start_from_vectors,
+    text_of,
+)
 from w2v.training.world import World, leads, together
+from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
 OF_TYPES = "types "  # prefix of a checksum of the text's types rather than of the text
@@ -52,6 +63,7 @@ class RunOptions(ReadingOptions):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
+    init: KeyedVectors | PathLike | None = None
     phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
@@ -101,10 +113,12 @@ def train(corpus: Source, **given: Any) -> Model:
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
+        init: vectors, or a file of any format that w2v.load reads: their words begin with them, the others anew, and
+            so does the output layer.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
         cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
-            continue_from, the last five default to those of the model.
+            continue_from and init, the last five default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch", or "500chunks" of at most 16,384 words), at the end, and
             when an exception ends the run.
@@ -125,10 +139,13 @@ def train(corpus: Source, **given: Any) -> Model:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
     with together(run.world):
         if run.continue_from is not None:
-            model = _opened(run.continue_from)
-            text = {name: value for name, value in asdict(model.text).items() if name not in given}
-            run = replace(run, continue_from=model, **text)
+            model = opened(run.continue_from)
+            run = replace(run, continue_from=model, **_not_given(text_of(model), given))
             settings, make_start = _continued(run, model, options)
+        elif run.init is not None:
+            vectors = opened_vectors(run.init)
+            run = replace(run, **_not_given(text_of(vectors), given))
+            settings, make_start = _initialised(run, vectors, options)
         else:
             settings, make_start = _new(run, options)
         if settings.objective is not None:
@@ -177,18 +194,35 @@ def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[
     settings = run.settings or Settings(**options)
 
     def make_start(store: TypeCounts) -> Start:
-        return Start(run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab))
+        return Start(_vocabulary(run, settings, store))
 
     return settings, make_start
 
 
-def _opened(model: Model | PathLike) -> Model:
-    return Model.of(model, mmap=True)
+def _vocabulary(run: RunOptions, settings: Settings, store: TypeCounts) -> Vocabulary:
+    return run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+
+
+def _not_given(text: TextOptions, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asdict(text).items() if name not in given}
+
+
+def _initialised(
+    run: RunOptions, vectors: KeyedVectors, options: dict[str, Any]
+) -> tuple[Settings, Callable[[TypeCounts], Start]]:
+    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options)
+
+    def make_start(store: TypeCounts) -> Start:
+        return start_from_vectors(vectors, _vocabulary(run, settings, store))
+
+    return settings, make_start
 
 
 def _continued(
     run: RunOptions, model: Model, options: dict[str, Any]
 ) -> tuple[Settings, Callable[[TypeCounts], Start]]:
+    if run.init is not None:
+        raise SettingsError("continue_from has its own vectors: leave init out")
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give only the settings to change")
     settings = continued_settings(model, options)

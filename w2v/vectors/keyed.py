@@ -399,9 +399,9 @@ class KeyedVectors(Pictured):
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a file, atomically, in the format of its extension.
 
-        Extensions are .bin (word2vec binary), .txt and .vec (word2vec text), all three also with .gz, and .safetensors
-        (the native format, which also stores counts, metadata and tensors). Raises W2VError if the file cannot be
-        written, or exists and `force` is false; SettingsError for an unknown extension.
+        `w2v convert --help` lists the extensions; .safetensors, the native format, also stores counts, metadata and
+        tensors. Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an
+        unknown extension.
         """
         table.write(path, self._content(), force)
 
@@ -427,7 +427,7 @@ def load(
     limit: int | None = None,
     progress: Report | None = None,
 ) -> KeyedVectors:
-    """Load a vector file: word2vec binary or text (also without a header, as GloVe's), compressed or not, or native.
+    """Load a vector file of any format of docs/formats.md, recognised by its content.
 
     With `mmap`, a native file of any size opens at once; it is read-only, and read from disk as it is used. `errors`
     ("strict", "replace" or "ignore") says how to treat words that are not UTF-8. With a `limit`, only that many rows
@@ -440,7 +440,11 @@ def load(
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    content = table.read(path, mmap, errors, limit, progress)
+    return keyed(table.read(path, mmap, errors, limit, progress))
+
+
+def keyed(content: VectorFile) -> KeyedVectors:
+    """The content of a vector file as vectors."""
     return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
 
 

@@ -349,9 +349,15 @@ def test_damaged_and_foreign_files(tmp_path: Path, ours: KeyedVectors, gensims: 
         KeyedVectors.load(path)
     with pytest.raises(FileNotFoundError):
         KeyedVectors.load_word2vec_format(tmp_path / "none")
+
+
+@pytest.mark.parametrize("mmap", [None, "r"])
+def test_gensims_own_files(tmp_path: Path, gensims: Any, mmap: str | None) -> None:
     gensims.save(str(tmp_path / "theirs.kv"))
-    with pytest.raises(w2v.W2VError, match=r"convert it with gensim: gensim\.models\.KeyedVectors\.load"):
-        KeyedVectors.load(tmp_path / "theirs.kv")
+    found = KeyedVectors.load(tmp_path / "theirs.kv", mmap=mmap)
+    assert found.index_to_key == gensims.index_to_key
+    np.testing.assert_array_equal(found.vectors, gensims.vectors)
+    assert found.vectors.flags.writeable
 
 
 def test_evaluation_is_gensims(tmp_path: Path, ours: KeyedVectors, gensims: Any) -> None:

@@ -459,3 +459,24 @@ def test_untrainable_text_is_a_warning(caplog: pytest.LogCaptureFixture) -> None
 
 def test_vectors_are_of_our_class() -> None:
     assert isinstance(Word2Vec(SENTENCES, **SMALL).wv, KeyedVectors)
+
+
+@pytest.mark.parametrize("options", [{}, {"hs": 1, "negative": 0, "sg": 1}, {"hs": 1, "negative": 3}], ids=str)
+def test_gensims_own_models(tmp_path: Path, options: dict[str, Any]) -> None:
+    theirs = pytest.importorskip("gensim.models").Word2Vec(SENTENCES, **SMALL, **options)
+    theirs.save(str(tmp_path / "their.model"))
+    ours = Word2Vec.load(tmp_path / "their.model")
+    assert ours.wv.index_to_key == theirs.wv.index_to_key
+    assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
+    for name in ("vectors", "syn1", "syn1neg"):
+        holders = [model.wv if name == "vectors" else model for model in (ours, theirs)]
+        if hasattr(holders[1], name):
+            np.testing.assert_array_equal(*(getattr(holder, name) for holder in holders))
+    for name in ("sg", "hs", "negative", "window", "epochs", "alpha", "min_alpha", "corpus_count", "seed", "sample"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    before = ours.wv.vectors.copy()
+    ours.train(SENTENCES, total_examples=len(SENTENCES), epochs=2)
+    assert not np.array_equal(ours.wv.vectors, before)
+    theirs.wv.save(str(tmp_path / "their.kv"))
+    with pytest.raises(AttributeError, match=r"their\.kv is no Word2Vec model: it holds vectors"):
+        Word2Vec.load(tmp_path / "their.kv")

@@ -70,7 +70,8 @@ JOIN_PHRASES = click.option(
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model.  "
+    help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model; w2v convert "
+    "--help lists all formats.  "
     f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]",
 )
 @click.option(
@@ -101,6 +102,13 @@ JOIN_PHRASES = click.option(
     cls=Option,
     type=Choice(get_args(Vocab)),
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
+)
+@click.option(
+    "--init",
+    cls=Option,
+    type=FILE,
+    metavar="VECTORS",
+    help="Start from the vectors of this file, of any format; words that it lacks begin anew.",
 )
 @JOIN_PHRASES
 @click.option(
@@ -139,6 +147,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train --resume states
     w2v train --config run.toml --epochs 10
+    w2v train mine.txt --init GoogleNews-vectors-negative300.bin -o mine.safetensors
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()

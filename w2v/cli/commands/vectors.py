@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,13 +30,15 @@ from w2v.cli.options import (
     refuse_together,
 )
 from w2v.errors import W2VError
+from w2v.evaluation.compare import compare
 from w2v.formats import table
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
+from w2v.vectors import reduce
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
-from w2v.vectors.keyed import load
+from w2v.vectors.keyed import keyed, load
 
 
 @click.command(cls=ShortHelp)
@@ -190,7 +193,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     show.result(found, as_json)
 
 
-@click.command(cls=ShortHelp)
+@click.command(cls=ShortHelp, epilog=f"\b\nExtensions of OUT:\n{table.described()}")
 @MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
@@ -198,6 +201,12 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     type=Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words.")
+@click.option("--words", type=FILE, help="Keep the words of this file, one on each line, that MODEL has.")
+@click.option(
+    "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
+)
+@click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @OBJECTIVE
 @ERRORS
 @FORCE
@@ -208,32 +217,46 @@ def convert(
     errors: Errors,
     output: Path,
     vectors: WordVectors | None,
+    top: int | None,
+    words: Path | None,
+    dims: int | None,
+    check: bool,
     objective: str | None,
     force: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Convert MODEL to another format.
+    """Convert MODEL to another format, or make it smaller.
 
-    The extension of OUT chooses the format: .bin, .txt or .vec (.gz may follow), .ft.bin (fastText's), or
-    .safetensors. With --vectors, MODEL
-    must be a .safetensors file written by w2v train.
+    The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train. Of
+    fewer words or dimensions, the output layer is not kept, so that training cannot be continued.
 
     \b
     w2v convert model.bin model.txt.gz
     w2v convert glove.txt model.safetensors
     w2v convert model.safetensors input-rows.bin --vectors input
+    w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --check
     """
     find_objective(objective)
     outputs.check(output, force, option="as OUT")
-    kind = table.format_of(output)
+    for path in table.beside(output):
+        outputs.check(path, force, option="as OUT")
+    kind = table.for_writing(output).name
     with Reporter(quiet) as progress:
         if vectors:
             stored = Model.load(model).with_vectors(vectors).content(output)
         else:
             stored = table.read(model, errors=errors, progress=progress)
-        table.write(output, stored, force, progress)
-    lost = table.lost(output, stored)
-    found = {"output": str(output), "format": kind, "vocabulary_size": len(stored.words)}
-    found |= {"vector_size": stored.vectors.shape[1], "lost": lost}
-    show.result(found, as_json, quiet)
+        made = reduce.first_words(stored, top) if top else stored
+        made = reduce.listed_words(made, words) if words else made
+        made = reduce.fewer_dimensions(made, dims) if dims else made
+        compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
+        if compared:
+            made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
+        table.write(output, made, force, progress)
+    kept = [name for name in table.parts(made) if name not in table.lost(output, made)]
+    found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
+    found |= {"vector_size": made.vectors.shape[1], "lost": [name for name in table.parts(stored) if name not in kept]}
+    show.result(found | ({"check": asdict(compared)} if compared and as_json else {}), as_json, quiet)
+    if compared and not as_json and not quiet:
+        show.comparison([str(model), str(output)], compared)

@@ -252,9 +252,9 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
-        """Read a file of `save`, of which a Word2Vec's gives a Word2Vec, or any other that w2v.load reads.
-
-        Raises W2VError for gensim's own pickles, which says how to convert them."""
+        """Read a file of `save`, of which a Word2Vec's gives a Word2Vec, of gensim's own `save`, or any other that
+        w2v.load reads.
+        """
         found = vector_files.read(fname, mmap is not None)
         kind = next((kind for name, kind in cls.models.items() if name in found.metadata), cls)
         return kind._from_file(fname, found)

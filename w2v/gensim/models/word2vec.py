@@ -466,8 +466,10 @@ class Word2Vec(Trainable):
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
-        """Read a file of `save`. Raises AttributeError for vectors only, W2VError for gensim's own pickles, which says
-        how to convert them, and for a damaged file."""
+        """Read a file of `save`, or of gensim's own `save`, of which numbers, text and arrays are kept.
+
+        Raises AttributeError for a file of another class, W2VError for a damaged one.
+        """
         log.info("loading %s object from %s", cls.__name__, fname)
         return cls._from_file(fname, vector_files.read(fname, mmap is not None))
 

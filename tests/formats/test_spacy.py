@@ -1,0 +1,58 @@
+"""Folders of spaCy: spaCy loads what is written, and what spaCy wrote is read."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+
+WORDS = ["the", "köln", "case", "NOUN"]  # the last two have numbers of their own in spaCy
+
+
+def test_spacy_loads_what_is_written(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    vectors = w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((4, 3)))
+    vectors.save(tmp_path / "m.spacy")
+    loaded = spacy.load(tmp_path / "m.spacy")
+    for word in WORDS:
+        np.testing.assert_array_equal(loaded.vocab[word].vector, vectors[word])
+    np.testing.assert_allclose(loaded("the case").vector, vectors[["the", "case"]].mean(axis=0), rtol=1e-6)
+    assert not loaded("unknown").has_vector
+
+
+def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    rows = np.random.default_rng(1).standard_normal((3, 3)).astype(np.float32)
+    for word, row in zip(WORDS, rows, strict=False):
+        pipeline.vocab.set_vector(word, row)
+    pipeline.vocab.vectors.add(pipeline.vocab.strings.add("alias"), row=0)
+    pipeline.vocab.vectors.add("unknown to the table of strings", row=1)
+    pipeline.to_disk(tmp_path / "theirs")
+    found = w2v.load(tmp_path / "theirs")
+    assert {word: found[word].tolist() for word in found.index_to_key} == {
+        word: rows[row].tolist() for word, row in (*zip(WORDS, range(3), strict=False), ("alias", 0))
+    }
+    (tmp_path / "theirs" / "vocab" / "vectors").write_bytes(b"damaged")
+    with pytest.raises(w2v.W2VError, match="theirs: spaCy cannot read it: "):
+        w2v.load(tmp_path / "theirs")
+
+
+def test_tables_of_floret_are_refused(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.vocab.vectors = spacy.vectors.Vectors(
+        strings=pipeline.vocab.strings, data=np.ones((10, 3), "f4"), mode="floret", hash_count=1, minn=2, maxn=3
+    )
+    pipeline.to_disk(tmp_path / "theirs")
+    with pytest.raises(w2v.W2VError, match="vectors of mode floret, which has no words"):
+        w2v.load(tmp_path / "theirs")
+
+
+def test_without_spacy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(w2v.W2VError, match=r"m\.spacy: folders of spaCy need one more package: pip install"):
+        w2v.KeyedVectors(["a"], np.ones((1, 2))).save(tmp_path / "m.spacy")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,105 @@
+"""Folders of static embeddings: model2vec loads them, and w2v those of model2vec and sentence-transformers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import w2v
+from w2v.formats import static
+
+WORDS = ["the", "Köln", "a"]
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    return w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((3, 4)))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_model2vec_loads_what_is_written(tmp_path: Path, vectors: w2v.KeyedVectors, lower: bool) -> None:
+    model2vec = pytest.importorskip("model2vec")
+    if lower:
+        vectors = w2v.KeyedVectors(
+            [word.lower() for word in WORDS], vectors.vectors, metadata={"text": '{"lower": true}'}
+        )
+    vectors.save(tmp_path / "m.model2vec")
+    loaded = model2vec.StaticModel.from_pretrained(str(tmp_path / "m.model2vec"), normalize=False)
+    texts = ["the Köln", "a  a the unknown", "THE"]
+    found = loaded.encode(texts, use_multiprocessing=False)
+    for text, vector in zip(texts, found, strict=True):
+        known = [word for word in (text.lower() if lower else text).split() if word in vectors]
+        expected = vectors[known].mean(axis=0) if known else np.zeros(4)
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
+    again = model2vec.StaticModel.from_pretrained(str(tmp_path / "m.model2vec"))
+    assert again.normalize
+
+
+def test_the_layout_is_that_of_sentence_transformers(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
+    """StaticEmbedding averages the rows of all tokens, so that of unknown words is zero; see its `load`."""
+    vectors.metadata["settings"] = json.dumps({"loss": "ns", "window": 5, "seed": None})
+    vectors.save(tmp_path / "m.model2vec")
+    modules: list[dict[str, Any]] = json.loads((tmp_path / "m.model2vec" / "modules.json").read_text())
+    assert [module["type"].rpartition(".")[2] for module in modules] == ["StaticEmbedding", "Normalize"]
+    matrix = load_file(tmp_path / "m.model2vec" / "model.safetensors")["embeddings"]
+    np.testing.assert_array_equal(matrix, np.vstack([vectors.vectors, np.zeros((1, 4), np.float32)]))
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "m.model2vec" / "tokenizer.json"))
+    assert tokenizer.encode("Köln  the\tköln").ids == [1, 0, 3]
+    card = (tmp_path / "m.model2vec" / "README.md").read_text("utf-8")
+    assert card.startswith("---\nlibrary_name: model2vec\n")
+    assert "| window | 5 |" in card
+    assert "seed" not in card
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
+    model2vec = pytest.importorskip("model2vec")
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {"[PAD]": 0, "[UNK]": 1, "the": 2, "##s": 3}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    rows = np.random.default_rng(1).standard_normal((2, 5)).astype(dtype)
+    options = {"weights": np.array([1, 1, 2, 0.5]), "token_mapping": np.array([0, 0, 1, 1])}
+    model2vec.StaticModel(rows, tokenizer, **options).save_pretrained(str(tmp_path / "theirs"))
+    found = w2v.load(tmp_path / "theirs")
+    assert found.index_to_key == ["[PAD]", "the", "##s"]
+    np.testing.assert_allclose(found.vectors, rows[[0, 1, 1]] * np.array([[1], [2], [0.5]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 9}}}', "its tokens do not fit its matrix"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": -9}}}', "damaged"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 9999999999999999999}}}', "damaged"),
+        ("tokenizer.json", b'{"model": {"vocab": {"a": 1e99}}}', "damaged"),
+        ("tokenizer.json", b'{"model": {"vocab": {}}}', "0 words"),
+        ("tokenizer.json", b'{"model": ' + b"[" * 9999, "damaged"),
+        ("tokenizer.json", b"\xff", "damaged"),
+        ("model.safetensors", {"embedding.weight": np.ones(4, np.float32)}, "do not fit its matrix|vectors of shape"),
+        ("model.safetensors", {"other": np.ones((4, 2), np.float32)}, "do not fit its matrix"),
+        ("model.safetensors", {"embeddings": np.full((4, 2), np.nan, np.float32)}, "NaN"),
+        ("model.safetensors", {"embeddings": np.ones((4, 2), np.float32), "mapping": np.full(4, 7)}, "do not fit"),
+        ("model.safetensors", b"cut", "cut"),
+    ],
+)
+def test_damaged_folders(tmp_path: Path, vectors: w2v.KeyedVectors, name: str, data: Any, message: str) -> None:
+    vectors.save(tmp_path / "m.model2vec")
+    path = tmp_path / "m.model2vec" / name
+    path.write_bytes(data) if isinstance(data, bytes) else save_file(data, path)
+    with pytest.raises(w2v.W2VError, match=message) as caught:
+        w2v.load(tmp_path / "m.model2vec")
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_is_left_where_writing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors
+) -> None:
+    monkeypatch.setattr(static, "_card", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        vectors.save(tmp_path / "m.model2vec")
+    assert not list(tmp_path.iterdir())

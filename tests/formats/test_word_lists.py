@@ -1,0 +1,88 @@
+"""Matrices with words beside them, as .npy and as TSV for TensorBoard's projector."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+
+
+def test_numpy_and_text_tools_read_them(tmp_path: Path) -> None:
+    ours = w2v.KeyedVectors(["the", "a b"], [[1, 2.5, 3], [4, 5, -1e-9]], [5, 3])
+    ours.save(tmp_path / "m.npy")
+    ours.save(tmp_path / "m.tsv")
+    np.testing.assert_array_equal(np.load(tmp_path / "m.npy"), ours.vectors)
+    assert (tmp_path / "m.words.txt").read_text() == "the\na b\n"
+    assert (tmp_path / "m.tsv").read_text() == "1\t2.5\t3\n4\t5\t-1e-09\n"
+    assert (tmp_path / "m.metadata.tsv").read_text() == "word\tcount\nthe\t5\na b\t3\n"
+    w2v.KeyedVectors(["the", "a b"], ours.vectors).save(tmp_path / "n.tsv")
+    assert (tmp_path / "n.metadata.tsv").read_text() == "the\na b\n"  # a header is for two columns or more
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8", "<f2"])
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_arrays_of_numpy(tmp_path: Path, kind: str, order: str, version: tuple[int, int]) -> None:
+    array = np.array([[1, 2, 3], [4, 5, 6.5]], kind, order=order)
+    with (tmp_path / "m.npy").open("wb") as file:
+        np.lib.format.write_array(file, array, version)
+    (tmp_path / "m.words.txt").write_bytes(b"the\r\nk\xc3\xb6ln\r\n")
+    found = w2v.load(tmp_path / "m.npy")
+    np.testing.assert_array_equal(found.vectors, array)
+    assert found.index_to_key == ["the", "köln"]
+    assert found.vectors.flags.c_contiguous
+
+
+def test_tables_of_the_projector(tmp_path: Path) -> None:
+    (tmp_path / "m.tsv").write_text("1\t2\n3\t4\n")
+    (tmp_path / "m.metadata.tsv").write_text("label\tkind\tcount\nthe\tx\t9\na b\ty\t4")
+    found = w2v.load(tmp_path / "m.tsv")
+    assert found.index_to_key == ["the", "a b"]
+    assert found.counts is not None
+    assert found.counts.tolist() == [9, 4]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words", "message"),
+    [
+        ("1\t2\n3\n", "a\nb\n", "m.tsv: row 2 is not a word and 2 numbers"),
+        ("1\tx\n", "a\n", "m.tsv: row 1 is not a word and 2 numbers"),
+        ("1\tnan\n", "a\n", r"m.tsv: row 1 .* holds NaN"),
+        ("\n\n", "a\nb\n", "m.tsv: row 1 is not a word and 1 numbers"),
+        ("1\t2\n3\t4\n", "a\n", "metadata.tsv: too short for 2 different words, one for each vector"),
+        ("1\t2\n3\t4\n", "abc\n", "metadata.tsv: 1 word for 2 vectors"),
+        ("1\t2\n3\t4\n", "a\nb\nc\n", "metadata.tsv: 3 words for 2 vectors"),
+        ("1\t2\n3\t4\n", "a\na\n", "twice"),
+        ("1\t2\n", "word\tcount\na\tmany\n", "the count of row 1 is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\n", "the count of row 1 is missing, or no whole number"),
+        ("1\t2\n", "word\tcount\na\t" + "9" * 30 + "\n", "the count of row 1 is missing"),
+    ],
+)
+def test_damaged_pairs(tmp_path: Path, numbers: str, words: str, message: str) -> None:
+    (tmp_path / "m.tsv").write_text(numbers)
+    (tmp_path / "m.metadata.tsv").write_text(words)
+    with pytest.raises(w2v.W2VError, match=message) as caught:
+        w2v.load(tmp_path / "m.tsv")
+    assert "\n" not in str(caught.value)
+
+
+def test_words_that_lines_cannot_hold(tmp_path: Path) -> None:
+    for name in ("m.npy", "m.tsv"):
+        with pytest.raises(w2v.W2VError, match="a word holds a tab or the end of a line"):
+            w2v.KeyedVectors(["a\tb"], np.ones((1, 2))).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.eye(2))
+    with pytest.raises(w2v.W2VError, match=r"of the same name with \.words\.txt instead of \.npy"):
+        w2v.load(tmp_path / "m.npy")
+    (tmp_path / "m.words.txt").write_text("a\nb\n")
+    assert w2v.load(tmp_path / "m.npy").index_to_key == ["a", "b"]
+    np.save(tmp_path / "m.npy", np.arange(2))
+    with pytest.raises(w2v.W2VError, match=r"expected a matrix of floats"):
+        w2v.load(tmp_path / "m.npy")
+    np.save(tmp_path / "m.npy", np.array([{}, {}]), allow_pickle=True)
+    with pytest.raises(w2v.W2VError, match=r"an array of type object"):
+        w2v.load(tmp_path / "m.npy")

@@ -1,0 +1,89 @@
+"""Fewer words and dimensions: what stays is as it was, and cosines as near as any projection has them."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import TruncatedSVD
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.cli.commands import vectors
+from w2v.formats import table
+from w2v.vectors import reduce
+
+WORDS = [f"w{row}" for row in range(40)]
+SUBWORDS = {"vector_size": 12, "subwords": "2-3", "buckets": 500, "epochs": 1, "workers": 1, "max_vocab": 300}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rows = np.random.default_rng(1).standard_normal((40, 6)) * [9, 5, 3, 1, 0.1, 0.1]
+    outputs = {"outputs": np.ones((40, 6), np.float32)}
+    made = w2v.KeyedVectors(WORDS, rows @ np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0],
+                            np.arange(40, 0, -1), tensors=outputs)  # fmt: skip
+    made.save(tmp_path / "m.safetensors")
+    return tmp_path / "m.safetensors"
+
+
+def test_the_first_words(path: Path, tmp_path: Path) -> None:
+    found = run_json("convert", path, tmp_path / "o.safetensors", "--top", 7)
+    assert (found["vocabulary_size"], found["lost"]) == (7, ["outputs"])
+    made = w2v.load(tmp_path / "o.safetensors")
+    assert made.index_to_key == WORDS[:7]
+    assert made.counts is not None
+    assert made.counts.tolist() == [*range(40, 33, -1)]
+    np.testing.assert_array_equal(made.vectors, w2v.load(path).vectors[:7])
+
+
+@pytest.mark.parametrize("lines", ["w9\n\nw2\nno\nw9\n", "w9 5\nw2 3\n", "w2\tverb\nw9\n"])
+def test_listed_words(path: Path, tmp_path: Path, lines: str) -> None:
+    (tmp_path / "words").write_text(lines)
+    run("convert", path, tmp_path / "o.bin", "--words", tmp_path / "words")
+    made = w2v.load(tmp_path / "o.bin")
+    assert made.index_to_key == ["w2", "w9"]
+    np.testing.assert_array_equal(made.vectors, w2v.load(path)[["w2", "w9"]])
+    (tmp_path / "words").write_text("other\n")
+    assert (
+        "words: none of its words has a vector"
+        in run("convert", path, tmp_path / "n.bin", "--words", tmp_path / "words", code=1).stderr
+    )
+    assert not (tmp_path / "n.bin").exists()
+
+
+def test_fewer_dimensions_are_principal_components(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reduce, "ROWS_AT_ONCE", 7)
+    run("convert", path, tmp_path / "o.safetensors", "--dims", 3)
+    rows, made = w2v.load(path).vectors, w2v.load(tmp_path / "o.safetensors").vectors
+    expected = TruncatedSVD(3, algorithm="arpack").fit_transform(rows.astype(np.float64))
+    np.testing.assert_allclose(made @ made.T, expected @ expected.T, atol=1e-3)
+    assert (
+        "dims 6: the vectors have 6 values: choose fewer"
+        in run("convert", path, tmp_path / "n.bin", "--dims", 6, code=2).stderr
+    )
+
+
+def test_unknown_words_keep_their_vectors(sample: Path, tmp_path: Path) -> None:
+    model = w2v.train(sample, vectors="input", **SUBWORDS)
+    model.save(tmp_path / "m.safetensors")
+    for extension in ("safetensors", "ft.bin"):
+        run("convert", tmp_path / "m.safetensors", tmp_path / f"o.{extension}", "--top", 50, "--dims", 11)
+        made = w2v.load(tmp_path / f"o.{extension}")
+        assert len(made) == 50
+        words = ["kingdomly", "the", "queens"]
+        cosines = [made.similarity(words[0], word) - model.wv.similarity(words[0], word) for word in words[1:]]
+        np.testing.assert_allclose(cosines, 0, atol=0.1)
+    content = table.read(tmp_path / "m.safetensors")
+    assert "inputs" not in content.tensors
+
+
+def test_check_says_what_it_costs(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "compare", partial(w2v.compare, top=50))
+    shown = run("convert", model, tmp_path / "o.bin", "--dims", 20, "--check").stdout
+    assert "same among the 10 nearest" in shown
+    assert "differ most" not in shown
+    found = run_json("convert", model, tmp_path / "p.model2vec", "--top", 3000, "--check")["check"]
+    assert "## Scores" in (tmp_path / "p.model2vec" / "README.md").read_text("utf-8")
+    assert (found["shared"], found["only_first"]) == (3000, len(w2v.load(model)) - 3000)
+    assert {one["measure"] for one in found["judgements"]} >= {"accuracy"}

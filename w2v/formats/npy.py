@@ -1,0 +1,93 @@
+"""NumPy's files, without pickle: any array and, as a format of vectors, a matrix with its words in a file beside it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tokenize
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from w2v.errors import CutFile, W2VError, one_line
+from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.word_lists import read_words, write_words
+from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import NUMPY, Errors, PathLike, atomic_write, errors_named
+
+WORDS = ".words.txt"  # ends the name of the file of words
+ROWS_AT_ONCE = 1 << 12
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def read_array(path: PathLike) -> NDArray[Any]:
+    """The array of a file; its numbers are in the order of this machine.
+
+    Raises W2VError for a file that cannot be read, is cut or damaged, or holds anything but numbers.
+    """
+    with errors_named(path), Path(path).open("rb") as file:
+        return read_open(path, file, os.fstat(file.fileno()).st_size)
+
+
+def read_open(path: PathLike, file: BufferedReader, size: int) -> NDArray[Any]:
+    """As read_array, from an open file of so many bytes."""
+    try:
+        shape, by_columns, dtype = HEADERS[npy.read_magic(file)](file)
+    except (ValueError, LookupError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
+        raise W2VError(f"{path}: no NumPy array: {one_line(error)}") from error
+    return read_values(path, file, size - file.tell(), shape, dtype, by_columns)
+
+
+def read_values(
+    path: PathLike, file: BufferedReader, size: int, shape: tuple[int, ...], dtype: np.dtype[Any], by_columns: bool
+) -> NDArray[Any]:
+    """An array of this shape and type from the rest of a file, which has so many bytes."""
+    if dtype.kind not in "fiu" or len(shape) > 2 or any(length < 0 for length in shape):
+        raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of numbers")
+    if math.prod(shape) * dtype.itemsize > size:
+        raise CutFile(f"{path}: cut: an array of type {dtype} and shape {shape} in {size:,} bytes")
+    array = memory.empty(shape[::-1] if by_columns else shape, dtype)
+    if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+        raise CutFile(f"{path}: cut while it was read")
+    return (array.T if by_columns else array).astype(dtype.newbyteorder("="), copy=False)
+
+
+def words_file(path: PathLike) -> Path:
+    """The file of words that belongs to a file of a matrix."""
+    return Path(path).with_suffix(WORDS)
+
+
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is NumPy's, and its words are beside it."""
+    return bool(re.match(NUMPY, head)) and words_file(path).is_file()
+
+
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read a matrix and its words, one on each line of the file beside it."""
+    array = read_array(path)
+    if array.ndim != 2 or array.dtype.kind != "f":
+        raise W2VError(f"{path}: an array of type {array.dtype} and shape {array.shape}: expected a matrix of floats")
+    with np.errstate(over="ignore"):  # what does not fit is infinite, and refused
+        vectors = array.astype(np.float32, order="C", copy=False)
+    words, counts = read_words(words_file(path), len(vectors))
+    return checked(path, VectorFile(words, vectors, counts), errors)
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write a matrix and, beside it, its words."""
+    check_content(path, content)
+    write_words(words_file(path), content.words, None, path, replace)
+    header = {"descr": "<f4", "fortran_order": False, "shape": content.vectors.shape}
+    meter = Meter(progress, "save")
+    with atomic_write(path, replace) as file:
+        npy.write_array_header_1_0(file, header)
+        for start in range(0, len(content.words), ROWS_AT_ONCE):
+            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4").data)
+            meter(start, len(content.words))
+    meter(len(content.words), len(content.words))

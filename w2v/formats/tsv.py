@@ -1,0 +1,78 @@
+"""Pairs of files for TensorBoard's projector: numbers separated by tabs, and the words in a file beside them."""
+
+from __future__ import annotations
+
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, cast
+
+from w2v.detect import Layout
+from w2v.formats import word2vec
+from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.word_lists import check_size, read_words, write_words
+from w2v.progress import Meter, Report
+from w2v.system.files import Errors, PathLike, atomic_write, errors_named
+from w2v.text.words import Words
+
+PIECE_BYTES = 1 << 16  # of a line, read at once
+METADATA = ".metadata.tsv"  # ends the name of the file of words
+
+
+def metadata(path: PathLike) -> Path:
+    """The file of words that belongs to a file of numbers."""
+    return Path(path).with_suffix(METADATA)
+
+
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file with this name has words beside it: its content is only numbers, as many a text's."""
+    return Path(path).suffix.lower() == ".tsv" and metadata(path).is_file()
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write the numbers and, beside them, words and counts."""
+    check_content(path, content)
+    rows = len(content.words)
+    write_words(metadata(path), content.words, content.counts, path, replace)
+    nameless = VectorFile(Words.of([b""] * rows), content.vectors)
+    meter = Meter(progress, "save")
+    with atomic_write(path, replace) as file:
+        for done, block in word2vec.encoded_blocks(nameless, binary=False):
+            file.write(bytes(block)[1:].replace(b"\n ", b"\n").replace(b" ", b"\t"))
+            meter(done, rows)
+
+
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the numbers and, beside them, words and, if there are any, counts."""
+    with errors_named(path), Path(path).open("rb") as file:
+        columns, rows, piece = 1, 0, b"\n"
+        while following := file.readline(PIECE_BYTES):
+            piece = following
+            columns += piece.count(b"\t") if not rows else 0
+            rows += piece.endswith(b"\n")
+        rows += not piece.endswith(b"\n")
+        check_size(metadata(path), rows)
+        file.seek(0)
+        layout, named = Layout("text", rows, columns, 0), cast(BufferedReader, BufferedReader(_Named(file)))
+        vectors = word2vec.read_rows(path, layout, rows, named, b"", None, progress).vectors
+    words, counts = read_words(metadata(path), rows)
+    return checked(path, VectorFile(words, vectors, counts), errors)
+
+
+class _Named(RawIOBase):
+    """The lines of a file, each after a word that stands for its own: word2vec's text."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._begins, self._rest = file, True, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            piece = self._file.readline(PIECE_BYTES)
+            self._rest = b"-\t" + piece if piece and self._begins else piece
+            self._begins = piece.endswith(b"\n")
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)] = part
+        self._rest = self._rest[len(part) :]
+        return len(part)

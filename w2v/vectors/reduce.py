@@ -1,0 +1,85 @@
+"""Smaller vector files: fewer words, and fewer dimensions by principal components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.detect import lines
+from w2v.errors import SettingsError, W2VError
+from w2v.formats.vector_file import Array, VectorFile
+from w2v.options import check_whole
+from w2v.system import memory
+from w2v.system.files import PathLike
+
+ROWS_AT_ONCE = 1 << 14
+
+
+def first_words(content: VectorFile, top: int) -> VectorFile:
+    """The `top` first words, which are the most frequent. Raises SettingsError for fewer than one."""
+    check_whole(1, top=top)
+    return _taken(content, np.arange(min(top, len(content.words))))
+
+
+def listed_words(content: VectorFile, path: PathLike) -> VectorFile:
+    """The words of a file, one on each line, or the first on it as in a vocabulary; in the order of `content`.
+
+    Raises W2VError for a file that cannot be read, is another kind of file or has none of the words.
+    """
+    rows = {word: row for row, word in enumerate(content.words)}
+    wanted: set[int] = set()
+    for _, line in lines(path, "vocabulary"):
+        fields = line.split(None, 1)
+        names = [name.decode(errors="replace") for name in (line.strip(), *fields[:1])]
+        wanted.update(rows[name] for name in names[: 1 + (names[0] not in rows)] if name in rows)
+    if not wanted:
+        raise W2VError(f"{path}: none of its words has a vector")
+    return _taken(content, np.array(sorted(wanted)))
+
+
+def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
+    """The same words with vectors of `dims` values: their first principal components.
+
+    These are not centred, so that cosines change least, and n-grams still make up the vectors of words. Raises
+    SettingsError unless `dims` is at least 1 and less than the vectors have.
+    """
+    size = content.vectors.shape[1]
+    check_whole(1, dims=dims)
+    if dims >= size:
+        raise SettingsError(f"dims {dims}: the vectors have {size} values: choose fewer")
+    products = np.zeros((size, size))
+    for _, block in _pieces(content.vectors):
+        products += block.T.astype(np.float64) @ block
+    axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), the largest first
+    reduced = replace(content, vectors=_projected(content.vectors, axes))
+    tensors = _ngrams(content)
+    if tensors:
+        tensors["ngrams"] = _projected(tensors["ngrams"], axes)
+    return replace(reduced, tensors=tensors)
+
+
+def _pieces(matrix: Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    for start in range(0, len(matrix), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        yield part, np.ascontiguousarray(matrix[part], np.float32)
+
+
+def _projected(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = memory.empty((len(matrix), axes.shape[1]))
+    for part, block in _pieces(matrix):
+        np.matmul(block, axes, out=found[part])
+    return found
+
+
+def _taken(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
+    counts = None if content.counts is None else content.counts[rows]
+    return VectorFile(content.words.take(rows), content.vectors[rows], counts, _ngrams(content), content.metadata)
+
+
+def _ngrams(content: VectorFile) -> dict[str, Array]:
+    """The arrays of n-grams, unless they make up input rows that are not the vectors; all others are of all words."""
+    names = [] if "inputs" in content.tensors else ["ngrams", "ngram_buckets"]
+    return {name: content.tensors[name] for name in names if name in content.tensors}
