@@ -70,6 +70,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
         "objective": "train tune perplexity rank convert",
         "blocks": "train tune",
         "subwords": "train tune",
+        "window": "train tune",
         "checkpoint_every": "train",
         "time": "tune",
         "column": "train tune vocab phrases tree perplexity",

@@ -4,7 +4,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from w2v.text.markup import MAX_TAG, without_markup
@@ -57,6 +57,7 @@ def removed(*chunks: bytes) -> bytes:
     return b"".join(without_markup(chunks))
 
 
+@example(["</script", "&amp;", "-->"], [13])
 @given(PIECES, st.lists(st.integers(0, 200)))
 def test_any_chunks_give_the_same(pieces: list[str], cuts: list[int]) -> None:
     data = "".join(pieces).encode()

@@ -38,26 +38,30 @@ def without_markup(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     end: re.Pattern[bytes] | None = None  # of a comment, script or style
     for chunk in chunks:
-        text, rest, end = _removed(rest + chunk, end)
+        text, rest, end = _removed(rest + chunk, end, last=False)
         yield text
-    if end is None:  # otherwise the rest belongs to an unclosed element
-        yield rest
+    yield _removed(rest, end, last=True)[0]
 
 
-def _removed(data: bytes, end: re.Pattern[bytes] | None) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
-    """The text of `data`; the unfinished bytes at its end; the pattern of the end of an unclosed element, if any."""
+def _removed(data: bytes, end: re.Pattern[bytes] | None, last: bool) -> tuple[bytes, bytes, re.Pattern[bytes] | None]:
+    """The text of `data`; the unfinished bytes at its end, unless they are the last of the document; the pattern of the
+    end of an unclosed element, if any.
+    """
     parts: list[bytes] = []
-    position = 0
+    position, cut = 0, -1  # cut: where something begins that the next bytes may make markup of
     while True:
         if end is not None:
             found = end.search(data, position)
             if not found:
                 return b"".join(parts), data[max(position, len(data) - _END_BYTES) :], end
-            position = found.end() if end is _COMMENT_END else found.start()
+            position, cut = found.end() if end is _COMMENT_END else found.start(), -1
             end = None
-        found = _MARKUP.search(data, position)
+        if cut < 0:
+            unfinished = None if last else _UNFINISHED.search(data, max(position, len(data) - MAX_TAG - 200))
+            cut = unfinished.start() if unfinished else len(data)
+        found = _MARKUP.search(data, position, cut)
         if not found:
-            break
+            return b"".join([*parts, data[position:cut]]), data[cut:], None
         parts.append(data[position : found.start()])
         position = found.end()
         markup = found[0]
@@ -70,9 +74,6 @@ def _removed(data: bytes, end: re.Pattern[bytes] | None) -> tuple[bytes, bytes, 
             parts.append(b"" if name in INLINE else b"\n" if name in LINES else b" ")
             if markup[1:2] != b"/" and not markup.endswith(b"/>"):
                 end = _ENDS.get(name)
-    unfinished = _UNFINISHED.search(data, max(position, len(data) - MAX_TAG - 200))
-    cut = unfinished.start() if unfinished else len(data)
-    return b"".join([*parts, data[position:cut]]), data[cut:], None
 
 
 def _character(entity: bytes) -> bytes:
