@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import SMALL, run
+from tests.helpers import SMALL, run, run_json
 from w2v.formats import fasttext as ours
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
@@ -85,6 +85,9 @@ def test_models_of_fasttext_are_read(fasttext: Any, theirs: Path, sample: Path, 
     again = fasttext.load_model(str(tmp_path / "back.ft.bin"))
     for word in ["king", *UNKNOWN]:
         np.testing.assert_allclose(again.get_word_vector(word), loaded.get_word_vector(word), atol=1e-6)
+    shown = run_json("info", theirs)["settings"]  # those that the file holds
+    assert "window" in shown
+    assert not {"alpha", "seed", "shrink_windows"} & shown.keys()
 
 
 def test_classifiers_and_quantized_models_are_refused(fasttext: Any, theirs: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Describes this installation, or a model file, for `w2v info`."""
 
+import json
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -51,9 +52,14 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "settings": settings and (settings.as_dict() if all_settings else settings.relevant()),
+        "settings": settings and _stored(settings.as_dict() if all_settings else settings.relevant(), str(kept)),
         "text": asdict(text) if text != TextOptions() else {},
     }
+
+
+def _stored(settings: dict[str, Any], text: str) -> dict[str, Any]:
+    """The settings that stand in the text of a file; files of fastText have some only."""
+    return {name: value for name, value in settings.items() if name in json.loads(text)}
 
 
 def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:
