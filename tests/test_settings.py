@@ -62,7 +62,7 @@ def test_windows_of_two_sides() -> None:
         settings = Settings(window=window)
         assert (settings.window_sides, settings.window_size, settings.as_dict()["window"]) == ((5, 0), 5, "5,0")
     for wrong in "0,0", "5,", "5,0,1", "5,-1", (5,), "5,99999", "5, 1":
-        with pytest.raises(w2v.SettingsError, match=r"^window .*: (write the words before and after|it must be)"):
+        with pytest.raises(w2v.SettingsError, match=r"^window .*: (write how many words before and after|it must be)"):
             Settings(window=wrong)
 
 

@@ -581,6 +581,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("analogy {model} --method sum", "'sum'"),
         ("train {corpus} -dim 50", "-dim 50: write --vector-size 50"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
+        ("train {corpus} --dim 50", "--dim 50: write --vector-size 50"),
         ("train {corpus} --window 5;0", "'5;0' is neither a whole number nor two, as in 5,0"),
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),

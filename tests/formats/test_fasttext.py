@@ -146,3 +146,12 @@ def test_what_fasttext_cannot_hold(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(version)
     with pytest.raises(w2v.W2VError, match="version 10: this w2v reads version 12"):
         w2v.load(path)
+
+
+def test_settings_that_fasttext_writes_otherwise(fasttext: Any, sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.ft.bin"
+    w2v.train(sample, **SMALL | {"window": "5,0", "sample": 0, "loss": "hs"}).save(path)
+    shown = run_json("info", path)["settings"]
+    assert (shown["window"], shown["sample"], shown["loss"]) == (5, 0, "hs")
+    loaded = fasttext.load_model(str(path))
+    np.testing.assert_allclose(loaded.get_word_vector("king"), w2v.load(path)["king"], atol=1e-6)

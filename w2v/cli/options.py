@@ -80,7 +80,7 @@ class TrainingCommand(ShortHelp):
 # Options of word2vec.c and fastText, with one dash and a value each, and their spelling here; {} is the value.
 FOREIGN = {
     "train": "{}",
-    "input": "{}",
+    "input": "{} alone",
     "output": "-o {}",
     "save-vocab": "--save-vocab {}",
     "read-vocab": "--read-vocab {}",
@@ -101,11 +101,12 @@ FOREIGN = {
     "minCount": "--min-count {}",
     "thread": "--workers {}",
     "t": "--sample {}",
-    "minn": "--subwords {}-6, or as long as -maxn says",
-    "maxn": "--subwords 3-{}, or as short as -minn says",
+    "minn": "--subwords {}-6, for -minn and -maxn",
+    "maxn": "--subwords 3-{}, for -minn and -maxn",
     "bucket": "--buckets {}",
     "loss": "--loss {}",
 }
+FASTTEXT = {"dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket"}  # which none of ours is near
 SWITCHES = {
     ("cbow", "1"): "--model cbow",
     ("cbow", "0"): "--model skipgram",
@@ -125,7 +126,8 @@ def refuse_foreign_options(args: list[str]) -> None:
         name = argument.lstrip("-")
         if argument.startswith("-") and (name, value) in SWITCHES:
             raise click.UsageError(f"{argument} {value}: write {SWITCHES[name, value]}")
-        if argument.startswith("-") and not argument.startswith("--") and name in FOREIGN:
+        dashes = len(argument) - len(name)
+        if (dashes == 1 and name in FOREIGN) or (dashes == 2 and name in FASTTEXT):
             raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
 
 

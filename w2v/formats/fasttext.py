@@ -33,7 +33,10 @@ SHAPE = struct.Struct("<?qq")  # of a matrix: whether it is quantized, which old
 LOSSES = {1: "hs", 2: "ns", 3: "softmax"}
 MODELS = {1: "cbow", 2: "skipgram"}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # with the same names and meanings as ours
-DEFAULTS = {"version": VERSION, "magic": MAGIC, "word_ngrams": 1, "update_rate": 100, "labels": 0, "pruned": -1}
+DEFAULTS = {
+    "version": VERSION, "magic": MAGIC, "word_ngrams": 1, "update_rate": 100, "labels": 0, "pruned": -1, "epochs": 5,
+    "min_count": 1, "sample": 1e-4,
+}  # fmt: skip
 ROWS_AT_ONCE = 1 << 12
 MAX_COLUMNS = 1 << 20
 
@@ -173,9 +176,12 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     ngrams = Ngrams.from_file(content.tensors, content.metadata, vectors.shape[1], path)
     settings = json.loads(content.metadata.get("settings", "{}"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
-    numbers = DEFAULTS | {name: settings.get(name) or 1 for name in SETTINGS} | {"vector_size": vectors.shape[1]}
+    window = str(settings.get("window") or 5).split(",")  # before and after the centre word
+    known = {name: settings[name] for name in SETTINGS if settings.get(name) is not None}
+    numbers = DEFAULTS | known | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
     numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
-    numbers |= {"loss": 3 if settings.get("loss") == "softmax" else 2, "negative": settings.get("negative", 5)}
+    losses = {name: number for number, name in LOSSES.items()}
+    numbers |= {"loss": losses.get(settings.get("loss"), losses["ns"]), "negative": settings.get("negative", 5)}
     numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     own = vectors
     if ngrams:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -35,6 +36,9 @@ def fits(path: PathLike, head: bytes) -> bool:
     return bool(BEGINNING.match(head))
 
 
+log = logging.getLogger("w2v")
+
+
 @dataclass(frozen=True)
 class Saved:
     """What gensim saved.
@@ -55,6 +59,10 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """Read word vectors and, of a model with negative sampling, output rows and settings; see formats.table.read."""
     saved = read_saved(path, errors, progress)
     found, numbers = saved.vectors, saved.numbers
+    if saved.kind == "Doc2Vec":
+        log.warning("%s: the vectors of documents are left out", path)
+    if "syn1" in saved.layers:
+        log.warning("%s: the output rows of hierarchical softmax are left out: gensim's tree is not kept", path)
     if "syn1neg" not in saved.layers:
         return found
     settings = {name: numbers[name] for name in SETTINGS if numbers.get(name) is not None}

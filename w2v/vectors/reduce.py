@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import lines
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
 from w2v.system.files import PathLike
+
+log = logging.getLogger("w2v")
 
 ROWS_AT_ONCE = 1 << 14
 
@@ -31,12 +34,17 @@ def listed_words(content: VectorFile, path: PathLike) -> VectorFile:
     """
     rows = {word: row for row, word in enumerate(content.words)}
     wanted: set[int] = set()
+    unknown = 0
     for _, line in lines(path, "vocabulary"):
         fields = line.split(None, 1)
         names = [name.decode(errors="replace") for name in (line.strip(), *fields[:1])]
-        wanted.update(rows[name] for name in names[: 1 + (names[0] not in rows)] if name in rows)
+        found = [rows[name] for name in names[: 1 + (names[0] not in rows)] if name in rows]
+        wanted.update(found)
+        unknown += bool(fields and not found)
     if not wanted:
         raise W2VError(f"{path}: none of its words has a vector")
+    if unknown:
+        log.warning("%s: %s not in the vocabulary", path, counted(unknown, "line"))
     return _taken(content, np.array(sorted(wanted)))
 
 
