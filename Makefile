@@ -86,7 +86,7 @@ $(VENV)/.docs: $(VENV)/.built
 KILLS ?= 1000
 SECONDS ?= 60
 faults: $(VENV)/.faults
-	python tests/faults/run.py --kills $(KILLS) --seconds $(SECONDS)
+	HYPOTHESIS_PROFILE=random python tests/faults/run.py --kills $(KILLS) --seconds $(SECONDS)
 
 fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # Before NumPy is imported: pytest-xdist has a process for each core, and more threads of these wait in busy loops.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
@@ -20,9 +21,12 @@ pytest.register_assert_rewrite("tests.helpers")
 # The checks of a variant must not pass with the ordinary modules; see faults/variants.py.
 assert_origin()
 
-# No test measures time: on a busy machine or with a sanitizer, all takes long.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# No test measures time: on a busy machine or with a sanitizer, all takes long. The same examples are tried on each run;
+# HYPOTHESIS_PROFILE=random tries others.
+PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **PATIENT)
+settings.register_profile("random", **PATIENT)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # What a shell runs in the background ignores Ctrl-C, and under nohup the end of the terminal; the programs that tests
 # start and stop would, too.
