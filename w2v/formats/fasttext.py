@@ -59,6 +59,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         old = not fits(path, file.peek(HEAD.size))
         head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
         found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
+        if old and (found["model"] not in MODELS or found["loss"] not in LOSSES):
+            raise W2VError(f"{path}: not a model of fastText")
         _check_numbers(path, found)
         words, size, buckets = found["words"], found["vector_size"], found["buckets"]
         if 4 * (words + buckets) * size > max_size:
