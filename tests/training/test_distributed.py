@@ -304,7 +304,7 @@ def test_a_text_without_words(tmp_path: Path) -> None:
 RANK_1 = "import os\nif os.environ['PMI_RANK'] == '1':\n    "
 REFUSALS = {
     "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
-    "standard input": (["-"], "", "w2v: standard input, pipes and lists", 1),
+    "standard input": (["-"], "", "w2v: standard input, pipes, lists and tables", 1),
     "phrases of a part": (["--phrases"], "", "finds the phrases of a whole text, and each rank reads a part of it", 2),
     "markup": (["--strip-markup"], "", "markup may span the places where a text is divided", 2),
     "other text options": ([], "import sys; sys.argv += ['--lower']", "has lower true, and rank 0", 1),
@@ -454,7 +454,7 @@ def test_a_stopped_run_resumes_with_any_number_of_ranks(count: int, text: Path, 
 @cluster
 def test_a_run_of_one_process_resumes_with_ranks(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
-    stopped(tmp_path / "states", text, notes={"output": str(output)})
+    stopped(tmp_path / "states", text, 0.5, notes={"output": str(output)})
     mpiexec(2, "train", "--resume", tmp_path / "states", "--quiet")
     assert Model.load(output).metrics["ranks"] == 2
 
