@@ -70,7 +70,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 	@rm -rf build/$*/w2v
 	@find w2v -type d ! -name __pycache__ -exec mkdir -p build/$*/{} ';'
 	@find w2v -type f ! -name '*.so' ! -path '*/__pycache__/*' -exec ln -s $(CURDIR)/{} build/$*/{} ';'
-	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
+	@ln -sfn $(addprefix $(CURDIR)/,tests docs bench README.md CONTRIBUTING.md CHANGELOG.md LICENSE MANIFEST.in Makefile pyproject.toml setup.py) build/$*
 	@W2V_BUILD=$* $(RUN)/python setup.py --quiet build_ext --build-lib build/$* --build-temp build/$*/temp
 	@touch $@
 
