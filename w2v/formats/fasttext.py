@@ -16,7 +16,7 @@ from w2v.formats.vector_file import VectorFile, check_content, check_finite, che
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write
-from w2v.text.subword_rows import SubwordRows
+from w2v.text.subword_rows import SubwordRows, own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
@@ -189,9 +189,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     if ngrams:
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
-        rows = SubwordRows.of(kind, words)
-        sums = rows.join(ngrams.of(rows.buckets))
-        own = rows.decompose(vectors, sums[len(vectors) :]) - sums[: len(vectors)]
+        own = own_rows(vectors, words, ngrams)
     outputs = content.tensors.get("outputs", vectors[:0])
     outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
     buckets = int(numbers["buckets"])

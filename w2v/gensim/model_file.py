@@ -77,7 +77,10 @@ def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
         raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
     where = f"{path}: its settings"
     known = {name: getattr(model, name) for name in Saved.__annotations__}  # gensim's own files may lack some
-    saved = checked(Saved, known | decode(dict[str, Any], found.metadata[METADATA], where), where)
+    given = decode(dict[str, Any], found.metadata[METADATA], where)
+    switches = {name for name, value in known.items() if isinstance(value, bool)}  # gensim 3 has True for other numbers
+    given = {name: int(one) if isinstance(one, bool) and name not in switches else one for name, one in given.items()}
+    saved = checked(Saved, known | given, where)
     arrays = {name: found.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in found.tensors}
     for name, array in arrays.items():
         if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:

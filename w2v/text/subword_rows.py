@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.text.subwords import Subwords
+from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
@@ -106,6 +106,13 @@ class SubwordRows:
         ngrams[~alone] = shared[self.places[~alone] - words]
         ngrams /= self.members[self.places, np.newaxis].astype(own.dtype)
         return ngrams
+
+
+def own_rows(vectors: NDArray[Any], words: Words, ngrams: Ngrams) -> NDArray[np.float32]:
+    """The words' own rows as fastText has them, float32 (V, D), without their n-grams, from the means (V, D)."""
+    rows = SubwordRows.of(ngrams.subwords, words)
+    sums = rows.join(ngrams.of(rows.buckets))
+    return rows.decompose(vectors, sums[len(words) :]) - sums[: len(words)]
 
 
 def _sums(rows: NDArray[Any], chosen: NDArray[Any], starts: Integers) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
 from w2v.system.files import PathLike
-from w2v.text.subword_rows import SubwordRows
+from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 from w2v.vectors.cosines import Vector
@@ -73,10 +73,7 @@ class FastTextKeyedVectors(KeyedVectors):
         """The words' own rows, float32 (V, vector_size): a copy."""
         if not self.ngrams:
             return self.vectors.copy()
-        rows = SubwordRows.of(self.ngrams.subwords, Words.of(self.index_to_key))
-        sums = rows.join(self.ngrams.of(rows.buckets))
-        own: Vector = rows.decompose(self.vectors, sums[len(self) :]) - sums[: len(self)]
-        return own
+        return own_rows(self.vectors, Words.of(self.index_to_key), self.ngrams)
 
     @property
     def buckets_word(self) -> list[NDArray[np.int32]]:
@@ -94,10 +91,6 @@ class FastTextKeyedVectors(KeyedVectors):
         """Nothing: `vectors` are made of the rows of n-grams when training ends."""
 
     recalc_char_ngram_buckets = adjust_vectors
-
-    def save_word2vec_format(self, fname: PathLike, *arguments: Any, **options: Any) -> None:
-        """As in KeyedVectors: the vectors of the words, without n-grams."""
-        super().save_word2vec_format(fname, *arguments, **options)
 
     def _content(self) -> VectorFile:
         content = super()._content()
