@@ -79,16 +79,21 @@ def main() -> None:
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, WORK / "apart")
     audit(sorted((ROOT / "dist").glob("*.whl")))
+    failed = []
     for number, python in enumerate(options.python or found):
         for constraints in [[], ["--constraint", str(oldest())]][: 1 + (number == 0 and not options.part)]:
-            print(python, *constraints, flush=True)
-            made = environment(python, f"{number}{'-oldest' * len(constraints[:1])}")
+            name = f"{python} {'with the oldest versions' if constraints else ''}"
+            print(name, flush=True)
+            made = environment(python, f"{number}{'-oldest' * bool(constraints)}")
             whole = not options.part and install(made, *constraints, "w2v[dev]", check=False)
             if not whole:
-                print(f"{python}: part of the tests, without optional packages", flush=True)
+                print(f"{name}: part of the tests, without optional packages", flush=True)
                 install(made, *constraints, "w2v", *PACKAGES)
             tests = ["tests", *ABOUT_SOURCES] if whole else PART
-            subprocess.run([made, *PYTEST, *tests], check=True, cwd=WORK / "apart")
+            if subprocess.run([made, *PYTEST, *tests], cwd=WORK / "apart").returncode:
+                failed.append(name)
+    if failed:
+        sys.exit(f"tests failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
