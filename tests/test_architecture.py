@@ -45,7 +45,7 @@ TOP = {"w2v", "w2v.__main__"}
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
-    "w2v.text.subword_rows": {"scipy.sparse"},
+    "w2v.text.subwords": {"scipy.sparse"},
     "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tokenize
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,13 @@ def read_values(
     return (array.T if by_columns else array).astype(dtype.newbyteorder("="), copy=False)
 
 
+def header(shape: tuple[int, ...]) -> bytes:
+    """The first bytes of a file of float32 values. They have room for any number of rows, so they can be replaced."""
+    file = BytesIO()
+    npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 def words_file(path: PathLike) -> Path:
     """The file of words that belongs to a file of a matrix."""
     return Path(path).with_suffix(WORDS)
@@ -83,10 +90,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
     write_words(words_file(path), content.words, None, path, replace)
-    header = {"descr": "<f4", "fortran_order": False, "shape": content.vectors.shape}
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file:
-        npy.write_array_header_1_0(file, header)
+        file.write(header(content.vectors.shape))
         for start in range(0, len(content.words), ROWS_AT_ONCE):
             file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4").data)
             meter(start, len(content.words))

@@ -55,6 +55,14 @@ class Ngrams:
         mean: NDArray[np.float32] = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         return mean
 
+    def vectors(self, words: Words) -> NDArray[np.float32]:
+        """The vectors of n words as of `vector`, (n, D); zeros without n-grams that have a row."""
+        starts, wanted = self.subwords.of(words)
+        buckets, places = np.unique(wanted, return_inverse=True)
+        sizes = np.maximum(np.diff(starts), 1).astype(np.float32)
+        found: NDArray[np.float32] = sums_of_rows(self.of(buckets), places, starts) / sizes[:, np.newaxis]
+        return found
+
     def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """The rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
@@ -91,3 +99,18 @@ class Ngrams:
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")
         return cls(subwords, buckets, rows)
+
+
+def sums_of_rows(
+    rows: NDArray[Any], chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Sums of rows (R, D), float32 (n, D): sum k is that of the rows chosen[starts[k] : starts[k + 1]].
+
+    Each of the chosen rows, `chosen` (m,), is multiplied by its weight, (m,), by default 1.
+    """
+    from scipy.sparse import csr_array  # slow to import, and most queries need no sums
+
+    weights = np.ones(len(chosen), np.float32) if weights is None else weights
+    picked = csr_array((weights, chosen, starts), (len(starts) - 1, len(rows)))
+    found: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
+    return found

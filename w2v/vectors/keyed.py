@@ -17,11 +17,13 @@ from w2v.pictured import Pictured
 from w2v.progress import Report
 from w2v.shown import html_table
 from w2v.system.files import Errors, PathLike
+from w2v.text.corpus import Corpus
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
+from w2v.vectors.encode import Encoder, Weights
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -379,6 +381,24 @@ class KeyedVectors(Pictured):
         rows = np.flatnonzero(scores >= lowest)
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
+
+    # -- texts --------------------------------------------------------------------------------------
+
+    def encode(self, texts: Iterable[str] | Iterable[Sequence[str]], weights: Weights = "sif") -> Vector:
+        """The vectors of n texts or lists of words, float32 (n, D): weighted means of the vectors of their words.
+
+        Texts are split into words as `words_in` does. Encoder describes the `weights`: "mean", "idf" or "sif". A text
+        without a known word gets zeros. Raises SettingsError for "idf" and "sif" if `counts` are unknown.
+        """
+        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in _listed(texts))
+        blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
+        return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
+
+    def encoder(self, weights: Weights = "sif", errors: Errors = "strict") -> Encoder:
+        """What `encode` uses, for texts of any size; `errors` says how to treat bytes that are not UTF-8."""
+        options = TextOptions.from_metadata(self.metadata, "the text options of the vectors")
+        words = Words.of(self._words)
+        return Encoder(words, self.vectors, self.counts, self.ngrams, options, weights, errors)
 
     # -- evaluation and files -----------------------------------------------------------------------
 

@@ -31,13 +31,15 @@ from w2v.cli.options import (
 )
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
-from w2v.formats import table
+from w2v.formats import matrices, table
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
+from w2v.text.corpus import Corpus
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
+from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import keyed, load
 
 
@@ -176,6 +178,58 @@ def query(
                 show.print_json({"query": line.strip(), "error": str(error)})
             else:
                 say(str(error))
+
+
+@click.command(cls=ShortHelp)
+@MODEL
+@click.argument("texts", nargs=-1, type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    required=True,
+    help=f"File to write: {', '.join(matrices.WRITERS)}; a row for each text.",
+)
+@click.option(
+    "--weights",
+    type=Choice(get_args(Weights)),
+    default="sif",
+    show_default=True,
+    help="Weights of the words: sif, by frequency, also removes what all texts have in common; idf, by frequency; or "
+    "the same for all (mean).",
+)
+@ERRORS
+@FORCE
+@QUIET
+@JSON
+def encode(
+    model: Path,
+    texts: tuple[str, ...],
+    output: Path,
+    weights: Weights,
+    errors: Errors,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Turn TEXTS, one on each line, into vectors.
+
+    The vector of a text is the weighted mean of the vectors of its words; a text without a known word gets zeros. TEXTS
+    are files, by default standard input, and are split into words as in the training of MODEL. Weights by frequency
+    need a MODEL with counts, such as a .safetensors file.
+
+    \b
+    w2v encode model.safetensors -o vectors.npy < texts.txt
+    w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
+    """
+    corpus = Corpus(list(texts) or ["-"], of_paths=True)
+    outputs.check(output, force, [model, *map(Path, texts)])
+    write = matrices.writer(output)
+    with Reporter(quiet) as progress:
+        encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
+        write(output, encoder.size, encoder.blocks(corpus, progress), force)
+    found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
+    show.result({"output": str(output), "weights": weights, "vector_size": encoder.size} | found, as_json, quiet)
 
 
 @click.command(cls=ShortHelp)
