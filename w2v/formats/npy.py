@@ -58,10 +58,10 @@ def read_values(
     return (array.T if by_columns else array).astype(dtype.newbyteorder("="), copy=False)
 
 
-def header(shape: tuple[int, ...]) -> bytes:
-    """The first bytes of a file of float32 values. They have room for any number of rows, so they can be replaced."""
+def header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
+    """The first bytes of a file of such values. They have room for any number of rows, so they can be replaced."""
     file = BytesIO()
-    npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    npy.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue()
 
 
@@ -90,10 +90,10 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
     write_words(words_file(path), content.words, None, path, replace)
-    meter = Meter(progress, "save")
+    meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
     with atomic_write(path, replace) as file:
-        file.write(header(content.vectors.shape))
+        file.write(header(content.vectors.shape, descr))
         for start in range(0, len(content.words), ROWS_AT_ONCE):
-            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4").data)
+            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], descr).data)
             meter(start, len(content.words))
     meter(len(content.words), len(content.words))

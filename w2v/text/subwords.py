@@ -39,7 +39,7 @@ class Ngrams:
 
     Attributes:
         buckets: int32 (B,), ascending: the buckets that have a row; the rows of all others are zero.
-        rows: float32 or bfloat16 (B, D).
+        rows: float32, or a smaller type, (B, D).
     """
 
     subwords: Subwords
@@ -92,7 +92,7 @@ class Ngrams:
         subwords = decode(Subwords, metadata.get("subwords", ""), where)
         rows, buckets = tensors["ngrams"], tensors.get("ngram_buckets", np.empty(0))
         if (
-            rows.dtype.name not in ("float32", "bfloat16") or rows.ndim != 2 or rows.shape[1] != size
+            rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
             or not 1 <= subwords.shortest <= subwords.longest or not 1 <= subwords.buckets < 1 << 31
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
+from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.pictured import Pictured
@@ -54,7 +55,7 @@ class KeyedVectors(Pictured):
     """V words, each with a vector of D values.
 
     Attributes:
-        vectors: float32 (V, D).
+        vectors: float32 (V, D); those of a smaller type in a memory-mapped file as Rounded, whose rows are float32.
         counts: int64 (V,), how often each word occurred, or None if that is unknown.
         metadata: the strings of a native file, such as the settings of the training.
         tensors: the other arrays of a native file, such as the output layer.
@@ -69,7 +70,9 @@ class KeyedVectors(Pictured):
         tensors: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         """Raises W2VError unless each word has one vector and, if there are counts, one count."""
-        self.vectors: NDArray[np.float32] = np.asarray(vectors, np.float32)
+        self.vectors: NDArray[np.float32] = (
+            cast(Any, vectors) if isinstance(vectors, Rounded) else np.asarray(vectors, np.float32)
+        )
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.metadata = dict(metadata or {})
         self.tensors = dict(tensors or {})
@@ -153,6 +156,9 @@ class KeyedVectors(Pictured):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.vectors, dtype, copy=copy)
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # scikit-learn would copy the vectors for each candidate of a search
 
     def __repr__(self) -> str:
         return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
@@ -460,12 +466,15 @@ def load(
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return keyed(table.read(path, mmap, errors, limit, progress))
+    return keyed(table.read(path, mmap, errors, limit, progress), as_stored=mmap)
 
 
-def keyed(content: VectorFile) -> KeyedVectors:
-    """The content of a vector file as vectors."""
-    return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
+def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
+    """The content of a vector file as vectors: float32 or, `as_stored`, of the type they have there."""
+    vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
+    if as_stored and vectors.dtype != np.float32:
+        vectors = Rounded(vectors)
+    return KeyedVectors(content.words, vectors, content.counts, content.metadata, content.tensors)
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:
