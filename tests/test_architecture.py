@@ -40,7 +40,7 @@ ROOMS = [
     "top",
 ]
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
-TOP = {"w2v", "w2v.__main__"}
+TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
