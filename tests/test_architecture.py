@@ -59,6 +59,7 @@ INSIDE_FUNCTIONS = {
     "w2v.formats.arrow": {"pyarrow", "pyarrow.compute", "pyarrow.parquet"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.formats.spacy": {"spacy"},
+    "w2v.formats.sqlite": {"sqlite_vec"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, static, tsv, word2vec
+from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.storage import Storage
 from w2v.formats.vector_file import VectorFile
@@ -57,6 +57,7 @@ FORMATS = (
     ),
     Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
     Format("arrow", (".parquet", ".arrow"), arrow.fits, arrow.read, arrow.write, COUNTS),
+    Format("sqlite", (".db", ".sqlite"), sqlite.fits, sqlite.read, sqlite.write, COUNTS),
     Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file, storages=("float32", "f16")),
     Format("projector", (".tsv",), tsv.fits, tsv.read, tsv.write, COUNTS, beside=tsv.metadata),
     Format("static embeddings", (".model2vec",), static.fits, static.read, static.write, folder=True),
