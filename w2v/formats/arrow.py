@@ -116,19 +116,26 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
         if (
             values.null_count
             or batch.column(WORD).null_count
-            or pa.compute.any(pa.compute.not_equal(lengths, size)).as_py()
+            or {*pa.compute.min_max(lengths).as_py().values()} - {size, None}
             or lengths.null_count
         ):
             raise W2VError(f"{path}: after row {len(words):,}, a word is missing or a vector has not {size} values")
-        vectors[part] = values.to_numpy(zero_copy_only=False).reshape(-1, size)
+        vectors[part] = _numbers(values).reshape(-1, size)
         if counts is not None:
-            counts[part] = batch.column(COUNT).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+            column = batch.column(COUNT).cast(pa.int64())
+            counts[part] = _numbers(column.fill_null(0) if column.null_count else column)
         for word in batch.column(WORD).cast(pa.string()).to_pylist():
             words.add(word.encode())
         meter(len(words), rows)
         if len(words) == rows:
             break
     return VectorFile(words.words, vectors, counts)
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """The values of a column without nulls. Its own to_numpy would import pandas, which takes 40 MB."""
+    values: NDArray[Any] = np.frombuffer(column.buffers()[1] or b"", column.type.to_pandas_dtype())
+    return values[column.offset : column.offset + len(column)]
 
 
 def _step(size: int) -> int:

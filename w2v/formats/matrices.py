@@ -17,7 +17,7 @@ Array = NDArray[np.float32]
 Blocks = Iterable[Array]  # of rows, (n, D)
 
 
-def _write_npy(path: PathLike, size: int, blocks: Blocks, replace: bool) -> None:
+def _write_array(path: PathLike, size: int, blocks: Blocks, replace: bool) -> None:
     rows, start = 0, npy.header((0, size))
     with atomic_write(path, replace) as file:
         file.write(start)
@@ -28,7 +28,7 @@ def _write_npy(path: PathLike, size: int, blocks: Blocks, replace: bool) -> None
         file.write(npy.header((rows, size)))
 
 
-def _write_text(
+def _write_lines(
     encoded: Callable[[Array], Iterator[bytes]], path: PathLike, size: int, blocks: Blocks, replace: bool
 ) -> None:
     with atomic_write(path, replace) as file:
@@ -45,9 +45,9 @@ def _objects(block: Array) -> Iterator[bytes]:
 
 # By the ends of their names: of (path, values in a row, blocks, replace).
 WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
-    ".npy": _write_npy,
-    ".tsv": partial(_write_text, tsv.encoded),
-    ".jsonl": partial(_write_text, _objects),
+    ".npy": _write_array,
+    ".tsv": partial(_write_lines, tsv.encoded),
+    ".jsonl": partial(_write_lines, _objects),
     ".parquet": arrow.write_vectors,
     ".arrow": arrow.write_vectors,
 }

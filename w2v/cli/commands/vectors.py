@@ -256,7 +256,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     type=Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words.")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
 @click.option("--words", type=FILE, help="Keep the words of this file, one on each line, that MODEL has.")
 @click.option(
     "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
