@@ -1,21 +1,25 @@
 """How near is training on one thread to the limits of the machine?
 
-    python bench/limit.py TEXT [--sizes 300 100] [--workers 1] [--share 0.25] [--repeats 5] [--json FILE]
+    python bench/limit.py TEXT [--models skipgram cbow] [--sizes 300 100] [--workers 1] [--share 0.25] [--repeats 5]
+                          [--json FILE]
 
-Skip-gram with negative sampling, against the lower of two limits, measured alternately with it:
+Negative sampling, against the lower of two limits, measured alternately with it:
 
-arithmetic   the multiply-add peak over 3 · contexts · (negative + 1) · size for each window that the text has
+arithmetic   the multiply-add peak over the operations for each window that the text has. Skip-gram: 3 · contexts ·
+             (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size, of which 2 · contexts are the
+             additions that make the mean and spread its change
 memory       the rate at which rows of matrices of that size can be read and written at random, over negative + 2 for
              each window: the word's and the negatives' outputs and one new input. They are drawn as training draws
              them, so frequent ones are in cache as there, and prefetched at the best distance.
 
-One thread, processor time. Goal: 80% at 300 dimensions on one thread.
+One thread, processor time.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 import numpy as np
 from common import LANES, Peaks, Spread, Text, alternate, arguments, clock_of, finish, prepared, quotients, spread
@@ -25,11 +29,13 @@ from peers import BASE
 
 from w2v.losses.registry import Settings
 from w2v.plan import instruction_set
+from w2v.settings import ModelName
 from w2v.system import memory
 
 WINDOWS = 500_000  # whose rows are drawn
 DISTANCES = (2, 4, 8, 16, 32)  # rows
 TOKENS = 4_000_000  # of which windows are counted
+GOALS = {"skipgram": 0.55, "cbow": 0.5}
 
 
 def count_windows(text: Text, settings: Settings) -> tuple[float, float]:
@@ -77,7 +83,9 @@ def measure(
     matrix.fill(0.1)
     peaks.rows(matrix, orders, DISTANCES[0])
     distance = max(DISTANCES, key=lambda distance: peaks.rows(matrix, orders, distance))
-    work = 3 * contexts * (settings.negative + 1) * -(-settings.vector_size // lanes) * lanes
+    products = 3 * (settings.negative + 1)
+    operations = products + 2 * contexts if settings.model == "cbow" else products * contexts
+    work = operations * -(-settings.vector_size // lanes) * lanes
     return alternate(
         {
             "arithmetic": lambda: workers * peaks.multiply_adds() / work,
@@ -90,6 +98,7 @@ def measure(
 
 def main() -> None:
     parser = arguments(__doc__, 5, corpus=True)
+    parser.add_argument("--models", nargs="+", choices=get_args(ModelName), default=get_args(ModelName))
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 100])
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
@@ -98,15 +107,15 @@ def main() -> None:
     fractions: dict[str, Spread] = {}
     with prepared(options.corpus, options.share, BASE) as text:
         windows, contexts = count_windows(text, BASE)
-        for size in options.sizes:
-            settings = replace(BASE, vector_size=size, workers=options.workers)
+        for model, size in product(options.models, options.sizes):
+            settings = replace(BASE, model=model, vector_size=size, workers=options.workers)
             found = measure(text, settings, peaks, windows, contexts, options.repeats)
             limits = [min(pair) for pair in zip(found["arithmetic"], found["memory"], strict=True)]
-            speeds |= {f"size {size}, {name}": spread(values) for name, values in found.items()}
-            goal = 0.8 if size == 300 and options.workers == 1 else None
-            fractions[f"size {size}, training / lower limit"] = spread(quotients(found["training"], limits), goal)
+            speeds |= {f"{model} {size}, {name}": spread(values) for name, values in found.items()}
+            goal = GOALS[model] if options.workers == 1 else None
+            fractions[f"{model} {size}, training / lower limit"] = spread(quotients(found["training"], limits), goal)
             for name in ("arithmetic", "memory"):
-                fractions[f"size {size}, training / {name}"] = spread(quotients(found["training"], found[name]))
+                fractions[f"{model} {size}, training / {name}"] = spread(quotients(found["training"], found[name]))
         notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts:.2f} context words per "
     notes += f"window; threads: {options.workers}."
     finish(options, "Training against the machine's limits", notes, windows_a_second=speeds, fraction=fractions)

@@ -29,7 +29,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
-from w2v.training.tune import CHOICES, HELD_OUT, Tuner, Watch, seconds_of
+from w2v.training.tune import CHOICES, Tuner, Watch, seconds_of
 from w2v.vectors.held_out import HeldOut
 
 
@@ -56,8 +56,7 @@ def agreement(text: Path, questions: Path, pairs: list[Path], seconds: float) ->
     found: list[list[float]] = []
     with read_corpus(Corpus(text)) as store:
         vocabulary = Vocabulary.from_store(store)
-        start = round((1 - HELD_OUT) * len(store.ids))
-        held_out = HeldOut.of(store, vocabulary, start)
+        share, held_out = HeldOut.at_end(store, vocabulary)
 
         def judge(model: Model) -> float:
             others = scores(model.wv, questions, pairs)
@@ -65,7 +64,7 @@ def agreement(text: Path, questions: Path, pairs: list[Path], seconds: float) ->
             return found[-1][0]
 
         columns = ["total", *(path.stem for path in pairs)]
-        share, watch = start / len(store.ids), Watch(seconds)
+        watch = Watch(seconds)
         Tuner(store, vocabulary, share, {}, CHOICES, judge, watch, lambda *_: None, False).search()
     first, *others = np.array(found).T
     rows = [[name, f"{spearmanr(first, each).statistic:.2f}"] for name, each in zip(columns, others, strict=True)]

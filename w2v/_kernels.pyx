@@ -148,7 +148,7 @@ cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint6
     """A word drawn by the alias table: the high half of random × size is the entry, the low half decides within it."""
     cdef uint32_t entry = <uint32_t>high_half(random, size), chance = <uint32_t>((random * size) >> 32)
     cdef uint32_t threshold = alias_table[2 * entry], alias = alias_table[2 * entry + 1]
-    return <int32_t>(alias if chance > threshold else entry)
+    return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))  # a branch could not be predicted
 
 
 cdef inline int64_t whole_blocks(int64_t rows) noexcept nogil:
@@ -194,7 +194,7 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef Loss loss
-    cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs
+    cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns, lookahead
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -236,6 +236,7 @@ cdef class Kernel:
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.distinct_inputs = self.loss == HS and not self.cbow  # in one step
+        self.asks_repeats = self.sizes.bfloat16 or not self.cbow  # a mean may contain a row of floats twice
         self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
         self.chunk = plan.chunk
@@ -379,6 +380,8 @@ cdef class Kernel:
         worker.blocks = 1
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
+        if self.asks_repeats:
+            self.find_twins(worker, last)
         self.copy_hot(worker)
         self.compose(worker, last)
         for centre in range(first, last):
@@ -478,7 +481,7 @@ cdef class Kernel:
         Before and after them it writes the neighbouring chunks' words that a window can reach. END_OF_SENTENCE ends
         `kept` on both sides.
         """
-        cdef int64_t first = self.window + 1, last = first, k, position
+        cdef int64_t first = self.window + 1, last = first, start, k, position
         cdef int32_t word
         worker.known = 0
         for position in range(begin, end):
@@ -503,6 +506,7 @@ cdef class Kernel:
                 k -= 1
             position -= 1
         worker.kept[k] = END_OF_SENTENCE
+        start = k
         k, position = last, end
         while k < last + self.window and position < self.id_count and self.ids[position] != SENTENCE_END_ID:
             word = self.words[self.ids[position]]
@@ -511,20 +515,46 @@ cdef class Kernel:
                 k += 1
             position += 1
         worker.kept[k] = END_OF_SENTENCE
+        self.find_sentences(worker, start, k)
         return last
+
+    cdef void find_sentences(self, Worker *worker, int64_t start, int64_t end) noexcept nogil:
+        """Counts the words before and after each word in its sentence; `kept` has the ends of sentences at `start` and
+        `end`."""
+        cdef int64_t k
+        worker.before[start] = worker.after[end] = -1
+        for k in range(start + 1, end):
+            worker.before[k] = -1 if worker.kept[k] == END_OF_SENTENCE else worker.before[k - 1] + 1
+        for k in range(end - 1, start, -1):
+            worker.after[k] = -1 if worker.kept[k] == END_OF_SENTENCE else worker.after[k + 1] + 1
 
     cdef inline bint is_kept(self, uint64_t key, int64_t position, int32_t word) noexcept nogil:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
+
+    cdef void find_twins(self, Worker *worker, int64_t last) noexcept nogil:
+        """Sets the twin of each word that a window of the chunk, which ends at `last`, can reach: the nearest earlier
+        place of the same word in `kept` that is in one window with it, or 0."""
+        cdef const int32_t *kept = worker.kept
+        cdef int64_t k, j
+        for k in range(1, last + self.window):
+            worker.twins[k] = 0
+            for j in range(k - 1, max(k - 2 * self.window, 1) - 1, -1):
+                if kept[j] == kept[k]:
+                    worker.twins[k] = <int32_t>j
+                    break
 
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
         """Chooses the rows of the window around kept[centre]; returns the number of its predictions."""
-        cdef int64_t left, right
+        cdef int64_t reach = self.window
         w.alpha = self.learning_rate(tokens_before + worker.token_number[centre])
-        left = right = centre
-        self.find_context(worker, &left, &right)
-        self.form_groups(worker, w, left, centre, right)
+        if self.shrink:
+            reach -= high_half(draw(worker), self.window)
+        self.form_groups(
+            worker, w, centre - min(self.reaches[0, reach], worker.before[centre]), centre,
+            centre + min(self.reaches[1, reach], worker.after[centre]),
+        )
         if w.n == 0:
             return 0
         self.choose_outputs(worker, w, worker.kept[centre])
@@ -536,16 +566,6 @@ cdef class Kernel:
         cdef double total = self.epochs * self.tokens_before[self.chunks]
         cdef float progress = tokens / total
         return max(self.min_alpha, self.alpha + (self.min_alpha - self.alpha) * progress)
-
-    cdef inline void find_context(self, Worker *worker, int64_t *left, int64_t *right) noexcept nogil:
-        """Extends left and right, both the centre at first, to the outermost context words in `kept`."""
-        cdef int64_t reach = self.window, centre = left[0]
-        if self.shrink:
-            reach -= high_half(draw(worker), self.window)
-        while centre - left[0] < self.reaches[0, reach] and worker.kept[left[0] - 1] != END_OF_SENTENCE:
-            left[0] -= 1
-        while right[0] - centre < self.reaches[1, reach] and worker.kept[right[0] + 1] != END_OF_SENTENCE:
-            right[0] += 1
 
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
@@ -559,8 +579,9 @@ cdef class Kernel:
             if k == centre:
                 continue
             repeated = False
-            for j in range(first, k):
-                repeated |= kept[j] == kept[k] and j != centre
+            if self.asks_repeats:
+                j = worker.twins[k] if worker.twins[k] != centre else worker.twins[centre]
+                repeated = j >= first
             # A sequential step equals steps of one word each only if no word occurs twice in it.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
                     or (repeated and self.distinct_inputs)):

@@ -101,6 +101,9 @@ cdef struct Worker:
     uint64_t random        # state of the chunk's SplitMix64 stream
     uint64_t *predrawn     # K random numbers for the next negatives
     int32_t *kept          # the chunk's words, without unknown and subsampled ones, and its neighbours'
+    int32_t *before        # of each kept word: the words of its sentence before it, and after it, in `kept`
+    int32_t *after
+    int32_t *twins         # of each kept word: see find_twins
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
     Window windows[LOOKAHEAD + 1]
@@ -134,6 +137,9 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     cdef int64_t k
     worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
     worker.kept = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.before = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.after = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.twins = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
     worker.zero_row = <float *>take(&at, s.row_bytes)

@@ -132,6 +132,14 @@ class BaseSettings:
         maximum=1000,
         default_text="alpha / 10,000",
     )
+    stop_early: int | None = option(
+        None,
+        "Hold out the end of the text, end training when the score on it has not risen for this many epochs, and keep "
+        "the vectors of the best epoch.",
+        TRAINING,
+        minimum=1,
+        default_text="never",
+    )
     seed: int = option(
         1,
         "With one worker, the same seed gives the same vectors on every run.",

@@ -539,6 +539,8 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --max-vocab 0", "max_vocab 0"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
+        ("train {corpus} --min-ngram 5 --max-ngram 4", "subwords '5-4'"),
+        ("train {corpus} --subwords 3-6 --max-ngram 4", "--max-ngram have no effect with --subwords"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
         ("train {corpus} --hs --negative 5", "--negative has no effect with --loss hs"),

@@ -49,5 +49,5 @@ def test_contexts_are_the_words_around_in_the_same_sentence() -> None:
 
 
 def test_too_little_text() -> None:
-    with pytest.raises(w2v.W2VError, match=r"too short to judge settings by: give more text, questions or pairs"):
+    with pytest.raises(w2v.W2VError, match=r"too short to judge vectors by: give more text"):
         held_out([["one"], ["two"], ["three"], ["four"]])

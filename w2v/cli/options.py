@@ -27,6 +27,7 @@ Command = Callable[..., Any]
 
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 ALL = "w2v.help_all"  # in the meta of a context: whether all options are listed
+NGRAM_LENGTHS = (3, 6)  # the usual ones, those of fastText
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
 
@@ -329,6 +330,12 @@ def chosen_settings(
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings given as options. Raises click.UsageError if they contradict each other."""
     names = set(Settings.names())
+    lengths = [given.get("min_ngram"), given.get("max_ngram")]
+    if any(lengths):
+        if given["subwords"]:
+            raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
+        shortest, longest = (length or usual for length, usual in zip(lengths, NGRAM_LENGTHS, strict=True))
+        given = {**given, "subwords": f"{shortest}-{longest}"}
     chosen = {
         name: (value, f"{first_name(name)} {value}")
         for name, value in given.items()

@@ -83,7 +83,8 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
     values, speed = counted(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
     vocabulary, memory = counted(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
-    brief, loss = text({name: settings[name] for name in BRIEF}), text(metrics["loss"][-1])
+    brief = text({name: settings[name] for name in BRIEF})
+    loss = text(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
@@ -96,6 +97,7 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
             ("corpus", f"{metrics['tokens']:,} words in the vocabulary"),
             ("trained", f"{metrics['tokens_trained']:,} words, {speed}"),
             ("loss by epoch", text(metrics["loss"])),
+            *([("held-out scores", text(metrics["held_out_scores"]))] if "held_out_scores" in metrics else []),
             ("seconds", text(seconds)),
             ("peak memory", memory),
             ("instruction set", metrics["instruction_set"]),

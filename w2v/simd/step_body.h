@@ -22,7 +22,7 @@
 #define STEP_MAX_OUTPUTS 6
 #define STEP_UPDATE_VECTORS 1
 #endif
-#define STEP_POOL_VECTORS 4 /* vectors of each row that are pooled or spread together */
+#define STEP_POOL_VECTORS 8 /* vectors of each row that are pooled or spread together */
 
 #define step_vec STEP_NAME(step_vec)
 #define step_words STEP_NAME(step_words)
@@ -48,6 +48,23 @@ static STEP_INLINE step_row STEP_NAME(select)(step_bits mask, step_row yes, step
     return (step_row)((mask & (step_bits)yes) | (~mask & (step_bits)no));
 }
 
+/* Calls function(U, d, ...) for the vectors of whole rows: U of them, a constant for the compiler, from float d on. */
+#define STEP_WHOLE_ROWS(function, width, ...)                                                      \
+    do {                                                                                           \
+        int64_t d = 0;                                                                             \
+        for (; d + STEP_POOL_VECTORS * STEP_LANES <= width; d += STEP_POOL_VECTORS * STEP_LANES)   \
+            function(STEP_POOL_VECTORS, d, __VA_ARGS__);                                           \
+        switch ((width - d) / STEP_LANES) {                                                        \
+        case 1: function(1, d, __VA_ARGS__); break;                                                \
+        case 2: function(2, d, __VA_ARGS__); break;                                                \
+        case 3: function(3, d, __VA_ARGS__); break;                                                \
+        case 4: function(4, d, __VA_ARGS__); break;                                                \
+        case 5: function(5, d, __VA_ARGS__); break;                                                \
+        case 6: function(6, d, __VA_ARGS__); break;                                                \
+        case 7: function(7, d, __VA_ARGS__); break;                                                \
+        }                                                                                          \
+    } while (0)
+
 /* -- pool: X ← the mean of the input rows ------------------------------------------------------------------------- */
 
 /* Pools U vectors of each row from float d on. */
@@ -55,19 +72,17 @@ static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t 
                                                 float *change) {
     step_vec sum[STEP_POOL_VECTORS];
     STEP_EACH(u, U) sum[u] = STEP_VEC(inputs[0] + d + u * STEP_LANES);
-    for (int64_t i = 1; i < n; i++) STEP_EACH(u, U) sum[u] += STEP_VEC(inputs[i] + d + u * STEP_LANES);
+    for (int64_t i = 1; i < n; i++) {
+        const float *const row = inputs[i] + d;
+        STEP_EACH(u, U) sum[u] += STEP_VEC(row + u * STEP_LANES);
+    }
     STEP_EACH(u, U) STEP_VEC(mean + d + u * STEP_LANES) = sum[u] * (1.0f / (float)n);
     STEP_EACH(u, U) STEP_VEC(change + d + u * STEP_LANES) = (step_vec){0};
 }
 
 /* The change of the mean starts at zero; update adds to it and spread gives it to the input rows. */
 static STEP_INLINE void STEP_NAME(pool)(const Step *s, const StepLayout *layout) {
-    const int64_t together = STEP_POOL_VECTORS * STEP_LANES;
-    float *const mean = layout->x[0], *const change = layout->updated[0];
-    int64_t d = 0;
-    for (; d + together <= s->width; d += together)
-        STEP_NAME(pool_vectors)(STEP_POOL_VECTORS, d, s->n, s->inputs, mean, change);
-    for (; d < s->width; d += STEP_LANES) STEP_NAME(pool_vectors)(1, d, s->n, s->inputs, mean, change);
+    STEP_WHOLE_ROWS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0], layout->updated[0]);
 }
 
 /* -- score: S ← X Yᵀ, and for sequential rows G ← X Xᵀ ------------------------------------------------------------ */
@@ -410,17 +425,14 @@ static STEP_INLINE void STEP_NAME(spread_vectors)(const int U, int64_t d, int64_
                                                   const float *change) {
     step_vec part[STEP_POOL_VECTORS];
     STEP_EACH(u, U) part[u] = scale * STEP_VEC(change + d + u * STEP_LANES);
-    for (int64_t i = 0; i < n; i++) STEP_EACH(u, U) STEP_VEC(inputs[i] + d + u * STEP_LANES) += part[u];
+    for (int64_t i = 0; i < n; i++) {
+        float *const row = inputs[i] + d;
+        STEP_EACH(u, U) STEP_VEC(row + u * STEP_LANES) += part[u];
+    }
 }
 
 static STEP_INLINE void STEP_NAME(spread)(const Step *s, const StepLayout *layout) {
-    const int64_t together = STEP_POOL_VECTORS * STEP_LANES;
-    const float *const change = layout->updated[0];
-    int64_t d = 0;
-    for (; d + together <= s->width; d += together)
-        STEP_NAME(spread_vectors)(STEP_POOL_VECTORS, d, s->n, s->inputs, s->gradient_scale, change);
-    for (; d < s->width; d += STEP_LANES)
-        STEP_NAME(spread_vectors)(1, d, s->n, s->inputs, s->gradient_scale, change);
+    STEP_WHOLE_ROWS(STEP_NAME(spread_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
 }
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */
@@ -563,6 +575,7 @@ static const StepFunctions STEP_NAME(functions) = {STEP_NAME(step), STEP_NAME(co
 #undef STEP_MAX_OUTPUTS
 #undef STEP_UPDATE_VECTORS
 #undef STEP_POOL_VECTORS
+#undef STEP_WHOLE_ROWS
 #undef step_vec
 #undef step_words
 #undef step_row

@@ -42,8 +42,9 @@ from w2v.training.seal import is_sealed, make_key, seal
 
 Arrays = dict[str, NDArray[Any]]
 
-DEFAULT_INTERVAL = "10m"
-NAME = "checkpoint-{:06}.safetensors"
+DEFAULT_INTERVAL, NEVER = "10m", "never"
+NAME, BEST = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
+RUN_VALUES = ("position", "end", "tokens_trained", "seconds", "instruction_set", "ranks", "scores")  # of State
 BYTES_AT_ONCE = 1 << 20  # for the checksum
 LAST_CHANCE = 0.75  # of a hard limit of processor time, whose end kills the process: then a checkpoint is written
 INPUTS = "vectors"  # the input rows in the native format
@@ -89,6 +90,7 @@ class RunDescription:
     every: str
     origin: Origin
     ranks: Count = 1
+    scores: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         interval(self.every)
@@ -100,7 +102,7 @@ class State:
 
     `parameters` are the matrices that training updates, by name. The columns of `history` are words trained, seconds of
     training, summed loss and number of predictions, each since the beginning of the run; the last two are of rank 0
-    alone.
+    alone. `scores` are those on held-out text, after each epoch, if training may stop early.
     """
 
     settings: Settings
@@ -116,6 +118,7 @@ class State:
     instruction_set: str
     history: NDArray[np.float64]  # (n, 4)
     ranks: int = 1
+    scores: list[float] = field(default_factory=list)
 
     @property
     def rise(self) -> float:
@@ -148,7 +151,7 @@ class Checkpoint:
 
 
 class Interval(NamedTuple):
-    """What lies between two checkpoints: a time, or a part of the text (see State). One of the three is not 0."""
+    """What lies between two checkpoints: a time, or a part of the text (see State). At most one of them is not 0."""
 
     seconds: float = 0
     epochs: float = 0
@@ -165,7 +168,7 @@ UNITS = {
 
 
 class Checkpoints:
-    """Writes checkpoints of a run to a folder, of which it keeps the last two.
+    """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
 
     `every` is an interval, see below. `after` is the checkpoint that the run resumes from. The folder is locked until
     the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
@@ -206,6 +209,8 @@ class Checkpoints:
             before = [path for path in existing if number(path) < number(after.path)]
             self._mine = {**dict.fromkeys(before[-1:], 0.0), after.path: after.state.rise}
         self._old = [path for path in existing if path not in self._mine]  # removed once a newer one is written
+        if not after:
+            self._old += self.folder.glob(BEST)
         self._next = number(existing[-1]) + 1 if existing else 1
         if existing and not after and not replace:
             self._lock.release()
@@ -281,6 +286,8 @@ class Checkpoints:
 
     def copy(self, state: State) -> None:
         """Copy the state of a run whose threads have stopped; the copy is written while training continues."""
+        if not any(self._interval):
+            return
         self._wait()
         for name, array in state.parameters.items():
             if name not in self._copies:
@@ -297,6 +304,15 @@ class Checkpoints:
             if self._taken is not state:
                 self._write_and_wait(state)
             raise
+
+    def write_best(self, state: State) -> None:
+        """Write the best state so far, which `best` returns; it is no state to resume from."""
+        self._wait()
+        self._write(state, dict(state.parameters), best=True)
+
+    def best(self) -> State:
+        """The state that write_best wrote last, its arrays memory-mapped. Raises W2VError if there is none."""
+        return read(self.folder / BEST).state
 
     def _write_and_wait(self, state: State) -> None:
         self._wait()
@@ -317,12 +333,12 @@ class Checkpoints:
         except NoThread:
             self._writer.run()
 
-    def _write(self, state: State, parameters: Arrays) -> None:
+    def _write(self, state: State, parameters: Arrays, best: bool = False) -> None:
         self._taken = state
         if self._lost:
             return
         try:
-            self._try_to_write(state, parameters)
+            self._try_to_write(state, parameters, best)
         except Exception as error:  # training continues after any error
             if self._lost:
                 self._mine = {}
@@ -332,7 +348,7 @@ class Checkpoints:
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
-    def _try_to_write(self, state: State, parameters: Arrays) -> None:
+    def _try_to_write(self, state: State, parameters: Arrays, best: bool) -> None:
         if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
             self.diverged = True
             return
@@ -341,25 +357,19 @@ class Checkpoints:
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
         arrays["history"] = state.history
-        run = RunDescription(
-            position=state.position,
-            end=state.end,
-            tokens_trained=state.tokens_trained,
-            seconds=state.seconds,
-            parameters=list(parameters),
-            instruction_set=state.instruction_set,
-            ranks=state.ranks,
-            every=self.every,
-            origin=self.origin,
-        )
-        path = self.folder / NAME.format(self._next)
+        values = {name: getattr(state, name) for name in RUN_VALUES}
+        run = RunDescription(**values, parameters=list(parameters), every=self.every, origin=self.origin)
+        path = self.folder / (BEST if best else NAME.format(self._next))
         # As an array, because the length of a header is limited:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
         metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
         metadata |= {"package_version": __version__, "checksum": checksum(arrays, metadata["settings"])}
         metadata["seal"] = seal(self.folder, metadata["checksum"])
         self._keep_lock()
-        native.write_native(path, arrays, metadata, replace=False, follow=False, mode=0o644)
+        native.write_native(path, arrays, metadata, replace=best, follow=False, mode=0o644)
+        if best:
+            self._old = [old for old in self._old if old != path]
+            return
         self._next += 1
         self._keep((self._sound() or list(self._mine))[-1:])  # the last one from before the loss rose
         self._mine[path] = state.rise
@@ -370,10 +380,12 @@ class Checkpoints:
 
 def interval(every: str) -> Interval:
     """Raises SettingsError."""
+    if every == NEVER:
+        return Interval()
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every)
     if not found or not float(found[1]):
         raise SettingsError(
-            f"checkpoint_every {every!r}: it must be a number with s, m, h, epoch or chunk, like 30s or 1epoch"
+            f"checkpoint_every {every!r}: it must be never or a number with s, m, h, epoch or chunk, like 30s or 1epoch"
         )
     size, unit = float(found[1]), UNITS[found[2][:5]]
     return Interval(*(size * part for part in unit))
@@ -466,8 +478,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
         losses=arrays["losses"],
         predictions=arrays["predictions"],
         history=history,
-        **{name: getattr(run, name) for name in ("position", "end", "tokens_trained", "seconds", "instruction_set")},
-        ranks=run.ranks,
+        **{name: getattr(run, name) for name in RUN_VALUES},
     )
     return Checkpoint(path, state, run.origin, run.every, version, trusted)
 

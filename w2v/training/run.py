@@ -26,6 +26,7 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Ngrams
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
+from w2v.training.early_stopping import EarlyStopping
 from w2v.training.epochs import epochs_for
 from w2v.training.schedule import Schedule
 from w2v.training.start import Start
@@ -147,8 +148,8 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    It trains on the first `share` of the text. The memory check includes `copies` of the matrices, such as the one that
-    checkpoints need.
+    It trains on the first `share` of the text, and `stopping` may end it early. The memory check includes `copies` of
+    the matrices, such as the one that checkpoints need.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class Run:
         instructions: str | None = None,
         *,
         share: float = 1.0,
+        stopping: EarlyStopping | None = None,
         copies: int = 0,
         ignore_memory: bool = False,
     ) -> None:
@@ -166,9 +168,10 @@ class Run:
         self.store = store
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
+        self.scores: list[float] = []  # see State
         self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
         self._failed = False  # a thread or reading the ids failed: the matrices belong to no position of the run
-        self.settings = settings
+        self.settings, self.stopping = settings, stopping
         plan = self._plan(start, instructions)
         self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
@@ -180,7 +183,7 @@ class Run:
     @property
     def metrics(self) -> dict[str, Any]:
         """Measurements of this kind of run alone."""
-        return {}
+        return {"held_out_scores": self.scores} if self.scores else {}
 
     @property
     def tokens(self) -> int:
@@ -227,7 +230,7 @@ class Run:
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings. Raises W2VError if that is impossible."""
-        self.seconds, self.history = state.seconds, state.history
+        self.seconds, self.history, self.scores = state.seconds, state.history, list(state.scores)
         self.kernel.restore(resumed_at(state, self.plan.end, 1), state.losses, state.predictions)
         if state.ranks > 1:
             self._continue_history()
@@ -248,6 +251,7 @@ class Run:
             seconds=self.seconds,
             history=self.history,
             instruction_set=self.plan.instruction_set,
+            scores=list(self.scores),
         )
 
     def composed(self) -> Ngrams | None:
@@ -262,12 +266,17 @@ class Run:
         return Ngrams(kind, subwords.buckets[order], rows[order])
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end and write checkpoints, one of them at the end. Raises Diverged if the vectors do."""
+        """Train to the end, or until it stops early, and write checkpoints, one of them at the end.
+
+        Raises Diverged if the vectors do.
+        """
         first = self.kernel.position
         meter = self._meter(report)
         try:
-            while self.kernel.position < self.plan.end:
+            self._look()  # if the run was stopped before it
+            while self.kernel.position < self.plan.end and not self._stops_early:
                 self._train_to(self._next_stop(checkpoints), meter, checkpoints)
+                self._look()
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
                     checkpoints.copy(state)
@@ -276,11 +285,28 @@ class Run:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
         self._check_trained(self.state, checkpoints)
+        if self.stopping:
+            self.stopping.restore_best(self.state)
 
     def _next_stop(self, checkpoints: Checkpoints | None) -> int:
-        """The position of the next checkpoint, if one is due at a position, or the end."""
+        """The position of the next checkpoint, if one is due at a position, of the next score, or the end."""
         due = checkpoints.next_position(self.kernel.position, self.plan.chunks) if checkpoints else math.inf
+        if self.stopping:
+            due = min(due, max(self.kernel.position + 1, self._next_look))
         return int(min(due, self.plan.end))
+
+    @property
+    def _stops_early(self) -> bool:
+        return self.stopping is not None and self.stopping.is_due(self.scores)
+
+    @property
+    def _next_look(self) -> int:
+        """The position at the end of the first epoch that has no score."""
+        return (len(self.scores) + 1) * self.plan.chunks
+
+    def _look(self) -> None:
+        if self.stopping and self.kernel.position >= self._next_look:
+            self.scores = self.stopping.look(self.state)
 
     def _meter(self, report: Report | None) -> Meter:
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, ParamSpec
 from zlib import crc32
 
@@ -31,8 +32,9 @@ from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoint, Checkpoints, Origin, State, latest
+from w2v.training.checkpoint import DEFAULT_INTERVAL, NEVER, Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.distributed import DistributedRun, merged_types
+from w2v.training.early_stopping import EarlyStopping
 from w2v.training.model import Model, split
 from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import (
@@ -47,6 +49,7 @@ from w2v.training.start import (
     text_of,
 )
 from w2v.training.world import World, leads, together
+from w2v.vectors.held_out import HeldOut
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
@@ -120,8 +123,8 @@ def train(corpus: Source, **given: Any) -> Model:
         cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
             continue_from and init, the last five default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
-            `checkpoint_every` ("30s", "10m", "2h", "1epoch", or "500chunks" of at most 16,384 words), at the end, and
-            when an exception ends the run.
+            `checkpoint_every` ("30s", "10m", "2h", "1epoch", "never", or "500chunks" of at most 16,384 words), at the
+            end, and when an exception ends the run.
         notes: JSON values that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
@@ -319,7 +322,7 @@ def _train(
     started = time.perf_counter()
     with together(world):
         if world:
-            _refuse_undividable(origin)
+            _refuse_undividable(origin, settings)
         given = loaded_phrases(origin.phrases)
     reading = ReadingOptions(
         cache=origin.cache,
@@ -335,6 +338,8 @@ def _train(
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     with ExitStack() as stack:
         with together(world):
+            if settings.stop_early and checkpoints is None:  # for the best state
+                checkpoints = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER)
             if checkpoints:
                 stack.enter_context(checkpoints)
             part = text.part(world.rank, world.size, whole=has_columns(origin.column)) if world else text
@@ -358,6 +363,9 @@ def _train(
             world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
             run: Run = DistributedRun(world, settings, start, store, instructions, **options)
         else:
+            if settings.stop_early and checkpoints:
+                options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
+                options["stopping"] = EarlyStopping(settings.stop_early, held_out, checkpoints)
             run = Run(settings, start, store, instructions, **options)
         with together(world):
             header_bytes(
@@ -429,8 +437,10 @@ def trained_model(
     )
 
 
-def _refuse_undividable(origin: Origin) -> None:
+def _refuse_undividable(origin: Origin, settings: Settings) -> None:
     """Raise SettingsError for options that need the whole text, of which each rank reads a part."""
+    if settings.stop_early:
+        raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
     if origin.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "

@@ -52,7 +52,6 @@ ETA = 3  # the best third of the candidates continues, with three times the reso
 CANDIDATES = ETA**2
 SEEDS = (1, ETA, ETA**2)
 MIN_BRACKETS = 3  # brackets that must fit into the time before more seeds are used
-HELD_OUT, MAX_HELD_OUT = 0.05, 500_000  # share of the text, and ids
 KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the best
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # trainings with the defaults that must fit into the time
@@ -181,6 +180,10 @@ def tune(
     reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
     settings = Settings(**fixed)
+    if settings.stop_early:
+        raise SettingsError(
+            "stop_early has no effect when settings are tuned, which tries several epochs: leave it out"
+        )
     given_phrases = loaded_phrases(phrases)
     for file in (*questions, *pairs):
         next(lines(file), None)  # raises for one that cannot be read
@@ -190,10 +193,8 @@ def tune(
         store, joined = join_phrases(store, given_phrases, reading.cache, **work)
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        size = len(store.ids)
-        judged = questions or pairs
-        trained = size if judged else size - min(round(HELD_OUT * size), MAX_HELD_OUT)
-        judge = Judge(questions, pairs, None if judged else HeldOut.of(store, vocabulary, trained))
+        share, held_out = (1.0, None) if questions or pairs else HeldOut.at_end(store, vocabulary)
+        judge = Judge(questions, pairs, held_out)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
         about |= {} if max_size is None else {"max_size": str(max_size)}
         about |= {"phrases": str(phrases or "")}
@@ -211,7 +212,7 @@ def tune(
         watch.started -= sum(trial.seconds for trial in before.trials)
         log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
         found = list(before.trials)
-        tuner = Tuner(store, vocabulary, trained / size, fixed, choices, judge, watch, keep, ignore_memory, found)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, watch, keep, ignore_memory, found)
         warn_of(store, settings.epochs)
         tuner.search()
         run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)

@@ -16,6 +16,7 @@ from w2v.vectors.cosines import Vector, unit
 
 WINDOW = 5  # words on either side of a gap, at most
 SAMPLE = 1e-4  # threshold of subsampling, independent of the models' own: frequent words carry little information
+SHARE, MAX_IDS = 0.05, 500_000  # of a text, that are held out
 MAX_GAPS, DRAWS = 100_000, 5
 GAPS_AT_ONCE = 1 << 13
 SEED = 1
@@ -39,6 +40,13 @@ class HeldOut:
     others: NDArray[np.int64]
 
     @classmethod
+    def at_end(cls, store: IdStore, vocabulary: Vocabulary) -> tuple[float, Self]:
+        """The share of the text to train on, and gaps in the rest. Raises the errors of `of`."""
+        size = len(store.ids)
+        start = size - min(round(SHARE * size), MAX_IDS)
+        return start / size, cls.of(store, vocabulary, start)
+
+    @classmethod
     def of(cls, store: IdStore, vocabulary: Vocabulary, start: int) -> Self:
         """Gaps in the ids of a store from `start` on. Raises W2VError if no two of their words are in one window."""
         random = np.random.default_rng(SEED)
@@ -56,7 +64,7 @@ class HeldOut:
         contexts = np.where(inside, words[positions], -1)
         usable = inside.any(axis=1)
         if not usable.any():
-            raise W2VError("the end of the text is too short to judge settings by: give more text, questions or pairs")
+            raise W2VError("the end of the text is too short to judge vectors by: give more text")
         gaps = gaps[usable]
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 

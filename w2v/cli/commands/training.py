@@ -21,6 +21,7 @@ from w2v.cli.options import (
     FILE,
     FORCE,
     JSON,
+    NGRAM_LENGTHS,
     QUIET,
     READING,
     Choice,
@@ -87,6 +88,20 @@ JOIN_PHRASES = click.option(
 @click.option("--sg", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
 @click.option("--cbow", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model cbow.")
 @click.option("--hs", cls=Option, group=LOSS_GROUP, is_flag=True, help="The same as --loss hs.")
+@click.option(
+    "--min-ngram",
+    cls=Option,
+    group=MODEL_GROUP,
+    type=click.IntRange(min=1),
+    help=f"Subwords from this length; the same as --subwords MIN-{NGRAM_LENGTHS[1]}.",
+)
+@click.option(
+    "--max-ngram",
+    cls=Option,
+    group=MODEL_GROUP,
+    type=click.IntRange(min=1),
+    help=f"Subwords up to this length; the same as --subwords {NGRAM_LENGTHS[0]}-MAX.",
+)
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", cls=Option, type=FILE, help="Use the words and counts of this file.")
 @click.option(
@@ -118,7 +133,8 @@ JOIN_PHRASES = click.option(
     "--checkpoint-every",
     cls=Option,
     metavar="INTERVAL",
-    help=f"Time between checkpoints, 30s, 10m or 2h, or text, 1epoch or 500chunks.  [default: {DEFAULT_INTERVAL}]",
+    help="Time between checkpoints, 30s, 10m or 2h, or text, 1epoch or 500chunks; never: only at the end.  "
+    f"[default: {DEFAULT_INTERVAL}]",
 )
 @click.option(
     "--resume", cls=Option, type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."

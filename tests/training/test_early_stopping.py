@@ -1,0 +1,95 @@
+"""When training ends early, and that the vectors are those of the best epoch, also of a resumed run."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.vectors.held_out import HeldOut
+
+SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The vectors that were scored; the second are the best."""
+    found: list[np.ndarray] = []
+
+    def score(_: HeldOut, vectors: np.ndarray) -> float:
+        found.append(vectors.copy())
+        return 0.7 if len(found) == 2 else 0.6
+
+    monkeypatch.setattr(HeldOut, "score", score)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"subwords": "3-4"}, {"vectors": "concatenated"}], ids=str)
+def test_the_vectors_are_those_of_the_best_epoch(
+    sample: Path, seen: list[np.ndarray], options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "w2v")
+    model = w2v.train(sample, **SETTINGS, **options)
+    assert model.metrics["held_out_scores"] == [0.6, 0.7, 0.6, 0.6]
+    np.testing.assert_allclose(model.vectors, seen[1], atol=1e-6)
+    assert (
+        "training ended after epoch 4: the vectors are those of epoch 2, score on held-out text 0.7000" in caplog.text
+    )
+
+
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_a_resumed_run_ends_with_the_same_bits(
+    sample: Path, tmp_path: Path, seen: list[np.ndarray], epoch: int
+) -> None:
+    def stop(now: w2v.Progress) -> None:
+        if now.epoch == epoch:
+            raise KeyboardInterrupt
+
+    whole = w2v.train(sample, **SETTINGS)
+    seen.clear()
+    with pytest.raises(KeyboardInterrupt):
+        w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="1chunks", progress=stop)
+    for _ in range(2):  # the second time nothing is left to train
+        model = w2v.resume(tmp_path)
+        assert model.metrics["held_out_scores"] == whole.metrics["held_out_scores"]
+        assert model.vectors.tobytes() == whole.vectors.tobytes()
+    assert len(seen) == 4
+
+
+def test_a_best_state_that_cannot_be_written_is_told(
+    sample: Path,
+    tmp_path: Path,
+    seen: list[np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fsync(file: int) -> None:
+        if len(seen) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    model = w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="never")
+    assert model.vectors.tobytes() == seen[3].tobytes()
+    assert "the vectors are those of the last epoch, 4, not of the best, 2" in caplog.text
+
+
+def test_the_end_of_the_text_is_not_trained(sample: Path) -> None:
+    whole, most = (w2v.train(sample, **(SETTINGS | {"stop_early": stop})).metrics["tokens"] for stop in (None, 9))
+    assert most == pytest.approx(0.95 * whole, rel=0.01)
+
+
+def test_the_last_epoch_may_be_the_best(sample: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "w2v")
+    model = w2v.train(sample, **(SETTINGS | {"epochs": 1}))
+    assert len(model.metrics["held_out_scores"]) == 1
+    assert "the last epoch, 1, was the best" in caplog.text
+
+
+def test_where_it_has_no_place(sample: Path, tmp_path: Path) -> None:
+    with pytest.raises(w2v.SettingsError, match="stop_early has no effect when settings are tuned"):
+        w2v.tune(sample, time="1m", stop_early=2)
+    with pytest.raises(w2v.W2VError, match="the end of the text is too short"):
+        w2v.train([["one", "two"], ["two", "one"]], min_count=1, stop_early=2)
