@@ -57,6 +57,7 @@ class Options:
     continue_from: Path | None
     vocab: Vocab | None
     init: Path | None
+    freeze: bool
     phrases: bool | str | None
     checkpoint: Path | None
     checkpoint_every: str | None
@@ -144,11 +145,13 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
     if options.vocab and not options.continue_from:
         raise click.UsageError("--vocab has no effect without --continue")
+    if options.freeze and not options.init:
+        raise click.UsageError("--freeze has no effect without --init")
     model = opened(options.continue_from) if options.continue_from else None
     vectors = opened_vectors(options.init) if options.init else None
     settings = chosen_settings(given, model, file.settings)
     if vectors:
-        settings = settings_for_vectors(vectors, file.settings | given_settings(given))
+        settings = settings_for_vectors(vectors, file.settings | given_settings(given), options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
     default = OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
@@ -167,7 +170,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         words = None
         if options.read_vocab:
             words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
-        start = partial(train, files, settings=settings, vocabulary=words, init=vectors)
+        start = partial(train, files, settings=settings, vocabulary=words, init=vectors, freeze=options.freeze)
     checkpoints = None
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
@@ -198,8 +201,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    others = ("read_vocab", "continue_from", "vocab", "init", "phrases", "checkpoint", "config", "save_config")
-    refuse_together("--resume", (*options_of(ReadingOptions), *others))
+    others = ("read_vocab", "continue_from", "vocab", "init", "freeze", "phrases", "checkpoint", "config")
+    refuse_together("--resume", (*options_of(ReadingOptions), *others, "save_config"))
     find_objective(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()

@@ -64,6 +64,13 @@ class SubwordRows:
             members=np.bincount(rows),
         )
 
+    @classmethod
+    def own(cls, words: int) -> SubwordRows:
+        """Rows without n-grams: the input row of each word is its own row."""
+        numbers, ones = np.arange(words + 1), np.ones(words, np.int64)
+        none = np.empty(0, np.int64)
+        return cls(none.astype(np.int32), none, numbers, numbers[:-1].astype(np.int32), ones.astype(np.int32), ones)
+
     @property
     def shared(self) -> int:
         """G, the number of rows that are no word's own."""
