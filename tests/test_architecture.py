@@ -40,12 +40,12 @@ ROOMS = [
     "top",
 ]
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
-TOP = {"w2v", "w2v.__main__"}
+TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
-    "w2v.text.subword_rows": {"scipy.sparse"},
+    "w2v.text.subwords": {"scipy.sparse"},
     "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
@@ -59,6 +59,7 @@ INSIDE_FUNCTIONS = {
     "w2v.formats.arrow": {"pyarrow", "pyarrow.compute", "pyarrow.parquet"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.formats.spacy": {"spacy"},
+    "w2v.formats.sqlite": {"sqlite_vec"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},

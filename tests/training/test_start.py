@@ -189,6 +189,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
         (["--subwords", "3-6"], "subwords cannot be made of init"),
         (["--continue", "{model}"], "--init has no effect with --continue"),
         (["--init", "{text}"], "a text, not a model"),
+        (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),
     ],
 )
 def test_vectors_that_a_run_cannot_start_from(
@@ -215,6 +216,37 @@ def test_continuing_vectors_names_the_way(sample: Path, tmp_path: Path, vectors:
     vectors.save(tmp_path / "v.bin")
     said = run("train", sample, "--continue", tmp_path / "v.bin", "-o", tmp_path / "m.bin", code=1).stderr
     assert "to start from the vectors of this file, give it as --init (init=)" in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"model": "skipgram", "loss": "hs"}, {"kernel": "numba"}, {"storage": "bf16"}, {"workers": 2}],
+    ids=str,
+)
+def test_frozen_words_keep_their_vectors(
+    sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors, options: dict[str, Any]
+) -> None:
+    options = {"init": vectors, "freeze": True, "vector_size": 6, "epochs": 3, "workers": 1, **options}
+    whole = w2v.train(sample, **options)
+    known = [word for word in vectors.index_to_key if word in whole.wv]
+    rows = whole.inputs[[whole.wv.key_to_index[word] for word in known]]
+    np.testing.assert_array_equal(rows, vectors[known].astype(rows.dtype))
+    np.testing.assert_array_equal(whole.wv[known], rows.astype(np.float32))
+    others = [word for word in whole.words if word not in known]
+    barely = w2v.train(sample, **options | {"epochs": 1, "alpha": 1e-9})
+    assert np.all(np.any(whole.wv[others] != barely.wv[others], axis=1))
+    stopped(tmp_path, sample, **options)
+    resumed = w2v.resume(tmp_path)
+    if options["workers"] == 1:
+        assert_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.wv[known], whole.wv[known])
+
+
+def test_freeze_needs_vectors(sample: Path, tmp_path: Path) -> None:
+    with pytest.raises(w2v.SettingsError, match="freeze has no effect without init"):
+        w2v.train(sample, freeze=True)
+    said = run("train", sample, "--freeze", "-o", tmp_path / "m.bin", code=2).stderr
+    assert "--freeze has no effect without --init" in said
 
 
 def test_a_run_from_vectors_is_resumed(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:

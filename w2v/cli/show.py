@@ -197,7 +197,12 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
     for moved in result.moved:
         line(f"{moved.word} ({moved.distance:.3f})")
         table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
-    judgements(names, result.judgements)
+    scored = [one for one in result.judgements if all(score.value is not None for score in one.scores)]
+    left_out = [f"{one.name}, {one.measure}" for one in result.judgements if one not in scored]
+    if scored:
+        judgements(names, scored)
+    if left_out:
+        line(f"not compared, for lack of words: {'; '.join(left_out)}")
 
 
 def perplexity(result: Perplexity) -> None:

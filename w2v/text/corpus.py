@@ -190,7 +190,7 @@ class Corpus:
         return [(0, None)] * len(self._files) if self.ranges is None else self.ranges
 
     def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; a newline follows each file, text and list of tokens.
+        """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
 
         With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column; with
         PLAIN, files that look like tables are read as text. With `strip_markup`, markup is removed from each file, row,
@@ -289,9 +289,13 @@ class Corpus:
                 name = f"{name}, column {column[:100]}"
             if strip_markup:
                 name = f"{name}, without markup"
-            for chunk in itertools.chain(chunks, [b"\n"]):
+            last = b"\n"
+            for chunk in chunks:
                 yield name, offset, chunk
                 offset += len(chunk)
+                last = chunk or last
+            if not last.endswith(b"\n"):
+                yield name, offset, b"\n"
 
     def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
         """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""

@@ -309,11 +309,11 @@ def _write(
     meter = Meter(progress, "read")
 
     def scan(block: TextBlock) -> Scan:
-        with _naming(block):
+        with naming(block):
             return types.scan(normalise(block.text))
 
     for number, (block, scanned) in enumerate(_scanned(scan, blocks, workers), 1):
-        with _naming(block):
+        with naming(block):
             ids = types.merge(scanned)
         with _writing_to(folder):
             _put(file, ids.data)
@@ -393,7 +393,7 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def _naming(block: TextBlock) -> Iterator[None]:
+def naming(block: TextBlock) -> Iterator[None]:
     """Turn Malformed into a W2VError that names the file and the position in it."""
     try:
         yield

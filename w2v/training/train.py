@@ -67,6 +67,7 @@ class RunOptions(ReadingOptions):
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
     init: KeyedVectors | PathLike | None = None
+    freeze: bool = False
     phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
@@ -117,7 +118,7 @@ def train(corpus: Source, **given: Any) -> Model:
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
         init: vectors, or a file of any format that w2v.load reads: their words begin with them, the others anew, and
-            so does the output layer.
+            so does the output layer. With `freeze`, these words keep their vectors as they are.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
         cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
@@ -140,6 +141,8 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
+    if run.freeze and run.init is None:
+        raise SettingsError("freeze has no effect without init")
     with together(run.world):
         if run.continue_from is not None:
             model = opened(run.continue_from)
@@ -245,10 +248,10 @@ def _not_given(text: TextOptions, given: Mapping[str, Any]) -> dict[str, Any]:
 def _initialised(
     run: RunOptions, vectors: KeyedVectors, options: dict[str, Any]
 ) -> tuple[Settings, Callable[[TypeCounts], Start]]:
-    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options)
+    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options, run.freeze)
 
     def make_start(store: TypeCounts) -> Start:
-        return start_from_vectors(vectors, _vocabulary(run, settings, store))
+        return start_from_vectors(vectors, _vocabulary(run, settings, store), run.freeze)
 
     return settings, make_start
 
@@ -289,7 +292,7 @@ def resume(
     with together(world):
         found, text, origin, checkpoints = _resumed(folder, corpus, notes, world)
     state = found.state
-    start = Start(state.vocabulary, state.loss, state.parameters)
+    start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
     job = _Job(text, origin, state.settings, lambda _: start, checkpoints, state, ignore_memory)
     return _train(job, progress, world)
 

@@ -125,6 +125,7 @@ JOIN_PHRASES = click.option(
     metavar="VECTORS",
     help="Start from the vectors of this file, of any format; words that it lacks begin anew.",
 )
+@click.option("--freeze", cls=Option, is_flag=True, help="Keep the vectors of --init as they are; others are trained.")
 @JOIN_PHRASES
 @click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
