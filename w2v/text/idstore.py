@@ -29,8 +29,9 @@ from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import Pool
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
-from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
+from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.words import Words
 
 SIGNATURE = IDS + b"1\n"
