@@ -76,10 +76,33 @@ def with_karateclub(graph: Any) -> float:
     return quality(model.get_embedding())
 
 
-def with_wefe(graph: Any) -> float:
+def with_walklets(graph: Any) -> float:
+    model = importlib.import_module("karateclub").Walklets(
+        walk_number=10, walk_length=15, dimensions=16, window_size=2, workers=1, seed=1
+    )
+    model.fit(graph)
+    return quality(model.get_embedding())
+
+
+def of_edges(graph: Any) -> Any:
+    """A model trained on the edges of a graph."""
     edges = [[str(node) for node in edge] for edge in graph.edges]
     options = {"vector_size": 32, "min_count": 1, "sg": 1, "sample": 0, "alpha": 0.1, "epochs": 20, "workers": 1}
-    model = importlib.import_module("gensim.models").Word2Vec(edges, **options)
+    return importlib.import_module("gensim.models").Word2Vec(edges, **options)
+
+
+def with_keybert(graph: Any) -> float:
+    backend = importlib.import_module("keybert.backend._utils").select_backend(of_edges(graph).wv)
+    return quality(backend.embed([str(node) for node in graph]))
+
+
+def with_bertopic(graph: Any) -> float:
+    backend = importlib.import_module("bertopic.backend._gensim").GensimBackend(of_edges(graph).wv)
+    return quality(backend.embed([str(node) for node in graph]))
+
+
+def with_wefe(graph: Any) -> float:
+    model = of_edges(graph)
     starts = 0, NODES, NODES // 2, NODES * 3 // 2  # of the first and second halves of two communities
     halves = [[str(node) for node in range(start, start + NODES // 2)] for start in starts]
     named = importlib.import_module("wefe.word_embedding_model").WordEmbeddingModel(model.wv, "nodes")
@@ -88,14 +111,15 @@ def with_wefe(graph: Any) -> float:
     return float(effect["result"])
 
 
+KARATECLUB = "karateclub==1.3.3 networkx tqdm python-louvain pygsp Levenshtein rapidfuzz six"
 LIBRARIES = {  # what runs each, and what is installed
     "node2vec": (with_node2vec, "node2vec==0.5.0 networkx joblib tqdm"),
     "fastnode2vec": (with_fastnode2vec, "fastnode2vec==0.0.7 networkx tqdm"),
     "pecanpy": (with_pecanpy, "pecanpy==2.0.9 networkx numba-progress tqdm"),
-    "karateclub": (
-        with_karateclub,
-        "karateclub==1.3.3 networkx tqdm python-louvain pygsp Levenshtein rapidfuzz six",
-    ),
+    "karateclub": (with_karateclub, KARATECLUB),
+    "walklets": (with_walklets, KARATECLUB),
+    "keybert": (with_keybert, "keybert==0.9.0 networkx tqdm packaging"),
+    "bertopic": (with_bertopic, "bertopic==0.17.4 networkx tqdm packaging hdbscan plotly narwhals"),
     "wefe": (
         with_wefe,
         "wefe==1.0.1 networkx tqdm semantic_version plotly narwhals requests urllib3 idna certifi charset-normalizer",
@@ -118,7 +142,7 @@ def run(name: str, which: str) -> None:
 
 def installed(name: str) -> bool:
     """Whether a library is there, which is installed first if it is not."""
-    if not (FOLDER / name).exists():
+    if not (FOLDER / LIBRARIES[name][1].split("==")[0]).exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(FOLDER)]
         done = subprocess.run([*command, *LIBRARIES[name][1].split()], capture_output=True, text=True)
         if done.returncode:

@@ -23,6 +23,12 @@ from w2v.vectors.cosines import Vector
 METADATA = "gensim.FastText"  # marks the file of a model
 
 
+def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
+    """The buckets of a word's n-grams of minn to maxn characters, in fastText's order."""
+    _, buckets = Subwords(minn, maxn, num_buckets).of(Words.of([word]))
+    return list(buckets.tolist())
+
+
 class FastTextKeyedVectors(KeyedVectors):
     """Words with vectors made of their n-grams, in the manner of gensim 4; unknown words have vectors, too.
 
