@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any, get_args
 
 import numpy as np
@@ -98,7 +98,7 @@ def main() -> None:
 
         def encode(kind: Weights) -> float:
             encoder = vectors.encoder(kind)
-            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))], time.process_time)
+            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
             assert encoder.words == tokens, "words were left out"
             return taken
 
@@ -108,9 +108,7 @@ def main() -> None:
         scores, speeds = {"TF-IDF": spread(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
         for name, encoder in encoders(vectors, Path(folder)).items():
             encoder(texts[:10])
-            speeds[name] = spread(
-                words / 1e6 / seconds(partial(encoder, texts), time.process_time) for _ in range(SPLITS)
-            )
+            speeds[name] = spread(words / 1e6 / seconds(partial(encoder, texts), process_time) for _ in range(SPLITS))
             rows = np.asarray(encoder(texts), np.float64)
             scores[name] = spread(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
     finish(
