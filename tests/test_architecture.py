@@ -222,6 +222,18 @@ def test_every_package_is_installed() -> None:
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
+def test_functions_fit_on_a_screen() -> None:
+    functions = [
+        (path, node) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    long = [
+        f"{path}: {node.name}"
+        for path, node in functions
+        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= 60
+    ]
+    assert not long
+
+
 def test_click_is_of_the_command_line() -> None:
     using = {
         room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"

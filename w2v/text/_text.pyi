@@ -11,6 +11,9 @@ PADDING: bytes
 class Malformed(Exception): ...
 
 @final
+class Table: ...
+
+@final
 class Scan: ...
 
 @final
