@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python bench/texts.py MODEL TEXT RAW [--classes 50] [--repeats 5] [--json FILE]
 
-MODEL is a .safetensors file. Speed: the words of TEXT per second on one thread, in lines of 25 words. Classification:
+MODEL is a .safetensors file. Speed: the words of TEXT, in lines of 25, per second of processor time. Classification:
 RAW is text in <doc …> elements, as WikiExtractor writes it; the task is to say which of the `classes` articles with
 most paragraphs one is from, by a linear classifier trained on a quarter of them. w2v's weights, and mean vectors of the
 same words by model2vec and spaCy, all of length 1, are compared with counts of words (TF-IDF). The goal is 1 million
@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any, get_args
 
 import numpy as np
@@ -97,7 +98,7 @@ def main() -> None:
 
         def encode(kind: Weights) -> float:
             encoder = vectors.encoder(kind)
-            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))])
+            taken = seconds(lambda: [None for _ in encoder.blocks(Corpus(lines))], process_time)
             assert encoder.words == tokens, "words were left out"
             return taken
 
@@ -107,7 +108,7 @@ def main() -> None:
         scores, speeds = {"TF-IDF": spread(accuracies(TfidfVectorizer().fit_transform(texts), labels))}, {}
         for name, encoder in encoders(vectors, Path(folder)).items():
             encoder(texts[:10])
-            speeds[name] = spread(words / 1e6 / seconds(partial(encoder, texts)) for _ in range(SPLITS))
+            speeds[name] = spread(words / 1e6 / seconds(partial(encoder, texts), process_time) for _ in range(SPLITS))
             rows = np.asarray(encoder(texts), np.float64)
             scores[name] = spread(accuracies(rows / np.linalg.norm(rows, axis=1, keepdims=True), labels))
     finish(

@@ -13,6 +13,7 @@ from w2v.errors import W2VError
 from w2v.formats import native, table
 from w2v.formats.storage import DTYPES, Rounded, Storage, stored
 from w2v.formats.vector_file import VectorFile
+from w2v.gensim import models as w2v_gensim
 from w2v.text.words import Words
 
 ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}  # over the largest value of a row
@@ -86,6 +87,8 @@ def test_a_smaller_file_stays_small_and_other_formats_get_float32(path: Path) ->
     found = table.read(few)
     assert isinstance(found.vectors, Rounded)
     np.testing.assert_array_equal(table.read(text).vectors, np.asarray(table.read(small).vectors)[:10])
+    gensims = w2v_gensim.KeyedVectors.load(str(small))
+    np.testing.assert_array_equal(gensims["word3"], w2v.load(small)["word3"])
     run("convert", path, path.with_name("m.npy"), "--storage", "f16")
     assert np.load(path.with_name("m.npy")).dtype == np.float16
     np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, content().vectors.astype(np.float16))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +15,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+try:
+    import sqlite3
+except ImportError:  # some builds of Python lack it
+    sqlite3 = None  # type: ignore[assignment]
 
 from w2v.errors import INSTALL, W2VError, counted, one_line
 from w2v.formats.vector_file import VectorFile, check_content, checked
@@ -150,7 +154,9 @@ def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -
 
 @contextmanager
 def _problems(path: PathLike, place: str) -> Iterator[None]:
-    """Turn the errors of SQLite into W2VError."""
+    """Turn the errors of SQLite into W2VError. Raises it, too, if this Python has no SQLite."""
+    if sqlite3 is None:
+        raise W2VError(f"{place.format(path=path)}this Python was built without SQLite")
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: where a message is not UTF-8

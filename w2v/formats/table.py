@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -128,15 +128,17 @@ def parts(content: VectorFile) -> list[str]:
     return [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
 
 
-def described_parts(names: Iterable[str]) -> list[str]:
-    """The content of these names in words, each once. What has no other name is of the output layer."""
-    return list(dict.fromkeys(PARTS.get(name, "output layer") for name in names))
-
-
 def lost(path: PathLike, content: VectorFile) -> list[str]:
     """The names of the content that the format of this name does not keep. Raises SettingsError as for_writing does."""
     kept = for_writing(path).keeps
     return [name for name in parts(content) if name not in kept and kept != EVERYTHING]
+
+
+def described_lost(path: PathLike, before: VectorFile, made: VectorFile) -> list[str]:
+    """What was there `before` and is not in a file of this name with the content `made`, in words, each once."""
+    kept = {*parts(made)} - {*lost(path, made)}
+    names = [name for name in parts(before) if name not in kept]
+    return list(dict.fromkeys(PARTS.get(name, "output layer") for name in names))  # the loss has names of its own
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:

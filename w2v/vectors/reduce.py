@@ -22,6 +22,20 @@ log = logging.getLogger("w2v")
 ROWS_AT_ONCE = 1 << 14
 
 
+def reduced(
+    content: VectorFile,
+    top: int | None = None,
+    words: PathLike | None = None,
+    dims: int | None = None,
+    storage: Storage | None = None,
+) -> VectorFile:
+    """The content after those of the functions below that are asked for, in this order."""
+    made = content if top is None else first_words(content, top)
+    made = made if words is None else listed_words(made, words)
+    made = made if dims is None else fewer_dimensions(made, dims)
+    return made if storage is None else in_storage(made, storage)
+
+
 def first_words(content: VectorFile, top: int) -> VectorFile:
     """The `top` first words, which are the most frequent. Raises SettingsError for fewer than one."""
     check_whole(1, top=top)

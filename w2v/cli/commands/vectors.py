@@ -312,17 +312,13 @@ def convert(
             stored = Model.load(model).with_vectors(vectors).content(output)
         else:
             stored = table.read(model, errors=errors, progress=progress)
-        made = reduce.first_words(stored, top) if top else stored
-        made = reduce.listed_words(made, words) if words else made
-        made = reduce.fewer_dimensions(made, dims) if dims else made
-        made = reduce.in_storage(made, storage) if storage else made
+        made = reduce.reduced(stored, top, words, dims, storage)
         compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
         if compared:
             made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
         table.write(output, made, force, progress)
-    kept = [name for name in table.parts(made) if name not in table.lost(output, made)]
+    lost = table.described_lost(output, stored, made)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
-    lost = table.described_parts(name for name in table.parts(stored) if name not in kept)
     found |= {"vector_size": made.vectors.shape[1], "lost": lost if as_json else ", ".join(lost)}
     show.result(found | ({"check": asdict(compared)} if compared and as_json else {}), as_json, quiet)
     if compared and not as_json and not quiet:

@@ -263,7 +263,7 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
     def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
         made = cls.__new__(cls)
         KeyedVectors.__init__(made, found.vectors.shape[1])  # a subclass may require arguments
-        made.vectors = found.vectors
+        made.vectors = np.asarray(found.vectors)  # those of a smaller type become float32
         made.index_to_key = vector_files.keys_of(path, found)
         made.key_to_index = {key: row for row, key in enumerate(made.index_to_key)}
         made.next_index = len(made)
