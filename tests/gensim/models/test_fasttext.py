@@ -9,7 +9,12 @@ import pytest
 import w2v
 from w2v.data import make
 from w2v.gensim.models import FastText, KeyedVectors
-from w2v.gensim.models.fasttext import load_facebook_model, load_facebook_vectors, save_facebook_model
+from w2v.gensim.models.fasttext import (
+    ft_ngram_hashes,
+    load_facebook_model,
+    load_facebook_vectors,
+    save_facebook_model,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::w2v.TextWarning")
 SENTENCES = [line.split() for line in make.corpus(20_000, seed=1)]
@@ -65,3 +70,8 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
     (tmp_path / "text.bin").write_text("king queen " * 50)
     with pytest.raises(w2v.W2VError, match=r": not a model of fastText$"):
         load_facebook_model(str(tmp_path / "text.bin"))
+
+
+@pytest.mark.parametrize("word", ["night", "a", "straße", "日本語"])
+def test_buckets_are_those_of_gensim(word: str) -> None:
+    assert ft_ngram_hashes(word, 3, 6, 1000) == gensim.models.fasttext.ft_ngram_hashes(word, 3, 6, 1000)
