@@ -19,7 +19,8 @@ from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
 from w2v.system.threads import processors
-from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, State, interval
+from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.interval import DEFAULT_INTERVAL, interval
 from w2v.training.run import Run
 from w2v.training.start import Start
 

@@ -20,6 +20,31 @@ MAX_ADAPTIVE_BLOCKS = 16  # with adaptive_samples, the most blocks of `negative`
 MAX_WINDOW = 1 << 14
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
+# The names of our settings in gensim and word2vec.c.
+RENAMED = {
+    "size": "vector_size",
+    "iter": "epochs",
+    "sg": 'model="skipgram" or model="cbow"',
+    "cbow": 'model="cbow"',
+    "hs": 'loss="hs"',
+    "cbow_mean": "cbow_gradient",
+    "max_final_vocab": "max_vocab",
+    "max_vocab_size": "max_types",
+    "threads": "workers",
+    "dim": "vector_size",
+    "ws": "window",
+    "lr": "alpha",
+    "neg": "negative",
+    "epoch": "epochs",
+    "minCount": "min_count",
+    "thread": "workers",
+    "minn": 'subwords="3-6", for minn and maxn',
+    "maxn": 'subwords="3-6", for minn and maxn',
+    "bucket": "buckets",
+    "sentences": "it as the first argument: w2v.train(sentences)",
+    "corpus_file": "it as the first argument: w2v.train(path)",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class BaseSettings:

@@ -22,7 +22,8 @@ from w2v.settings import ModelName
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint
 from w2v.training import run as running
-from w2v.training.checkpoint import Checkpoints, interval, latest
+from w2v.training.checkpoint import Checkpoints, latest
+from w2v.training.interval import interval
 from w2v.training.run import Run
 
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]

@@ -12,12 +12,12 @@ from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.registry import OWN, Settings
 from w2v.options import checked_value, options_of, refuse_unknown
+from w2v.settings import RENAMED
 from w2v.system.files import PathLike, atomic_write, errors_named
 from w2v.system.schema import decode
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.training.model import WHOLE_MODEL
-from w2v.training.train import RENAMED
 
 MODEL_SUFFIX = ".safetensors"
 MAX_BYTES = 1 << 20  # of a TOML file

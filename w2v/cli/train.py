@@ -32,7 +32,8 @@ from w2v.system.schema import PathText, checked
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import DEFAULT_INTERVAL, Checkpoints, latest
+from w2v.training.checkpoint import Checkpoints, latest
+from w2v.training.interval import DEFAULT_INTERVAL
 from w2v.training.model import Model
 from w2v.training.start import Vocab, opened, opened_vectors, settings_for_vectors, text_of
 from w2v.training.train import resume, train

@@ -11,7 +11,6 @@ import hashlib
 import logging
 import math
 import os
-import re
 import resource
 import tempfile
 import time
@@ -19,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +36,12 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
+from w2v.training.interval import DEFAULT_INTERVAL, interval
 from w2v.training.lock import Lock
 from w2v.training.seal import is_sealed, make_key, seal
 
 Arrays = dict[str, NDArray[Any]]
 
-DEFAULT_INTERVAL, NEVER = "10m", "never"
 NAME, BEST = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
 RUN_VALUES = ("position", "end", "tokens_trained", "seconds", "instruction_set", "ranks", "scores")  # of State
 BYTES_AT_ONCE = 1 << 20  # for the checksum
@@ -149,23 +148,6 @@ class Checkpoint:
 
 
 # -- writing --------------------------------------------------------------------------------
-
-
-class Interval(NamedTuple):
-    """What lies between two checkpoints: a time, or a part of the text (see State). At most one of them is not 0."""
-
-    seconds: float = 0
-    epochs: float = 0
-    chunks: float = 0
-
-
-UNITS = {
-    "s": Interval(seconds=1),
-    "m": Interval(seconds=60),
-    "h": Interval(seconds=3600),
-    "epoch": Interval(epochs=1),
-    "chunk": Interval(chunks=1),
-}
 
 
 class Checkpoints:
@@ -378,19 +360,6 @@ class Checkpoints:
         for old in self._old:
             self._lock.remove(old)
         self._old = []
-
-
-def interval(every: str) -> Interval:
-    """Raises SettingsError."""
-    if every == NEVER:
-        return Interval()
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every)
-    if not found or not float(found[1]):
-        raise SettingsError(
-            f"checkpoint_every {every!r}: it must be never or a number with s, m, h, epoch or chunk, like 30s or 1epoch"
-        )
-    size, unit = float(found[1]), UNITS[found[2][:5]]
-    return Interval(*(size * part for part in unit))
 
 
 # -- reading --------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Report
+from w2v.settings import RENAMED
 from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.advice import warn_of
@@ -32,9 +33,10 @@ from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.checkpoint import DEFAULT_INTERVAL, NEVER, Checkpoint, Checkpoints, Origin, State, latest
+from w2v.training.checkpoint import Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.distributed import DistributedRun, merged_types
 from w2v.training.early_stopping import EarlyStopping
+from w2v.training.interval import DEFAULT_INTERVAL, NEVER
 from w2v.training.model import Model, split
 from w2v.training.run import Run, instruction_set_of
 from w2v.training.start import (
@@ -200,32 +202,6 @@ def _location(text: Corpus) -> dict[str, Any]:
     """The files of a text, as fields of an Origin."""
     sources = [file if file == "-" else str(Path(file).absolute()) for file in text.files]
     return {"sources": sources, "files": text.sizes}
-
-
-# The names of our settings in gensim and word2vec.c.
-RENAMED = {
-    "size": "vector_size",
-    "iter": "epochs",
-    "sg": 'model="skipgram" or model="cbow"',
-    "cbow": 'model="cbow"',
-    "hs": 'loss="hs"',
-    "cbow_mean": "cbow_gradient",
-    "max_final_vocab": "max_vocab",
-    "max_vocab_size": "max_types",
-    "threads": "workers",
-    "dim": "vector_size",
-    "ws": "window",
-    "lr": "alpha",
-    "neg": "negative",
-    "epoch": "epochs",
-    "minCount": "min_count",
-    "thread": "workers",
-    "minn": 'subwords="3-6", for minn and maxn',
-    "maxn": 'subwords="3-6", for minn and maxn',
-    "bucket": "buckets",
-    "sentences": "it as the first argument: w2v.train(sentences)",
-    "corpus_file": "it as the first argument: w2v.train(path)",
-}
 
 
 def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:

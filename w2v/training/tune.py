@@ -31,6 +31,7 @@ from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
+from w2v.settings import RENAMED
 from w2v.shown import Result
 from w2v.system.files import PathLike, atomic_write, errors_named
 from w2v.system.schema import decode, encode
@@ -43,7 +44,7 @@ from w2v.training.epochs import epochs_for
 from w2v.training.model import Model
 from w2v.training.run import Run
 from w2v.training.start import Start
-from w2v.training.train import RENAMED, join_phrases, loaded_phrases, trained_model
+from w2v.training.train import join_phrases, loaded_phrases, trained_model
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.held_out import HeldOut
 

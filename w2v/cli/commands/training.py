@@ -44,7 +44,7 @@ from w2v.settings import TEXT
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training import tune as tuning
-from w2v.training.checkpoint import DEFAULT_INTERVAL
+from w2v.training.interval import DEFAULT_INTERVAL
 from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.start import Vocab
 from w2v.training.world import join, leads, together
