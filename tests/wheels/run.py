@@ -24,10 +24,14 @@ ABOUT_SOURCES = [
     "--ignore=tests/test_architecture.py",
     "--deselect=tests/test_faults.py::test_races_that_are_meant_are_named",
 ]
-PART = ["tests/test_kernels.py", "tests/test_reference.py", "tests/system/test_signals.py"]
-PART += ["tests/formats/test_codes.py", "tests/training/test_train.py"]
+PART = [
+    "tests/test_kernels.py",
+    "tests/test_reference.py",
+    "tests/formats/test_codes.py",
+    "tests/training/test_train.py",
+]
 STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
-PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors"]  # that these tests import
+PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc"]  # that these tests import
 
 
 def audit(wheels: list[Path]) -> None:
