@@ -63,6 +63,7 @@ def shared() -> Extension:
 
 modules = cythonize(
     [
+        extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),  # the longest first
         extension("text._text", depends=["text/_text.h"]),
         extension("text._phrases", depends=["text/_phrases.h", "text/_text.h"]),
         extension("text._subwords"),
@@ -71,7 +72,6 @@ modules = cythonize(
         extension("vectors._search"),
         extension("system._signals"),
         extension("losses._trees"),
-        extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),
     ],
     build_dir=str(BUILD),
     shared_utility_qualified_name=f"w2v.{SHARED}",

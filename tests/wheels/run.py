@@ -27,12 +27,11 @@ ABOUT_SOURCES = [
 PART = [
     "tests/test_kernels.py",
     "tests/test_reference.py",
-    "tests/system/test_memory.py",
-    "tests/system/test_signals.py",
+    "tests/formats/test_codes.py",
+    "tests/training/test_train.py",
 ]
-PART += ["tests/formats/test_codes.py", "tests/training/test_train.py"]
 STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
-PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors"]  # that these tests import
+PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc"]  # that these tests import
 
 
 def audit(wheels: list[Path]) -> None:
