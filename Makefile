@@ -8,7 +8,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo demo-real test cluster browser compat docs faults fuzz sanitize bench wheels wheels-test clean
+.PHONY: build demo demo-real test cluster browser compat docs faults fuzz sanitize bench wheels wheels-test wheels-test-arm64 clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -123,13 +123,21 @@ bench: build
 	python bench/report.py build/bench/*.json --picture build/bench/speed.svg > build/bench/tables.md
 
 # The source distribution and wheels for Linux in dist/, then their tests with every Python in PATH, or with those named:
-# make wheels-test PYTHONS='python3.11 python3.13'. tests/wheels/debian.sh gets more of them, arm64 too.
+# make wheels-test PYTHONS='python3.11 python3.13'. tests/wheels/debian.sh gets more of them.
 wheels: build/tools/.built
 	build/tools/bin/python tests/wheels/build.py
 
 PYTHONS ?=
 wheels-test: build/tools/.built
 	build/tools/bin/python tests/wheels/run.py $(PYTHONS)
+
+# The wheel for arm64 under qemu: the tests of the compiled step, formats and training. As root, on Debian or Ubuntu.
+ARM64 := build/arm64/usr/bin/w2v-python3.13
+wheels-test-arm64: build/tools/.built $(ARM64)
+	build/tools/bin/python tests/wheels/run.py --part $(abspath $(ARM64))
+
+$(ARM64):
+	sh tests/wheels/debian.sh build/arm64 arm64 trixie python3.13
 
 build/tools/.built: tests/wheels/requirements.txt
 	@$(PYTHON) -m venv build/tools

@@ -81,6 +81,8 @@ modules = cythonize(
         "initializedcheck": VARIANT == "checked",
         "wraparound": False,  # a negative index is a mistake, not one from the end
         "cdivision": True,
+        "auto_pickle": False,
+        "autotestdict": False,
     },
 )
 setup(

@@ -160,12 +160,12 @@ def training_seconds(
     return taken
 
 
-def compiled(*sources: Path) -> ctypes.CDLL:
-    """C sources as a library, built by the system's compiler in a temporary folder."""
+def compiled(*sources: Path, compiler: str = os.environ.get("CC", "cc")) -> ctypes.CDLL:
+    """C sources as a library, built in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "library.so"
         includes = ["-I", str(BENCH.parent / "w2v" / "simd")]
-        command = [os.environ.get("CC", "cc"), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
+        command = [*shlex.split(compiler), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
         subprocess.run(command, check=True)
         return ctypes.CDLL(str(library))
 

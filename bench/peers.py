@@ -34,6 +34,7 @@ CONFIGURATIONS = {
     "sg-ns-100": replace(BASE, vector_size=100),
     "sg-hs-300": replace(BASE, loss="hs"),
     "cbow-ns-300": replace(BASE, model="cbow"),
+    "cbow-ns-100": replace(BASE, model="cbow", vector_size=100),
     "cbow-hs-300": replace(BASE, model="cbow", loss="hs"),
     "sg-subwords-100": replace(BASE, vector_size=100, subwords="3-6", alpha=0.05),
 }

@@ -1,19 +1,22 @@
 """How near is the step alone, with its rows in cache, to the processor's limit?
 
-    python bench/step.py [--size 300] [--rows 12] [--repeats 30] [--json FILE]
+    python bench/step.py [--size 300] [--rows 12] [--repeats 30] [--other COMPILER] [--json FILE]
 
 For each instruction set that this machine runs: calls of the step on rows drawn at random from a pool of --rows
 inputs and as many outputs, which fit into the first-level cache, alternating with the multiply-add peak of the same
 instruction set. 6 inputs × 6 outputs is the mean window; the other shape draws the number of inputs of each call
 like windows of 5: 2, 4, 6, 8 or 10. The limit is 3 · inputs · outputs · size multiply-adds, size rounded up to whole
-registers. Goal: 90% at 6 × 6.
+registers. Goal: 90% at 6 × 6. With --other, the step of that compiler alternates with ours; goal of the ratio of times,
+other / ours: at most 1.03.
 """
 
 from __future__ import annotations
 
 import ctypes
 import time
+from copy import copy
 from functools import partial
+from typing import Any
 
 import numpy as np
 from common import BENCH, LANES, Peaks, Spread, alternate, arguments, compiled, finish, quotients, seconds, spread
@@ -30,13 +33,17 @@ CALLS = 20_000
 SHAPE_NAMES = ("6 × 6", "2 to 10 × 6")
 
 
+def step_of(library: ctypes.CDLL) -> Any:
+    library.take_steps.restype = ctypes.c_double
+    return library.take_steps
+
+
 class Steps:
     """Calls of the step, whose inputs and outputs are drawn beforehand."""
 
     def __init__(self, library: ctypes.CDLL, name: str, size: int, rows: int, inputs: NDArray[np.int32]) -> None:
         random = np.random.default_rng(1)
-        self.function, self.name, self.inputs, self.size = library.take_steps, name.encode(), inputs, size
-        self.function.restype = ctypes.c_double
+        self.function, self.name, self.inputs, self.size = step_of(library), name.encode(), inputs, size
         self.pool = memory.aligned_rows(2 * rows, size)
         self.pool[:, :size] = random.normal(0, 0.1, (2 * rows, size))
         self.choices = np.zeros((SHAPES, 2, MAX_ROWS), np.int32)
@@ -83,14 +90,18 @@ def main() -> None:
     parser = arguments(__doc__, 30)
     parser.add_argument("--size", type=int, default=300)
     parser.add_argument("--rows", type=int, default=12)
+    parser.add_argument("--other", metavar="COMPILER", help="another compiler's command, to compare with")
     options = parser.parse_args()
     if options.rows < 10:
         parser.error("--rows must be 10 or more")
-    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
+    sources = BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c"
+    library = compiled(*sources)
+    other = compiled(*sources, compiler=options.other) if options.other else None
     mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)
     times: dict[str, Spread] = {}
     peaks: dict[str, Spread] = {}
     fractions: dict[str, Spread] = {}
+    ratios: dict[str, Spread] = {}
     for name in filter(step_for, INSTRUCTION_SETS):
         contestants = {"peak": Peaks(name).multiply_adds}
         work = {}
@@ -98,6 +109,10 @@ def main() -> None:
             steps = work[shape] = Steps(library, name, options.size, options.rows, inputs)
             steps.validate()
             contestants[shape] = partial(Steps.nanoseconds, steps)
+            if other:
+                others = copy(steps)  # of the same rows: their addresses matter
+                others.function = step_of(other)
+                contestants[f"{shape}, other"] = others.nanoseconds
         found = alternate(contestants, options.repeats)
         peaks[name] = spread(peak / 1e9 for peak in found["peak"])
         for shape, steps in work.items():
@@ -106,6 +121,8 @@ def main() -> None:
             times[f"{name}, {shape}"] = spread(found[shape])
             goal = 0.9 if shape == SHAPE_NAMES[0] and not fractions and options.size == 300 else None
             fractions[f"{name}, {shape}"] = spread(quotients(limits, found[shape]), goal)
+            if other:
+                ratios[f"{name}, {shape}"] = spread(quotients(found[f"{shape}, other"], found[shape]), 1.03)
     finish(
         options,
         "The step alone",
@@ -113,6 +130,7 @@ def main() -> None:
         nanoseconds_of_a_step=times,
         giga_multiply_adds_a_second_at_the_peak=peaks,
         fraction_of_the_peak=fractions,
+        time_of_the_other_compiler_by_ours=ratios,
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common import BENCH, alternate, arguments, finish, quotients, spread
 
-NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-hs-300")
+NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300")
 # Run by each version, with its own modules.
 WAITING = """
 import sys, time

@@ -26,12 +26,12 @@ ROOMS = [
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
-TOP = {"w2v", "w2v.__main__"}
+TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
-    "w2v.text.subword_rows": {"scipy.sparse"},
+    "w2v.text.subwords": {"scipy.sparse"},
     "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
     "w2v.__main__": {"w2v.cli.main"},
     "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
@@ -45,6 +45,7 @@ INSIDE_FUNCTIONS = {
     "w2v.formats.arrow": {"pyarrow", "pyarrow.compute", "pyarrow.parquet"},
     "w2v.formats.bfloat16": {"ml_dtypes"},
     "w2v.formats.spacy": {"spacy"},
+    "w2v.formats.sqlite": {"sqlite_vec"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},
@@ -205,6 +206,18 @@ def test_names_come_from_where_they_are_defined() -> None:
 def test_every_package_is_installed() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
+
+
+def test_functions_fit_on_a_screen() -> None:
+    functions = [
+        (path, node) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    long = [
+        f"{path}: {node.name}"
+        for path, node in functions
+        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= 60
+    ]
+    assert not long
 
 
 def test_click_is_of_the_command_line() -> None:

@@ -49,18 +49,24 @@ def test_imports(script: str, shown: str) -> None:
 def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: Path) -> None:
     """As when Python runs in the folder in which `pip install .` ran."""
     built = Path(w2v.__file__).parent
-    (tmp_path / "w2v").mkdir()
+    sources, installed, other = (tmp_path / name for name in ("sources", "installed", "other"))
+    (sources / "w2v").mkdir(parents=True)
     for name in ("__init__.py", "__main__.py", "pictured.py"):
-        (tmp_path / "w2v" / name).write_text((built / name).read_text("utf-8"), "utf-8")
-    # -S: the folders of installed packages, which Python adds, are named here; a build in place would add its sources.
-    program = [sys.executable, "-S", "-c", "import w2v._kernels as k, sys; print(k.__file__)"]
-    path = os.pathsep.join([str(built.parent), *sys.path])
-    done = subprocess.run(program, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
-    assert Path(done.stdout.strip()).parent == built, done.stderr
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    alone = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert alone.stderr.splitlines()[-1] == (
-        f"ImportError: the sources in {tmp_path / 'w2v'} are not built: run pip install . in the folder above"
+        (sources / "w2v" / name).write_text((built / name).read_text("utf-8"), "utf-8")
+    for folder in installed, other:
+        folder.mkdir()
+        (folder / "w2v").symlink_to(built)
+    (other / "setup.py").touch()
+
+    def imported(*folders: Path) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-S", "-c", "import w2v; print(*w2v.__path__)"]  # -S: no folders but these
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+        return subprocess.run(program, cwd=sources, env=environment, capture_output=True, text=True)
+
+    done = imported(other, installed)
+    assert done.stdout == f"{installed / 'w2v'}\n", done.stderr
+    assert imported(other).stderr.splitlines()[-1] == (
+        f"ImportError: the sources in {sources / 'w2v'} are not built: run pip install . in the folder above"
     )
 
 

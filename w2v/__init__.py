@@ -92,8 +92,10 @@ def _explore(*args: Any, **options: Any) -> Any:
 
 functions |= {"plot": _plot, "explore": _explore}
 
-# In a folder with the sources, Python finds these before the installed package, which has the compiled modules.
-_built = PathFinder.find_spec("w2v._kernels", [*__path__, *(str(Path(entry, "w2v")) for entry in sys.path)])
+# In a folder with the sources, Python finds these before the installed package, which has the compiled modules. Modules
+# of another folder with sources could be of another version.
+_installed = [str(Path(entry, "w2v")) for entry in sys.path if not Path(entry, "setup.py").exists()]
+_built = PathFinder.find_spec("w2v._kernels", [*__path__, *_installed])
 if _built is None or _built.origin is None:
     raise ImportError(f"the sources in {__path__[0]} are not built: run pip install . in the folder above")
 __path__[:] = [str(Path(_built.origin).parent)]

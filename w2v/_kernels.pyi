@@ -1,8 +1,11 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.plan import Plan
 
+LOSSES: tuple[str, ...]
 MAX_CHUNK_IDS: int
 END_OF_SENTENCE: int
 
@@ -10,6 +13,7 @@ def chunk_ids(rows: float, width: int, window: int) -> int: ...
 def step_for(name: str) -> bool: ...
 def worker_bytes(plan: Plan) -> int: ...
 
+@final
 class Kernel:
     def __init__(
         self,

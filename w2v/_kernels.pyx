@@ -56,6 +56,7 @@ Races.      Hogwild (Recht et al. 2011): threads read and write the two matrices
             count and stop flag are atomic. All other state belongs to one thread.
 """
 
+cimport cython
 from libc.math cimport INFINITY, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
@@ -69,7 +70,7 @@ from w2v._worker cimport (
 
 import numpy as np
 
-from w2v.settings import MAX_ADAPTIVE_BLOCKS, MAX_INPUTS_PER_STEP
+from w2v import settings
 
 cdef extern from * nogil:
     """
@@ -100,7 +101,7 @@ cdef enum:
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
 
 cdef int64_t CHUNK_WORK = 1 << 30  # multiply-adds: maximum in a chunk, for the scores of one context word per window
-cdef int64_t MAX_BLOCKS = MAX_ADAPTIVE_BLOCKS
+cdef int64_t MAX_BLOCKS = settings.MAX_ADAPTIVE_BLOCKS
 
 
 def chunk_ids(double rows, int64_t width, int64_t window) -> int:
@@ -172,6 +173,7 @@ def worker_bytes(plan) -> int:
     return size_of(sizes_of(plan))
 
 
+@cython.final
 cdef class Kernel:
     """A training run: the corpus it reads, the matrices it updates and its progress. Call `run` once in each thread.
 
@@ -812,7 +814,7 @@ cdef Sizes sizes_of(plan) except *:
         s.m += whole_blocks(classes) - classes
     s.columns = step_columns(s.m)
     s.negative = plan.loss.negative if loss in (NS, NCE, SAMPLED) else 0
-    s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, MAX_INPUTS_PER_STEP)
+    s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
     s.weighted, s.pooled = loss in (NCE, SAMPLED), plan.cbow
     s.composed = s.kept if plan.subwords else 0

@@ -40,7 +40,7 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 # What a file is, by kind, and where it is given.
 _KINDS = {
-    "text": ("a text", "give it to w2v train CORPUS, or after the model: w2v perplexity MODEL CORPUS"),
+    "text": ("a text", "w2v train CORPUS learns vectors from it; in w2v perplexity MODEL CORPUS it comes second"),
     "model": ("a model", "give it to w2v query MODEL, w2v info MODEL or w2v train CORPUS --continue MODEL"),
     "questions": ("analogy questions", "give them after the model: w2v analogy MODEL QUESTIONS"),
     "pairs": ("scored word pairs", "give them after the model: w2v similarity MODEL PAIRS"),

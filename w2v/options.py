@@ -29,7 +29,7 @@ class Option:
     Attributes:
         help: one sentence.
         group: the heading under which `--help` lists it.
-        minimum, maximum: the range of a number, inclusive.
+        minimum, maximum: the range of a number, inclusive; `positive`: without 0, its minimum.
         flags: its names on the command line, by default made from the field's name.
         default_text: the description of a computed default in help.
         only_with: a setting and its values; with other values the option has no effect.
@@ -42,6 +42,7 @@ class Option:
     group: str
     minimum: float | None = None
     maximum: float | None = None
+    positive: bool = False
     flags: tuple[str, ...] = ()
     default_text: str = ""
     only_with: tuple[str, tuple[str, ...]] | None = None
@@ -127,10 +128,12 @@ def _checked_number(name: str, value: Any, kind: Callable[[Any], Any], limits: O
     fits = isinstance(value, Integral) or (kind is float and isinstance(value, Real) and math.isfinite(value))
     if limits.minimum is not None and fits and not isinstance(value, bool):
         fits = value >= limits.minimum and (limits.maximum is None or value <= limits.maximum)
+        fits = fits and not (limits.positive and value == 0)
     if not fits or isinstance(value, bool):
         wanted = "a whole number" if kind is int else "a number"
         low = f"{limits.minimum:,}"
         span = f"{low} or more" if limits.maximum is None else f"from {low} to {limits.maximum:,}"
+        span += ", but not 0" * limits.positive
         other = "".join(f", or {word}" for word in words)
         raise SettingsError(f"{name} {value!r}: it must be {wanted}, {span}{other}")
     return kind(value)

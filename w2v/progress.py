@@ -17,6 +17,7 @@ PHASES = {
     "train": "words",
     "tune": "seconds",
     "predict": "words",  # of a text, by perplexity, or of the vocabulary, by rank
+    "encode": "bytes",  # of texts
     "load": "rows",  # of a vector file
     "save": "rows",
     "answer": "words",  # that answers to analogy questions are searched among

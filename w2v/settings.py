@@ -120,6 +120,7 @@ class BaseSettings:
         "Learning rate at the start.",
         TRAINING,
         minimum=0,
+        positive=True,
         maximum=1000,
         default_text="the best measured for model and loss",
     )

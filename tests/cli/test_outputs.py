@@ -29,6 +29,7 @@ OUTPUTS = {
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--top", "9", "-o", "{out}.html"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
+    ("encode", "output"): ["encode", "{model}", "{corpus}", "-o", "{out}.npy"],
     ("vocab", "output"): ["vocab", "{corpus}", "-o", "{out}"],
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
@@ -36,8 +37,19 @@ OUTPUTS = {
 FOLDERS = {("train", "checkpoint")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity")}
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
-INPUTS = {"corpus", "model", "model2", "questions", "pairs", "read_vocab", "continue_from", "resume", "tree_vectors"}
-INPUTS |= {"init", "words", "config", "models", "first", "second", "words_file", "read_phrases"}
+INPUTS = {
+    "corpus",
+    "model",
+    "model2",
+    "texts",
+    "questions",
+    "pairs",
+    "read_vocab",
+    "continue_from",
+    "resume",
+    "tree_vectors",
+}
+INPUTS |= {"texts", "init", "words", "config", "models", "first", "second", "words_file", "read_phrases"}
 
 
 def test_every_path_is_known_as_input_or_output() -> None:

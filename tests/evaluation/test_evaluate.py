@@ -81,7 +81,7 @@ def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.Mo
     second = np.round(first + random.normal(size=80))
     expected = stats.bootstrap(
         (first, second), lambda one, two: stats.spearmanr(one, two).statistic, paired=True, vectorized=False,
-        n_resamples=RESAMPLES, method="percentile", rng=random,
+        n_resamples=RESAMPLES, method="percentile", random_state=random,
     ).confidence_interval  # fmt: skip
     found = evaluating._interval(evaluating._correlations([outcomes(first, second)], seed=1)[0])
     value = stats.spearmanr(first, second).statistic

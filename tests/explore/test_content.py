@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as arrays
 import w2v
 from tests.helpers import SMALL
 from w2v.explore import content
-from w2v.explore.content import MAX_COORDINATE, embedded, encoded, map_of, quantised
+from w2v.explore.content import MAX_COORDINATE, embedded, encoded, map_of
 from w2v.explore.explorer import Explorer
+from w2v.formats.storage import quantised
 
 
 def decoded(text: str, dtype: str) -> Any:

@@ -17,11 +17,12 @@ import pickle
 import random
 import re
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -42,17 +43,35 @@ def sound() -> dict[str, dict[str, bytes]]:
     import gensim
 
     import w2v
+    from w2v.formats import table
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.vectors.keyed import KeyedVectors
+    from w2v.vectors.reduce import in_storage
 
     vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
     text = "the köln the a\nb the a b\n".encode() * 3
     with tempfile.TemporaryDirectory() as folder:
         saved = {}
-        for name in ("m.bin", "m.txt", "m.safetensors", "m.npy", "m.tsv", "m.parquet", "m.arrow", "m.model2vec"):
+        for name in (
+            "m.bin",
+            "m.txt",
+            "m.safetensors",
+            "m.npy",
+            "m.tsv",
+            "m.parquet",
+            "m.arrow",
+            "m.db",
+            "m.model2vec",
+        ):
             vectors.save(Path(folder, name))
             saved[name] = Path(folder, name.replace("model2vec", "model2vec/tokenizer.json")).read_bytes()
+        with closing(sqlite3.connect(Path(folder, "m.db"), isolation_level=None)) as base:
+            base.executescript("pragma page_size = 512; vacuum")  # less than LARGEST in all
+        saved["m.db"] = Path(folder, "m.db").read_bytes()
+        small = Path(folder, "int8.safetensors")
+        table.write(small, in_storage(table.read(Path(folder, "m.safetensors")), "int8"))
+        saved[small.name] = small.read_bytes()
         model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
         model.save(Path(folder, "model.safetensors"))
         saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
@@ -109,6 +128,7 @@ def sound() -> dict[str, dict[str, bytes]]:
         "pickle": pickles,
         "numpy": {"plain": saved["m.npy"]},
         "projector": {"plain": saved["m.tsv"]},
+        "sqlite": {"plain": saved["m.db"]},
         "arrow": {"parquet": saved["m.parquet"], "arrow": saved["m.arrow"]},
         "static": {"tokenizer": saved["m.model2vec"]},
         "corpus": {
@@ -211,6 +231,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "pickle": native,
         "numpy": lambda path: beside(path, npy.words_file(path), npy.read),
         "projector": lambda path: beside(path, tsv.metadata(path), tsv.read),
+        "sqlite": model,
         "arrow": model,
         "static": folder,
         "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -35,9 +36,24 @@ def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
     assert {word: found[word].tolist() for word in found.index_to_key} == {
         word: rows[row].tolist() for word, row in (*zip(WORDS, range(3), strict=False), ("alias", 0))
     }
-    (tmp_path / "theirs" / "vocab" / "vectors").write_bytes(b"damaged")
-    with pytest.raises(w2v.W2VError, match="theirs: spaCy cannot read it: "):
-        w2v.load(tmp_path / "theirs")
+    vectors = (tmp_path / "theirs" / "vocab" / "vectors").read_bytes()
+    for name, content, message in (
+        ("vectors", vectors[:-4], "cut: an array"),
+        (
+            "key2row",
+            msgspec.msgpack.encode({spacy.strings.hash_string("the"): 10**6}),
+            "its words do not fit its matrix",
+        ),
+        ("strings.json", b'["a", 1]', "strings.json: damaged: "),
+        ("key2row", b"\x81\x01", "key2row: damaged: "),
+        ("vectors.cfg", b"[", "vectors.cfg: damaged: "),
+    ):
+        path = tmp_path / "theirs" / "vocab" / name
+        before = path.read_bytes()
+        path.write_bytes(content)
+        with pytest.raises(w2v.W2VError, match=message):
+            w2v.load(tmp_path / "theirs")
+        path.write_bytes(before)
 
 
 def test_tables_of_floret_are_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import MODELS, run, stopped
+from tests.helpers import MODELS, assert_same, run, stopped
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
 MORE = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
@@ -187,6 +187,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
         (["--subwords", "3-6"], "subwords cannot be made of init"),
         (["--continue", "{model}"], "--init has no effect with --continue"),
         (["--init", "{text}"], "a text, not a model"),
+        (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),
     ],
 )
 def test_vectors_that_a_run_cannot_start_from(
@@ -207,3 +208,34 @@ def test_impossible_vectors_in_python(sample: Path, vectors: w2v.KeyedVectors) -
     vectors.vectors[2, 3] = np.nan
     with pytest.raises(w2v.W2VError, match="the vectors of init have NaN or infinite values"):
         w2v.train(sample, init=vectors)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"model": "skipgram", "loss": "hs"}, {"kernel": "numba"}, {"storage": "bf16"}, {"workers": 2}],
+    ids=str,
+)
+def test_frozen_words_keep_their_vectors(
+    sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors, options: dict[str, Any]
+) -> None:
+    options = {"init": vectors, "freeze": True, "vector_size": 6, "epochs": 3, "workers": 1, **options}
+    whole = w2v.train(sample, **options)
+    known = [word for word in vectors.index_to_key if word in whole.wv]
+    rows = whole.inputs[[whole.wv.key_to_index[word] for word in known]]
+    np.testing.assert_array_equal(rows, vectors[known].astype(rows.dtype))
+    np.testing.assert_array_equal(whole.wv[known], rows.astype(np.float32))
+    others = [word for word in whole.words if word not in known]
+    barely = w2v.train(sample, **options | {"epochs": 1, "alpha": 1e-9})
+    assert np.all(np.any(whole.wv[others] != barely.wv[others], axis=1))
+    stopped(tmp_path, sample, **options)
+    resumed = w2v.resume(tmp_path)
+    if options["workers"] == 1:
+        assert_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.wv[known], whole.wv[known])
+
+
+def test_freeze_needs_vectors(sample: Path, tmp_path: Path) -> None:
+    with pytest.raises(w2v.SettingsError, match="freeze has no effect without init"):
+        w2v.train(sample, freeze=True)
+    said = run("train", sample, "--freeze", "-o", tmp_path / "m.bin", code=2).stderr
+    assert "--freeze has no effect without --init" in said

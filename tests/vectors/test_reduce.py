@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_the_first_words(path: Path, tmp_path: Path) -> None:
     found = run_json("convert", path, tmp_path / "o.safetensors", "--top", 7)
-    assert (found["vocabulary_size"], found["lost"]) == (7, ["outputs"])
+    assert (found["vocabulary_size"], found["lost"]) == (7, ["output layer"])
     made = w2v.load(tmp_path / "o.safetensors")
     assert made.index_to_key == WORDS[:7]
     assert made.counts.tolist() == [*range(40, 33, -1)]

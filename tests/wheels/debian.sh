@@ -10,7 +10,7 @@ for package in "$folder"/var/cache/apt/archives/*.deb; do dpkg-deb --extract "$p
 case $2 in
 amd64) libraries=$folder/usr/lib/x86_64-linux-gnu
        start="$libraries/ld-linux-x86-64.so.2 --library-path $libraries --argv0" ;;
-arm64) start="qemu-aarch64-static -L $folder -0" ;;
+arm64) start="qemu-aarch64-static -cpu cortex-a72 -L $folder -0" ;;
 esac
 printf '#!/bin/sh\nexec %s "$0" %s "$@"\n' "$start" "$folder/usr/bin/$name" >"$folder/usr/bin/w2v-$name"
 chmod +x "$folder/usr/bin/w2v-$name"

@@ -5,9 +5,11 @@
 Each Python, by default all in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
 in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, these are the
 tests of the compiled step, formats and training. The first Python also runs them with the oldest versions of packages.
+With all packages, stubtest compares the stubs with the compiled modules.
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +31,7 @@ PART = [
     "tests/system/test_signals.py",
 ]
 PART += ["tests/formats/test_codes.py", "tests/training/test_train.py"]
+STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
 PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors"]  # that these tests import
 
 
@@ -73,22 +76,30 @@ def main() -> None:
     parser.add_argument("python", nargs="*")
     options = parser.parse_args()
     found = [path for minor in range(11, 20) if (path := shutil.which(f"python3.{minor}"))]
+    os.environ.pop("PYTHONPATH", None)  # it could name sources
     shutil.rmtree(WORK, ignore_errors=True)
     for name in ("tests", "docs"):
         shutil.copytree(ROOT / name, WORK / "apart" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, WORK / "apart")
     audit(sorted((ROOT / "dist").glob("*.whl")))
+    failed = []
     for number, python in enumerate(options.python or found):
         for constraints in [[], ["--constraint", str(oldest())]][: 1 + (number == 0 and not options.part)]:
-            print(python, *constraints, flush=True)
-            made = environment(python, f"{number}{'-oldest' * len(constraints[:1])}")
+            name = f"{python}{' with the oldest versions' * bool(constraints)}"
+            print(name, flush=True)
+            made = environment(python, f"{number}{'-oldest' * bool(constraints)}")
             whole = not options.part and install(made, *constraints, "w2v[dev]", check=False)
             if not whole:
-                print(f"{python}: part of the tests, without optional packages", flush=True)
+                print(f"{name}: part of the tests, without optional packages", flush=True)
                 install(made, *constraints, "w2v", *PACKAGES)
             tests = ["tests", *ABOUT_SOURCES] if whole else PART
-            subprocess.run([made, *PYTEST, *tests], check=True, cwd=WORK / "apart")
+            checks = [[*PYTEST, *tests], ["-m", "mypy.stubtest", *STUBS]]
+            for check in checks[: 1 + whole]:
+                if subprocess.run([made, *check], cwd=WORK / "apart").returncode:
+                    failed.append(f"{name}: {check[1]}")
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

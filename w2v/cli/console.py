@@ -182,7 +182,7 @@ def _signals_raise() -> Iterator[None]:
         stopped = True
         for other in handled:  # the system repeats SIGXCPU every second
             signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
-        if sys.stderr.isatty():  # a bar hides the cursor, and a second signal would leave it hidden
+        if os.isatty(STDERR):  # a bar hides the cursor, and a second signal would leave it hidden
             with suppress(OSError):
                 os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
         raise Stopped(number)

@@ -23,6 +23,7 @@ GROUPS = {
     },
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
+        "encode": ("vectors", "Turn TEXTS, one on each line, into vectors."),
         "info": ("vectors", "Describe MODEL or, without one, this installation."),
         "convert": ("vectors", "Convert MODEL to another format, or make it smaller."),
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from w2v.cli.console import STDERR, STDOUT
 from w2v.errors import counted, printable
 from w2v.shown import text
 
@@ -119,7 +121,8 @@ def trial(latest: Trial, tuner: Tuner, err: bool) -> None:
     settings = " ".join(f"{name}={text(value)}" for name, value in tuner.changed(latest.choices).items())
     scores = (_percentage(latest.score), _percentage(tuner.score))
     numbers = (len(tuner.trials), f"{latest.share:.0%}", latest.seed, *scores, f"{latest.seconds:.1f}")
-    width = shutil.get_terminal_size().columns if stream.isatty() else 1 << 16
+    on_terminal = os.isatty(STDERR if err else STDOUT)  # not stream.isatty(): before rich 15, a bar's streams deny it
+    width = shutil.get_terminal_size().columns if on_terminal else 1 << 16
     for *cells, last in [TRIAL_HEADER] * (len(tuner.trials) == 1) + [(*numbers, settings or "the defaults")]:
         start = "{:>5}  {:>6}  {:>4}  {:>6}  {:>6}  {:>7}  ".format(*cells)
         folded = textwrap.fill(last, width, initial_indent=start, subsequent_indent=" " * len(start))
@@ -194,7 +197,12 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
     for moved in result.moved:
         line(f"{moved.word} ({moved.distance:.3f})")
         table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
-    judgements(names, result.judgements)
+    scored = [one for one in result.judgements if all(score.value is not None for score in one.scores)]
+    left_out = [f"{one.name}, {one.measure}" for one in result.judgements if one not in scored]
+    if scored:
+        judgements(names, scored)
+    if left_out:
+        line(f"not compared, for lack of words: {'; '.join(left_out)}")
 
 
 def perplexity(result: Perplexity) -> None:

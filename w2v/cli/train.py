@@ -57,6 +57,7 @@ class Options:
     continue_from: Path | None
     vocab: Vocab | None
     init: Path | None
+    freeze: bool
     phrases: bool | str | None
     checkpoint: Path | None
     checkpoint_every: str | None
@@ -140,34 +141,30 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
-    if options.checkpoint_every and not options.checkpoint:
-        raise click.UsageError("--checkpoint-every has no effect without --checkpoint")
-    if options.vocab and not options.continue_from:
-        raise click.UsageError("--vocab has no effect without --continue")
+    for option, needed in (("checkpoint_every", "checkpoint"), ("vocab", "continue_from"), ("freeze", "init")):
+        if getattr(options, option) and not getattr(options, needed):
+            name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
+            raise click.UsageError(f"{name} has no effect without {other}")
     model = opened(options.continue_from) if options.continue_from else None
     vectors = opened_vectors(options.init) if options.init else None
     settings = chosen_settings(given, model, file.settings)
     if vectors:
-        settings = settings_for_vectors(vectors, file.settings | given_settings(given))
+        settings = settings_for_vectors(vectors, file.settings | given_settings(given), options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
-    default = OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
-    output = options.output or file.output or default
+    output = options.output or file.output or (OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT)
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
         check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
+    begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
-        chosen = file.settings | given_settings(given)
-        start = partial(train, files, continue_from=model, vocab=options.vocab or "old", **chosen)
-    else:
-        words = None
-        if options.read_vocab:
-            words = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
-        start = partial(train, files, settings=settings, vocabulary=words, init=vectors)
+        begin = {"continue_from": model, "vocab": options.vocab or "old", **file.settings, **given_settings(given)}
+    elif options.read_vocab:
+        begin["vocabulary"] = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
     checkpoints = None
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
@@ -176,7 +173,9 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     run = partial(
-        start,
+        train,
+        files,
+        **begin,
         phrases=phrases,
         checkpoint=checkpoints,
         notes=notes,
@@ -198,8 +197,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    others = ("read_vocab", "continue_from", "vocab", "init", "phrases", "checkpoint", "config", "save_config")
-    refuse_together("--resume", (*options_of(ReadingOptions), *others))
+    others = ("read_vocab", "continue_from", "vocab", "init", "freeze", "phrases", "checkpoint", "config")
+    refuse_together("--resume", (*options_of(ReadingOptions), *others, "save_config"))
     find_objective(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()

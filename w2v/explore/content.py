@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
+from w2v.formats.storage import quantised
 from w2v.plotting.clusters import clusters_of, nearest_cluster
 from w2v.plotting.options import CLUSTERS, skipped
 from w2v.plotting.projection import Projection, project
 from w2v.progress import Report
-from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
 Content = dict[str, Any]
@@ -25,7 +26,7 @@ MAX_COORDINATE = 32767  # of a map
 
 def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
     """All that a page holds of the first `top` words of a model. Raises as map_of."""
-    integers, scales = quantised(vectors.vectors[:top])
+    integers, scales = quantised(np.asarray(vectors.vectors[:top]))
     searched = "all words" if top >= len(vectors) else f"the first {top:,} words"
     return {
         **facts(name, vectors, f"search in {searched}, with vectors rounded to 8 bits"),
@@ -39,16 +40,6 @@ def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, pro
 def facts(name: str, vectors: KeyedVectors, search: str) -> Content:
     """What a page says about a model; `search` tells how its words are searched."""
     return {"name": name, "size": len(vectors), "dimensions": vectors.vector_size, "search": search}
-
-
-def quantised(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
-    """Vectors (n, D) as 8-bit integers (n, D) and float32 scales (n,): row i is about integers[i] * scales[i].
-
-    The largest value of a row becomes 127 or -127, so the error of a value is at most 1/254 of it.
-    """
-    largest = np.abs(vectors).max(axis=1)
-    divisors = np.where(largest == 0, np.float32(1), largest)[:, None]  # before 127, since it may be subnormal
-    return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
 def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
@@ -65,7 +56,7 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report
         raise SettingsError(f"top is {top}: it must be at least 1")
     if not vectors.vectors.size:
         raise W2VError("the model has no words")
-    rows, words = unit(vectors.vectors[:top]), vectors.first_words(top)
+    rows, words = unit(np.asarray(vectors.vectors[:top])), vectors.first_words(top)
     points = project(rows, method, progress=progress)
     points -= (points.min(axis=0) + points.max(axis=0)) / 2
     points *= MAX_COORDINATE / (np.abs(points).max() or 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import INSTALL, W2VError, one_line
-from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -48,17 +48,33 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     known = content.counts is not None
     schema = pa.schema([(WORD, pa.string()), *[(COUNT, pa.int64())] * known, (VECTOR, pa.list_(pa.float32(), size))])
     meter, step = Meter(progress, "save"), _step(size)
-    is_arrow = Path(path).name.lower().endswith(".arrow")
-    writer = pa.ipc.new_file if is_arrow else partial(pa.parquet.ParquetWriter, use_dictionary=False)
-    with atomic_write(path, replace) as file, writer(file, schema) as out:
+    with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
         for start in range(0, rows, step):
             part = slice(start, start + step)
-            values = np.ascontiguousarray(content.vectors[part], np.float32).reshape(-1)
             columns = [pa.array(content.words[part], pa.string())]
             columns += [] if content.counts is None else [pa.array(content.counts[part])]
-            columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values), size))
+            columns.append(_lists(pa, content.vectors[part]))
             out.write_batch(pa.record_batch(columns, schema=schema))
             meter(min(start + step, rows), rows)
+
+
+def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: bool) -> None:
+    """Write a table of one column, of the rows of all blocks (n, size), as `write` does."""
+    pa = _pyarrow(path)
+    schema = pa.schema([(VECTOR, pa.list_(pa.float32(), size))])
+    with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
+        for block in blocks:
+            out.write_batch(pa.record_batch([_lists(pa, block)], schema=schema))
+
+
+def _writer(path: PathLike, pa: Any) -> Any:
+    is_arrow = Path(path).name.lower().endswith(".arrow")
+    return pa.ipc.new_file if is_arrow else partial(pa.parquet.ParquetWriter, use_dictionary=False)
+
+
+def _lists(pa: Any, rows: Array) -> Any:
+    values = np.ascontiguousarray(rows, np.float32).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values), rows.shape[1])
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -100,19 +116,26 @@ def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -
         if (
             values.null_count
             or batch.column(WORD).null_count
-            or pa.compute.any(pa.compute.not_equal(lengths, size)).as_py()
+            or {*pa.compute.min_max(lengths).as_py().values()} - {size, None}
             or lengths.null_count
         ):
             raise W2VError(f"{path}: after row {len(words):,}, a word is missing or a vector has not {size} values")
-        vectors[part] = values.to_numpy(zero_copy_only=False).reshape(-1, size)
+        vectors[part] = _numbers(values).reshape(-1, size)
         if counts is not None:
-            counts[part] = batch.column(COUNT).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+            column = batch.column(COUNT).cast(pa.int64())
+            counts[part] = _numbers(column.fill_null(0) if column.null_count else column)
         for word in batch.column(WORD).cast(pa.string()).to_pylist():
             words.add(word.encode())
         meter(len(words), rows)
         if len(words) == rows:
             break
     return VectorFile(words.words, vectors, counts)
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """The values of a column without nulls. Its own to_numpy would import pandas, which takes 40 MB."""
+    values: NDArray[Any] = np.frombuffer(column.buffers()[1] or b"", column.type.to_pandas_dtype())
+    return values[column.offset : column.offset + len(column)]
 
 
 def _step(size: int) -> int:

@@ -63,7 +63,7 @@ def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
 
     A matrix whose rows are contiguous float32 is one block, without a copy; others are copied a few rows at a time.
     """
-    if matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
+    if isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
         yield 0, matrix
         return
     step = max(1, VALUES_AT_ONCE // max(1, matrix.shape[1]))

@@ -19,7 +19,7 @@ import numpy as np
 
 from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.formats import bfloat16
+from w2v.formats import bfloat16, storage
 from w2v.formats.vector_file import Array, VectorFile, check_content, check_ngrams, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -45,7 +45,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
         tensors["counts"] = content.counts
-    write_native(path, tensors, content.metadata, replace, progress=progress)
+    write_native(path, storage.split(tensors), content.metadata, replace, progress=progress)
 
 
 def fits(path: PathLike, head: bytes) -> bool:
@@ -69,13 +69,16 @@ def mapped(path: PathLike) -> VectorFile:
 
 def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
     try:
+        tensors = storage.join(tensors)
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
     except KeyError as error:
         raise W2VError(f"{path}: no vectors: the array {error} is missing") from error
+    except ValueError as error:
+        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
     counts = tensors.pop("counts", None)
     rows = len(vectors) if vectors.ndim == 2 else 0
     if (
-        not bfloat16.is_kept(vectors) or not vectors.size
+        not storage.is_matrix(vectors) or not vectors.size
         or blob.dtype != np.uint8 or blob.ndim != 1
         or offsets.dtype != np.int64 or offsets.shape != (rows + 1,)
         or offsets[0] != 0 or offsets[-1] != len(blob)

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tokenize
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,13 @@ def read_values(
     return (array.T if by_columns else array).astype(dtype.newbyteorder("="), copy=False)
 
 
+def header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
+    """The first bytes of a file of such values. They have room for any number of rows, so they can be replaced."""
+    file = BytesIO()
+    npy.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 def words_file(path: PathLike) -> Path:
     """The file of words that belongs to a file of a matrix."""
     return Path(path).with_suffix(WORDS)
@@ -83,11 +90,10 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
     write_words(words_file(path), content.words, None, path, replace)
-    header = {"descr": "<f4", "fortran_order": False, "shape": content.vectors.shape}
-    meter = Meter(progress, "save")
+    meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
     with atomic_write(path, replace) as file:
-        npy.write_array_header_1_0(file, header)
+        file.write(header(content.vectors.shape, descr))
         for start in range(0, len(content.words), ROWS_AT_ONCE):
-            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4").data)
+            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], descr).data)
             meter(start, len(content.words))
     meter(len(content.words), len(content.words))

@@ -1,16 +1,19 @@
-"""Folders of spaCy: written and read by spaCy itself, which numbers words by hashes of its own. No pipeline is run."""
+"""Folders of spaCy, which numbers words by hashes of its own. It writes them itself; no pipeline is run or read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from w2v.errors import INSTALL, W2VError, one_line
+from w2v.formats import npy
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike, atomic_folder
+from w2v.system.files import Errors, PathLike, atomic_folder, errors_named
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # of many languages
@@ -47,16 +50,34 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the words that have a vector; several may share one. A table of floret is refused, for it has no words."""
-    spacy = _spacy(path)
+    spacy, folder = _spacy(path), Path(path) / "vocab"
+    config = _decoded(folder / "vectors.cfg", msgspec.json.decode, dict[str, Any], b"{}")
+    if (mode := config.get("mode", "default")) != "default":
+        raise W2VError(f"{path}: vectors of mode {one_line(mode)}, which has no words: w2v reads mode default")
+    words, rows = _words(spacy, folder)  # before the matrix, since they are many objects for a time
+    matrix = npy.read_array(folder / "vectors")
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or (len(rows) and not 0 <= rows.min() <= rows.max() < len(matrix)):
+        raise W2VError(f"{path}: damaged: its words do not fit its matrix of shape {matrix.shape}")
+    are_all = np.array_equal(rows, np.arange(len(matrix)))
+    vectors = (matrix if are_all else np.take(matrix, rows, axis=0)).astype(np.float32, copy=False)
+    return checked(path, VectorFile(words, vectors), errors)
+
+
+def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.int64]]:
+    """The words that have a row, in the order of rows, and the row of each, int64 (V,)."""
+    strings = _decoded(folder / "strings.json", msgspec.json.decode, list[str])
+    rows = _decoded(folder / "key2row", msgspec.msgpack.decode, dict[int, int])
+    names = {number: name for name, number in spacy.symbols.IDS.items() if number in rows}  # not in the list of strings
+    names |= {number: word for word in strings if (number := spacy.strings.hash_string(word)) in rows}
+    found = sorted((row, names[key]) for key, row in rows.items() if key in names)
+    return Words.of(word for _, word in found), np.array([row for row, _ in found], np.int64)
+
+
+def _decoded(path: Path, decode: Any, kind: Any, missing: bytes | None = None) -> Any:
+    """The content of a file. Raises W2VError for one that cannot be read or is damaged."""
+    with errors_named(path):
+        content = missing if missing is not None and not path.exists() else path.read_bytes()
     try:
-        vocabulary = spacy.vocab.Vocab().from_disk(Path(path) / "vocab")
-        vectors = vocabulary.vectors
-        rows = {key: row for key, row in vectors.key2row.items() if key in vocabulary.strings}
-        keys = sorted(rows, key=rows.__getitem__)
-        words = Words.of(vocabulary.strings[key] for key in keys)
-        found = np.take(vectors.data, [rows[key] for key in keys], axis=0).astype(np.float32, copy=False)
-    except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-        raise W2VError(f"{path}: spaCy cannot read it: {one_line(error)}") from error
-    if vectors.mode != "default":
-        raise W2VError(f"{path}: vectors of mode {one_line(vectors.mode)}, which has no words: w2v reads mode default")
-    return checked(path, VectorFile(words, found), errors)
+        return decode(content, type=kind)
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise W2VError(f"{path}: damaged: {one_line(error)}") from error

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, static, tsv, word2vec
+from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
+from w2v.formats.storage import Storage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike, errors_named
 
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
+
+PARTS = {name: name for name in ("counts", "settings", "metrics", "scores")}
+PARTS |= {"inputs": "input rows", "loss_by_epoch": "losses by epoch", "text": "text options", "figures": "metrics"}
+PARTS |= dict.fromkeys(SUBWORDS, "n-grams")
 
 
 class Format(NamedTuple):
@@ -29,6 +34,7 @@ class Format(NamedTuple):
         keeps: the names of what it holds beside words and vectors; see VectorFile.
         beside: of a path, the file that is written beside it. folder: whether it is a folder.
         packed: whether it is also read compressed.
+        storages: the types in which it holds vectors.
     """
 
     name: str
@@ -40,17 +46,19 @@ class Format(NamedTuple):
     beside: Callable[[PathLike], Path] | None = None
     folder: bool = False
     packed: bool = False
+    storages: tuple[Storage, ...] = ("float32",)
 
 
 # The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
 FORMATS = (
-    Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING),
+    Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING, storages=get_args(Storage)),
     Format(
         "fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, packed=True
     ),
     Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
     Format("arrow", (".parquet", ".arrow"), arrow.fits, arrow.read, arrow.write, COUNTS),
-    Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file),
+    Format("sqlite", (".db", ".sqlite"), sqlite.fits, sqlite.read, sqlite.write, COUNTS),
+    Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file, storages=("float32", "f16")),
     Format("projector", (".tsv",), tsv.fits, tsv.read, tsv.write, COUNTS, beside=tsv.metadata),
     Format("static embeddings", (".model2vec",), static.fits, static.read, static.write, folder=True),
     Format("spacy", (".spacy",), spacy.fits, spacy.read, spacy.write, folder=True),
@@ -87,6 +95,13 @@ def for_writing(path: PathLike) -> Format:
     raise SettingsError(f"{path}: unknown extension: use one of {known}")
 
 
+def check_storage(path: PathLike, storage: Storage) -> None:
+    """Raise SettingsError if the format of a file of this name does not hold vectors in this type."""
+    if storage not in for_writing(path).storages:
+        known = [one.extensions[0] for one in WRITTEN if storage in one.storages]
+        raise SettingsError(f"{path}: this format does not hold {storage}: use {' or '.join(known)}")
+
+
 def recognised(path: PathLike) -> Format:
     """The format of a file, by its content. Raises W2VError for any other file."""
     with errors_named(path):
@@ -111,6 +126,11 @@ def parts(content: VectorFile) -> list[str]:
     """The names of the content beside words and vectors."""
     counts = [] if content.counts is None else ["counts"]
     return [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
+
+
+def described_parts(names: Iterable[str]) -> list[str]:
+    """The content of these names in words, each once. What has no other name is of the output layer."""
+    return list(dict.fromkeys(PARTS.get(name, "output layer") for name in names))
 
 
 def lost(path: PathLike, content: VectorFile) -> list[str]:

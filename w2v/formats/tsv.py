@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from w2v.detect import Layout
 from w2v.formats import word2vec
-from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import check_size, read_words, write_words
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named
@@ -31,14 +34,21 @@ def fits(path: PathLike, head: bytes) -> bool:
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write the numbers and, beside them, words and counts."""
     check_content(path, content)
-    rows = len(content.words)
+    rows, done = len(content.words), 0
     write_words(metadata(path), content.words, content.counts, path, replace)
-    nameless = VectorFile(Words.of([b""] * rows), content.vectors)
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file:
-        for done, block in word2vec.encoded_blocks(nameless, binary=False):
-            file.write(bytes(block)[1:].replace(b"\n ", b"\n").replace(b" ", b"\t"))
+        for lines in encoded(content.vectors):
+            file.write(lines)
+            done += lines.count(b"\n")
             meter(done, rows)
+
+
+def encoded(vectors: Array) -> Iterator[bytes]:
+    """The rows of a matrix (n, D) as lines of numbers, some at a time."""
+    nameless = VectorFile(Words(np.empty(0, np.uint8), np.zeros(len(vectors) + 1, np.int64)), vectors)
+    for _, block in word2vec.encoded_blocks(nameless, binary=False):
+        yield bytes(block)[1:].replace(b"\n ", b"\n").replace(b" ", b"\t")
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.formats import bfloat16
+from w2v.formats import bfloat16, storage
 from w2v.system.files import Errors, PathLike
 from w2v.text.words import Words
 
@@ -23,7 +23,7 @@ class VectorFile:
 
     Attributes:
         words: V words.
-        vectors: float32 or bfloat16 (V, D).
+        vectors: float32, bfloat16 or float16 (V, D), or int8 as Rounded.
         counts: int64 (V,), how often each word occurred, or None if the file has none.
         tensors: the other arrays of a native file, by name.
         metadata: the strings of a native file, by name.
@@ -75,7 +75,7 @@ def check_finite(path: PathLike, words: Words, vectors: Array) -> None:
 def check_ngrams(path: PathLike, tensors: Mapping[str, Array]) -> None:
     """Raise W2VError if the row of an n-gram has NaN or infinite values."""
     rows = tensors.get("ngrams")
-    if rows is not None and bfloat16.is_kept(rows) and rows.ndim == 2 and bfloat16.first_not_finite(rows) >= 0:
+    if rows is not None and storage.is_matrix(rows) and rows.ndim == 2 and bfloat16.first_not_finite(rows) >= 0:
         raise W2VError(f"{path}: the row of an n-gram holds NaN or infinite values")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from io import BufferedReader
@@ -186,7 +186,7 @@ def read_rows(
     pieces: dict[int, bytes] = {}  # the words of each block, by its first row
     problems: dict[int, W2VError] = {}  # by row
 
-    def parse_blocks(meter: Meter | None = None) -> None:
+    def parse_blocks(meter: Meter | None) -> None:
         words = np.empty(0, np.uint8)
         for data, first, count in blocks:
             if meter:
@@ -206,36 +206,46 @@ def read_rows(
                     problems[first + bad] = W2VError(f"{path}: row {first + bad + 1} {problem}")
 
     meter = Meter(progress, "load")
-    with Pool(1) as pool:  # reading is bound by memory: more than two threads do not help
-        others = []
-        if len(head) == HEAD_BYTES:  # a shorter file is not worth a thread
-            with suppress(NoThread):
-                others.append(pool.submit(parse_blocks))
-        try:
-            parse_blocks(meter)
-        except BaseException:
-            blocks.stop()
-            raise
-        for other in others:
-            other.result()
+    _parse_with_help(parse_blocks, meter, blocks, alone=len(head) < HEAD_BYTES)  # a short file is not worth a thread
     meter(rows, rows)
     if problems:
         raise problems[min(problems)]
     if blocks.rows < rows:
         raise _cut(path, blocks.rows, rows)
-    rest = b"" if limited else blocks.rest or file.read(BLOCK_BYTES)
-    while rest:
-        if rest.strip():
-            raise W2VError(f"{path}: wrong header: it says {counted(rows, 'row')}, but more follow")
-        rest = file.read(BLOCK_BYTES)
-    if not limited and is_cut(file):
-        raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")
+    if not limited:
+        _check_end(path, file, blocks.rest, rows)
     np.cumsum(offsets, out=offsets)
     blob = np.empty(int(offsets[-1]), np.uint8)
     for first in sorted(pieces):
         piece = np.frombuffer(pieces.pop(first), np.uint8)  # freed before the next is copied
         blob[offsets[first] : offsets[first] + len(piece)] = piece
     return VectorFile(Words(blob, offsets), vectors)
+
+
+def _parse_with_help(parse: Callable[[Meter | None], None], meter: Meter, blocks: RowBlocks, alone: bool) -> None:
+    """Parse blocks in this thread and, unless `alone`, in a second one: more do not help, as memory is the limit."""
+    with Pool(1) as pool:
+        others = []
+        if not alone:
+            with suppress(NoThread):
+                others.append(pool.submit(parse, None))
+        try:
+            parse(meter)
+        except BaseException:
+            blocks.stop()
+            raise
+        for other in others:
+            other.result()
+
+
+def _check_end(path: PathLike, file: BufferedReader, rest: bytes, rows: int) -> None:
+    """Raise W2VError if anything but white space follows the last row, or compressed data has no end."""
+    while rest := rest or file.read(BLOCK_BYTES):
+        if rest.strip():
+            raise W2VError(f"{path}: wrong header: it says {counted(rows, 'row')}, but more follow")
+        rest = b""
+    if is_cut(file):
+        raise W2VError(f"{path}: cut: its rows are whole, but its compressed data has no end")
 
 
 def _problem(data: Array, layout: Layout, row: int, lengths: NDArray[np.int64], words: bytes) -> str:

@@ -105,8 +105,6 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         kind.check(self)
         if not self.objective:  # otherwise Loss.prepared does
             kind.check_vectors(self)
-        if self.alpha == 0:
-            raise SettingsError("alpha 0: it must be more than 0")
         if self.min_alpha is not None and self.min_alpha > self.start_alpha:
             raise SettingsError(f"min_alpha {self.min_alpha}: it is above alpha, {self.start_alpha}")
 

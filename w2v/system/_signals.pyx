@@ -5,6 +5,7 @@ A Guard decides what happens when a lost page of its mapping is read: the page b
 process prints a line on standard error and ends as it would have ended without the Guard.
 """
 
+cimport cython
 from libc.stdint cimport uintptr_t
 from posix.mman cimport MAP_ANONYMOUS, MAP_FAILED, MAP_FIXED, MAP_PRIVATE, PROT_READ, mmap
 from posix.signal cimport SA_SIGINFO, sigaction, sigaction_t, sigemptyset, siginfo_t
@@ -68,6 +69,7 @@ def end_on_bus_error():
     install()
 
 
+@cython.final
 cdef class Guard:
     """Watches a mapped file, read-only, as long as the Guard exists. With 256 Guards in use, further ones do nothing.
 

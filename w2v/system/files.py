@@ -31,6 +31,7 @@ FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-en
 PICKLE = rb"\x80[\x02-\x05]"
 IDS = b"w2v ids, format "  # near the end of an id file
 
+SQLITE = rb"SQLite format 3\0"
 PARQUET = rb"PAR1\x15"
 
 _NOT_TEXT = {  # signature: what the file is, and what to do
@@ -39,9 +40,9 @@ _NOT_TEXT = {  # signature: what the file is, and what to do
     rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",
     rb"%PDF-|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|\{\\rtf": "a formatted document: save it as plain text",
-    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8|SQLite format 3\0": "binary, not text",
+    rb"\x7fELF|\x89PNG\r|\xff\xd8\xff|GIF8": "binary, not text",
     PARQUET: "a Parquet table, not text: name the column that holds the text with --column",
-    b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE]): "binary, not text",
+    b"|".join([NUMPY, HDF5, FASTTEXT, PICKLE, SQLITE]): "binary, not text",
 }
 
 PathLike = str | os.PathLike[str]

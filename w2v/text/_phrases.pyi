@@ -7,6 +7,9 @@ SEPARATOR: int
 CONNECTOR: int
 
 @final
+class Table: ...
+
+@final
 class Counter:
     bits: int
     part: int

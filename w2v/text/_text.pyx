@@ -380,6 +380,59 @@ def last_space(const uint8_t[::1] text not None):
     return i
 
 
+cdef Table table_of(const uint8_t[::1] words, const int64_t[::1] offsets):
+    """A table of different words, of which word i gets the id FIRST + i; PADDING follows the last."""
+    cdef int64_t count = offsets.shape[0] - 1, i
+    cdef Table table = Table(max(1024, 1 << int(2 * count).bit_length()), words)
+    cdef Word word
+    cdef uint64_t key
+    with nogil:
+        for i in range(count):
+            word = Word(&words[0] + offsets[i], offsets[i + 1] - offsets[i])
+            key = word_key(word.start, word.length)
+            table.add(word_hash(key, <uint32_t> word.length), key, word)
+    return table
+
+
+@cython.final
+cdef class Lookup:
+    """Finds V known words in texts. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last."""
+    cdef Table known
+
+    def __init__(self, const uint8_t[::1] words not None, const int64_t[::1] offsets not None):
+        self.known = table_of(words, offsets)
+
+    def find(self, bytes text not None):
+        """The tokens of a block: whole words, followed by PADDING. Any thread may call this; the GIL is released.
+
+        Returns int64 (tokens,): the row of each word, V + k for unknown word k, -1 for a sentence end; and the
+        different unknown words: uint8 (n,), their bytes end to end, and int64 (U + 1,), where each begins and ends.
+        """
+        cdef Scan scan = Scan(text, self.known)
+        cdef const uint8_t *start = text
+        cdef int64_t length = len(text), i
+        cdef uint32_t id
+        with nogil:
+            scan.run(start, length)
+        cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
+        cdef int64_t unknown = scan.pending.size - FIRST, words = self.known.size - FIRST
+        cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # never empty, so that it has an address
+        cdef int64_t[::1] offsets = np.zeros(unknown + 1, np.int64)
+        cdef Word word
+        with nogil:
+            for i in range(scan.size):
+                id = scan.ids[i]
+                if id == SENTENCE_END_ID:
+                    rows[i] = -1
+                else:
+                    rows[i] = words + (id ^ PENDING) - FIRST if id & PENDING else <int64_t> id - FIRST
+            for i in range(unknown):
+                word = scan.pending.words[FIRST + i]
+                memcpy(&blob[offsets[i]], word.start, word.length)
+                offsets[i + 1] = offsets[i] + word.length
+        return np.asarray(rows), np.asarray(blob)[:scan.pending_bytes], np.asarray(offsets)
+
+
 def match(
     const uint8_t[::1] words not None, const int64_t[::1] word_offsets not None,
     const uint8_t[::1] strings not None, const int64_t[::1] string_offsets not None,
@@ -389,17 +442,13 @@ def match(
     String i is strings[string_offsets[i]:string_offsets[i + 1]], and PADDING follows the last string. The words are
     given in the same way; they are all different. An empty string matches no word.
     """
-    cdef int64_t count = word_offsets.shape[0] - 1, i
-    cdef Table table = Table(max(1024, 1 << int(2 * count).bit_length()), words)
+    cdef Table table = table_of(words, word_offsets)
+    cdef int64_t i
     cdef int32_t[::1] found = np.full(string_offsets.shape[0] - 1, -1, np.int32)
     cdef Word word
     cdef uint64_t key
     cdef uint32_t id
     with nogil:
-        for i in range(count):
-            word = Word(&words[0] + word_offsets[i], word_offsets[i + 1] - word_offsets[i])
-            key = word_key(word.start, word.length)
-            table.add(word_hash(key, <uint32_t> word.length), key, word)
         for i in range(found.shape[0]):
             word = Word(&strings[0] + string_offsets[i], string_offsets[i + 1] - string_offsets[i])
             if word.length:

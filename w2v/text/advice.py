@@ -6,6 +6,7 @@ import importlib.resources
 import unicodedata
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,26 @@ def warn_of(store: TypeCounts, epochs: int | str | None) -> None:
 
     `epochs` is that of Settings, or None for a model that has been trained before.
     """
-    for line in (_on_size(store, epochs), on_spaces(store) or _on_words(store), _on_spelling(store)):
+    first = FirstWords.of(store)
+    for line in (_on_size(store, epochs), on_spaces(first) or _on_words(first), _on_spelling(first)):
         if line:
             warn_of_text(line)
+
+
+class FirstWords(NamedTuple):
+    """The first words of a text, and their counts."""
+
+    words: list[str]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, store: TypeCounts) -> Self:
+        ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
+        return cls(store.words(ids).tolist(), store.counts[ids])
+
+    def mean(self, measure: Callable[[str], float]) -> float:
+        """The mean of a measure of words, each counted as often as it occurs."""
+        return float(np.average(list(map(measure, self.words)), weights=self.counts)) if self.counts.any() else 0.0
 
 
 def _on_size(store: TypeCounts, epochs: int | str | None) -> str:
@@ -52,9 +70,9 @@ def _words_of_questions() -> list[str]:
     return list({word for line in text.splitlines() if not line.startswith(":") for word in line.split()})
 
 
-def on_spaces(store: TypeCounts) -> str:
+def on_spaces(first: FirstWords) -> str:
     """Advice for a text that has hardly any spaces; "" for others."""
-    length = _mean(store, len)
+    length = first.mean(len)
     if length <= LONG:
         return ""
     return (
@@ -63,21 +81,9 @@ def on_spaces(store: TypeCounts) -> str:
     )
 
 
-def _first_words(store: TypeCounts) -> tuple[list[str], NDArray[np.int64]]:
-    """The first words of the text, and their counts."""
-    ids = np.arange(FIRST_TYPE, min(len(store.counts), FIRST_TYPE + TYPES))
-    return store.words(ids).tolist(), store.counts[ids]
-
-
-def _mean(store: TypeCounts, measure: Callable[[str], float]) -> float:
-    """The mean of a measure of words, each counted as often as it occurs."""
-    words, counts = _first_words(store)
-    return float(np.average([measure(word) for word in words], weights=counts)) if counts.any() else 0.0
-
-
-def _on_words(store: TypeCounts) -> str:
+def _on_words(first: FirstWords) -> str:
     """Advice for a text whose words have attached punctuation or capitals; "" for others."""
-    attached, capitals = _mean(store, _attached), _mean(store, _capital)
+    attached, capitals = first.mean(_attached), first.mean(_capital)
     if attached > ATTACHED or capitals > CAPITALS:
         advice = ["--lower (lower=True)"] * (capitals > CAPITALS)
         advice += ['--tokenize words (tokenize="words")'] * (attached > ATTACHED)
@@ -88,12 +94,11 @@ def _on_words(store: TypeCounts) -> str:
     return ""
 
 
-def _on_spelling(store: TypeCounts) -> str:
+def _on_spelling(first: FirstWords) -> str:
     """Advice for a text with words in decomposed Unicode; "" for others."""
-    words, _ = _first_words(store)
-    others = {unicodedata.normalize("NFC", word) for word in words if not _is_composed(word)}
-    twice = others & set(words)
-    if not twice and _mean(store, lambda word: not _is_composed(word)) <= UNCOMPOSED:
+    others = {unicodedata.normalize("NFC", word) for word in first.words if not _is_composed(word)}
+    twice = others & set(first.words)
+    if not twice and first.mean(lambda word: not _is_composed(word)) <= UNCOMPOSED:
         return ""
     found = "has two spellings, which are two words" if twice else "is decomposed, and in queries usually composed"
     return f'{min(twice or others)!r} {found} (Unicode NFC and NFD): add --normalize nfc (normalize="nfc")'

@@ -1,24 +1,22 @@
-"""Reading text from files, folders, glob patterns, compressed files, standard input, texts and lists of tokens."""
+"""Reading text, in blocks, from files, compressed or not, standard input, texts and lists of tokens."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import glob
 import hashlib
 import itertools
 import os
 import re
-import stat
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from w2v.detect import refuse_other
-from w2v.errors import SettingsError, W2VError, one_line
-from w2v.system.files import SIGNATURE_BYTES, PathLike, errors_named, is_nameable, text_start, unchanged
+from w2v.errors import SettingsError, W2VError
+from w2v.system.files import SIGNATURE_BYTES, PathLike, errors_named, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
     PLAIN,
@@ -32,6 +30,7 @@ from w2v.text.columns import (
 )
 from w2v.text.decompress import decompressed, is_compressed
 from w2v.text.markup import without_markup
+from w2v.text.paths import are_paths, named_files, regular
 
 
 @runtime_checkable
@@ -49,10 +48,7 @@ BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-l
 SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in a sampled checksum, and their size
 MAX_WORD_BYTES = 1 << 24  # above this, it is no word; each is in memory as a whole
 LONG_LINE = 1 << 16  # bytes: a text is divided at a space if no line ends within this many
-MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # longer strings are no paths
-STRINGS_LOOKED_UP = 1000  # of a list, among which an existing file shows that they are paths
 MIN_LINES = 10  # by which a file is recognised as word pairs, for instance, and not a text
-CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
 
 
 class TextBlock(NamedTuple):
@@ -93,9 +89,9 @@ class Corpus:
         self._table: Table | None = None
         self._files: list[str] = []
         if isinstance(source, str | os.PathLike):
-            self._files = _expand(source)
-        elif isinstance(source, list | tuple) and source and (of_paths or _are_paths(source)):
-            self._files = [file for path in source for file in _expand(path)]
+            self._files = named_files(source)
+        elif isinstance(source, list | tuple) and source and (of_paths or are_paths(source)):
+            self._files = [file for path in source for file in named_files(path)]
         elif isinstance(source, Table):
             self._table = source
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
@@ -105,7 +101,7 @@ class Corpus:
             raise W2VError(
                 f"a corpus is a path, a table, or a list of paths, texts or lists of tokens, not of type {kind}"
             )
-        self._infos = [_regular(file) for file in self._files]
+        self._infos = [regular(file) for file in self._files]
         self.total_bytes: int | None = None
         if self._files and None not in self._infos:
             self.total_bytes = sum(info.st_size for info in self._infos if info)
@@ -190,7 +186,7 @@ class Corpus:
         return [(0, None)] * len(self._files) if self.ranges is None else self.ranges
 
     def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
-        """The text in blocks of about BLOCK_BYTES; a newline follows each file, text and list of tokens.
+        """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
 
         With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column; with
         PLAIN, files that look like tables are read as text. With `strip_markup`, markup is removed from each file, row,
@@ -289,9 +285,13 @@ class Corpus:
                 name = f"{name}, column {column[:100]}"
             if strip_markup:
                 name = f"{name}, without markup"
-            for chunk in itertools.chain(chunks, [b"\n"]):
+            last = b"\n"
+            for chunk in chunks:
                 yield name, offset, chunk
                 offset += len(chunk)
+                last = chunk or last
+            if not last.endswith(b"\n"):
+                yield name, offset, b"\n"
 
     def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
         """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
@@ -328,28 +328,6 @@ class Corpus:
             yield chunk
 
 
-def _are_paths(items: Sequence[Any]) -> TypeGuard[Sequence[PathLike]]:
-    """Whether the items of a list are paths, not texts or lists of tokens; see Corpus."""
-    if not all(isinstance(item, str | os.PathLike) for item in items):
-        return False
-    strings = [item for item in items if isinstance(item, str)]
-    return (
-        len(strings) < len(items)
-        or all(map(_looks_like_path, strings))
-        or any(_is_short(string) and os.path.lexists(string) for string in strings[:STRINGS_LOOKED_UP])
-    )
-
-
-def _looks_like_path(text: str) -> bool:
-    return _is_short(text) and (len(text.split()) < 2 or re.search(r"\.\w{1,9}\Z", text) is not None)
-
-
-def _is_short(text: str) -> bool:
-    """Whether a string is short enough for a path."""
-    name = os.fsencode(text) if is_nameable(text) else b""
-    return len(name) <= MAX_PATH_BYTES and max(map(len, name.split(b"/"))) <= MAX_NAME_BYTES
-
-
 def _is_compressed(file: str) -> bool:
     with errors_named(file), Path(file).open("rb") as stream:
         return is_compressed(stream.read(SIGNATURE_BYTES))
@@ -376,97 +354,6 @@ def _cut(file: str, size: int, wanted: int, whole: bool) -> int:
             if space := re.search(rb"\s", piece):
                 return stream.tell() - len(piece) + space.end()
     return size
-
-
-def _expand(path: PathLike) -> list[str]:
-    """The files that a path names, each once."""
-    found: dict[tuple[int, int] | str, str] = {}
-    if not _is_short(name := os.fspath(path)):
-        raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(name)}")
-    with errors_named(path):
-        for file in _matches(path):
-            found.setdefault(_identity(file), file)
-    return list(found.values())
-
-
-def _identity(file: str) -> tuple[int, int] | str:
-    """Device and inode of a file, or its name if it does not exist."""
-    try:
-        info = Path(file).stat()
-    except (OSError, ValueError):
-        return file
-    return info.st_dev, info.st_ino
-
-
-def _matches(path: PathLike) -> list[str]:
-    """The files that a path names, in order; those with several names may appear several times."""
-    name = os.fspath(path)
-    if name == "-":
-        return [name]
-    if not name:
-        raise W2VError("the path of a corpus is empty")
-    if Path(name).is_dir():
-        files = [file for file in sorted(_walk(name)) if file.is_file() or not file.exists()]
-        if not files:
-            raise W2VError(f"folder {name} holds no files to read")
-        return [str(file) for file in files]
-    if not os.path.lexists(name) and glob.has_magic(name):
-        matches = sorted(match for match in _glob(name) if not match.endswith(CACHE_SUFFIX))
-        if not matches:
-            raise W2VError(f"no file matches {name}")
-        return [file for match in matches for file in _matches(match)]
-    return [name]
-
-
-def _glob(pattern: str) -> set[str]:
-    """The paths that match a pattern. Unlike in glob, ** does not follow links, which may form a cycle."""
-    found = {""}
-    for part in re.split(r"((?<![^/])\*\*(?:/+|\Z))", pattern):
-        if part == "**":  # at the end: the content of the folders
-            found = {start or os.curdir for start in found}
-        elif part.rstrip("/") == "**":
-            roots = (root for start in found for root, _ in _folders(start or os.curdir))
-            found = {os.path.join(root, "").removeprefix("./") for root in roots}  # noqa: PTH118
-        elif part:
-            # Path.glob refuses absolute patterns
-            found = {match for start in found for match in glob.glob(glob.escape(start) + part)}  # noqa: PTH207
-    return {path or os.curdir for path in found}
-
-
-def _walk(folder: str) -> Iterator[Path]:
-    for root, files in _folders(folder):
-        yield from (Path(root, name) for name in files if not name.startswith(".") and not name.endswith(CACHE_SUFFIX))
-
-
-def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """A folder and those in it at any depth, without hidden ones and links, each with the names of its files."""
-
-    def fail(error: OSError) -> None:
-        raise W2VError(f"cannot read folder {error.filename}: {error.strerror}") from error
-
-    for root, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield root, files
-
-
-def _regular(file: str) -> os.stat_result | None:
-    """The status of a file that can be read again; None for standard input, pipes and devices."""
-    if file == "-":
-        return None
-    with errors_named(file):
-        try:
-            info = Path(file).stat()
-        except FileNotFoundError:
-            raise W2VError(f"corpus file {file!r} does not exist{_hint(file)}") from None
-    if not os.access(file, os.R_OK):
-        raise W2VError(f"cannot read {file}: permission denied")
-    return info if stat.S_ISREG(info.st_mode) else None
-
-
-def _hint(name: str) -> str:
-    """What to write for a string that is no path, if it may be a text."""
-    is_name = name.isascii() and len(name.split()) < 2 and (Path(name).suffix or os.sep in name)
-    return "" if is_name else "; to train on texts instead of files, give iter(texts), and [text] for a single one"
 
 
 def _display(file: str) -> str:

@@ -29,8 +29,9 @@ from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import Pool
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
-from w2v.text.corpus import CACHE_SUFFIX, Corpus, TextBlock
+from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.words import Words
 
 SIGNATURE = IDS + b"1\n"
@@ -309,11 +310,11 @@ def _write(
     meter = Meter(progress, "read")
 
     def scan(block: TextBlock) -> Scan:
-        with _naming(block):
+        with naming(block):
             return types.scan(normalise(block.text))
 
     for number, (block, scanned) in enumerate(_scanned(scan, blocks, workers), 1):
-        with _naming(block):
+        with naming(block):
             ids = types.merge(scanned)
         with _writing_to(folder):
             _put(file, ids.data)
@@ -393,7 +394,7 @@ def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
 
 
 @contextlib.contextmanager
-def _naming(block: TextBlock) -> Iterator[None]:
+def naming(block: TextBlock) -> Iterator[None]:
     """Turn Malformed into a W2VError that names the file and the position in it."""
     try:
         yield

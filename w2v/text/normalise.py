@@ -106,12 +106,17 @@ class Normaliser:
         try:
             return self._applied(text)
         except ValueError:
-            try:
-                text = text.decode("utf-8", self.errors).encode()
-            except UnicodeDecodeError as error:
-                word = text[last_space(text[: error.start]) + 1 :].split(None, 1)[0]
-                raise Malformed(error.start, word) from None
-            return self._applied(text)
+            return self._applied(self.valid(text))
+
+    def valid(self, text: bytes) -> bytes:
+        """The text in UTF-8. Raises Malformed for other bytes, if `errors` is "strict"."""
+        if text.isascii():
+            return text
+        try:
+            return text.decode("utf-8", self.errors).encode()
+        except UnicodeDecodeError as error:
+            word = text[last_space(text[: error.start]) + 1 :].split(None, 1)[0]
+            raise Malformed(error.start, word) from None
 
     def _applied(self, text: bytes) -> bytes:
         text = self._spelled(text)

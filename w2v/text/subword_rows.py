@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.text.subwords import Ngrams, Subwords
+from w2v.text.subwords import Ngrams, Subwords, sums_of_rows
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
@@ -64,6 +64,13 @@ class SubwordRows:
             members=np.bincount(rows),
         )
 
+    @classmethod
+    def own(cls, words: int) -> SubwordRows:
+        """Rows without n-grams: the input row of each word is its own row."""
+        numbers, ones = np.arange(words + 1), np.ones(words, np.int64)
+        none = np.empty(0, np.int64)
+        return cls(none.astype(np.int32), none, numbers, numbers[:-1].astype(np.int32), ones.astype(np.int32), ones)
+
     @property
     def shared(self) -> int:
         """G, the number of rows that are no word's own."""
@@ -90,12 +97,12 @@ class SubwordRows:
         """For each word the sum of its rows that are not its own, (V, D)."""
         words = len(self.sizes)
         others = self.rows[self.rows >= words] - words
-        return _sums(shared, others, self.starts - np.arange(words + 1))
+        return sums_of_rows(shared, others, self.starts - np.arange(words + 1))
 
     def join(self, ngrams: NDArray[Any]) -> NDArray[np.float32]:
         """The sums that the rows stand for, float32 (V + G, D), from the rows of n-grams (B, D); own rows count 0."""
         counts = np.bincount(self.places, minlength=len(self.members))
-        return _sums(ngrams, np.argsort(self.places, kind="stable"), np.append(0, np.cumsum(counts)))
+        return sums_of_rows(ngrams, np.argsort(self.places, kind="stable"), np.append(0, np.cumsum(counts)))
 
     def split(self, own: NDArray[Any], shared: NDArray[Any]) -> NDArray[Any]:
         """The rows of n-grams (B, D): equal parts of the sums that their rows are."""
@@ -113,14 +120,3 @@ def own_rows(vectors: NDArray[Any], words: Words, ngrams: Ngrams) -> NDArray[np.
     rows = SubwordRows.of(ngrams.subwords, words)
     sums = rows.join(ngrams.of(rows.buckets))
     return rows.decompose(vectors, sums[len(words) :]) - sums[: len(words)]
-
-
-def _sums(rows: NDArray[Any], chosen: NDArray[Any], starts: Integers) -> NDArray[np.float32]:
-    """Sums of rows (R, D), float32 (n, D): sum k is that of the rows chosen[starts[k] : starts[k + 1]]."""
-    from scipy.sparse import csr_array  # slow to import, and most queries need no sums
-
-    ones = np.ones(len(chosen), np.float32)
-    sums: NDArray[np.float32] = csr_array((ones, chosen, starts), (len(starts) - 1, len(rows))) @ rows.astype(
-        np.float32, copy=False
-    )
-    return sums

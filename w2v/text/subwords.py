@@ -39,7 +39,7 @@ class Ngrams:
 
     Attributes:
         buckets: int32 (B,), ascending: the buckets that have a row; the rows of all others are zero.
-        rows: float32 or bfloat16 (B, D).
+        rows: float32, or a smaller type, (B, D).
     """
 
     subwords: Subwords
@@ -54,6 +54,14 @@ class Ngrams:
             return None
         mean: NDArray[np.float32] = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         return mean
+
+    def vectors(self, words: Words) -> NDArray[np.float32]:
+        """The vectors of n words as of `vector`, (n, D); zeros without n-grams that have a row."""
+        starts, wanted = self.subwords.of(words)
+        buckets, places = np.unique(wanted, return_inverse=True)
+        sizes = np.maximum(np.diff(starts), 1).astype(np.float32)
+        found: NDArray[np.float32] = sums_of_rows(self.of(buckets), places, starts) / sizes[:, np.newaxis]
+        return found
 
     def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """The rows of n buckets, (n, D)."""
@@ -84,10 +92,25 @@ class Ngrams:
         subwords = decode(Subwords, metadata.get("subwords", ""), where)
         rows, buckets = tensors["ngrams"], tensors.get("ngram_buckets", np.empty(0))
         if (
-            rows.dtype.name not in ("float32", "bfloat16") or rows.ndim != 2 or rows.shape[1] != size
+            rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
             or not 1 <= subwords.shortest <= subwords.longest or not 1 <= subwords.buckets < 1 << 31
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")
         return cls(subwords, buckets, rows)
+
+
+def sums_of_rows(
+    rows: NDArray[Any], chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Sums of rows (R, D), float32 (n, D): sum k is that of the rows chosen[starts[k] : starts[k + 1]].
+
+    Each of the chosen rows, `chosen` (m,), is multiplied by its weight, (m,), by default 1.
+    """
+    from scipy.sparse import csr_array  # slow to import, and most queries need no sums
+
+    weights = np.ones(len(chosen), np.float32) if weights is None else weights
+    picked = csr_array((weights, chosen, starts), (len(starts) - 1, len(rows)))
+    found: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
+    return found

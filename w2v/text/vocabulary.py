@@ -16,7 +16,7 @@ from w2v.errors import SettingsError, W2VError, counted
 from w2v.settings import Formula
 from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
-from w2v.text.advice import on_spaces
+from w2v.text.advice import FirstWords, on_spaces
 from w2v.text.idstore import TypeCounts
 from w2v.text.words import Words
 
@@ -80,7 +80,7 @@ class Vocabulary:
                 raise W2VError("all words were pruned: raise --max-types")
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
-            reason = on_spaces(store) or (
+            reason = on_spaces(FirstWords.of(store)) or (
                 f"the most frequent, {word[:60]!r}, occurs {counted(counts[top], 'time')}; "
                 "lower --min-count or give more text"
             )

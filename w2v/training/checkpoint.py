@@ -119,6 +119,7 @@ class State:
     history: NDArray[np.float64]  # (n, 4)
     ranks: int = 1
     scores: list[float] = field(default_factory=list)
+    frozen: NDArray[np.bool_] | None = None  # (V,), see Start
 
     @property
     def rise(self) -> float:
@@ -357,6 +358,7 @@ class Checkpoints:
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
         arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
         arrays["history"] = state.history
+        arrays |= {} if state.frozen is None else {"frozen": state.frozen}
         values = {name: getattr(state, name) for name in RUN_VALUES}
         run = RunDescription(**values, parameters=list(parameters), every=self.every, origin=self.origin)
         path = self.folder / (BEST if best else NAME.format(self._next))
@@ -470,6 +472,9 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
     history = arrays["history"]
     if history.dtype != np.float64 or history.shape != (len(history), 4):
         raise ValueError("a history of a wrong shape or type")
+    frozen = arrays.get("frozen")
+    if frozen is not None and (frozen.dtype != np.bool_ or frozen.shape != (len(vocabulary),)):
+        raise ValueError("frozen words of a wrong shape or type")
     state = State(
         settings=settings,
         vocabulary=vocabulary,
@@ -478,6 +483,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
         losses=arrays["losses"],
         predictions=arrays["predictions"],
         history=history,
+        frozen=frozen,
         **{name: getattr(run, name) for name in RUN_VALUES},
     )
     return Checkpoint(path, state, run.origin, run.every, version, trusted)

@@ -39,6 +39,7 @@ DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
 # Ids in a chunk with subwords, all of whose changes are computed from the values before the chunk: a share of the text.
 SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
+FROZEN_CHUNK = 512  # ids in a chunk with frozen words, whose copies change within it
 MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
 DAMPING = 0.25  # of these changes: see shares_of
 SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are checked for NaN and infinity
@@ -71,6 +72,9 @@ def plan_run(
         chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
         subwords = SubwordRows.of(settings.ngrams, vocabulary.words)
         shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
+    elif start.frozen is not None:  # the steps of a chunk update copies of rows, and frozen rows receive none of it
+        chunk = min(chunk, FROZEN_CHUNK)
+        subwords, shares = SubwordRows.own(len(vocabulary)), (~start.frozen).astype(np.float32)
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
@@ -164,7 +168,7 @@ class Run:
         copies: int = 0,
         ignore_memory: bool = False,
     ) -> None:
-        self.vocabulary = start.vocabulary
+        self.vocabulary, self.frozen = start.vocabulary, start.frozen
         self.store = store
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
@@ -216,7 +220,7 @@ class Run:
         parameters = plan.loss.new_parameters()
         # Without padding:
         self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | file_names(plan.loss.stored(parameters))
-        if plan.subwords:
+        if self.settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
         for name, array in start.parameters.items():
             self.parameters[name][slice(None) if start.rows is None or name == "ngrams" else start.rows] = array
@@ -252,6 +256,7 @@ class Run:
             history=self.history,
             instruction_set=self.plan.instruction_set,
             scores=list(self.scores),
+            frozen=self.frozen,
         )
 
     def composed(self) -> Ngrams | None:

@@ -40,12 +40,14 @@ class Start:
         parameters: matrices by name, without padding; by default new ones.
         rows: int64 (V,): the row of the run's matrices that each row of `parameters` is copied to; by default the same.
             All other rows are new. Those of n-grams are in the order of the run.
+        frozen: bool (V,): the words whose input rows training leaves as they are; by default none.
     """
 
     vocabulary: Vocabulary
     loss: Loss | None = None
     parameters: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
+    frozen: NDArray[np.bool_] | None = None
 
 
 def opened(model: Model | PathLike) -> Model:
@@ -68,10 +70,15 @@ def text_of(source: Model | KeyedVectors | None) -> TextOptions:
     return TextOptions.from_metadata(source.metadata, "the text options of init") if source else TextOptions()
 
 
-def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any]) -> Settings:
-    """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these."""
+def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:
+    """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these.
+
+    To `freeze` these vectors, word vectors are input rows alone.
+    """
     size = vectors.vector_size
-    settings = Settings(**{"vector_size": size, **given})
+    settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
+    if freeze and settings.word_vectors != "input":
+        raise SettingsError(f"vectors {settings.vectors}: freeze keeps input rows as they are: choose input")
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
@@ -79,9 +86,10 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any]) -> Set
     return settings
 
 
-def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> Start:
+def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool = False) -> Start:
     """Start with the given vectors of the words that have one; those of the others, and outputs, are new.
 
+    With `freeze`, training leaves the given vectors as they are.
     Raises W2VError if no word has one, or one has NaN or infinite values.
     """
     places = {word: row for row, word in enumerate(vocabulary.words)}
@@ -95,7 +103,9 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary) -> Start:
     if not finite([inputs]):
         raise W2VError("the vectors of init have NaN or infinite values")
     log.info("%s of %s words begin with the vectors of init; the others are new", f"{len(rows):,}", f"{len(places):,}")
-    return Start(vocabulary, None, {"inputs": inputs}, rows)
+    frozen = np.zeros(len(vocabulary), bool)
+    frozen[rows] = freeze
+    return Start(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
 def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:

@@ -67,6 +67,7 @@ class RunOptions(ReadingOptions):
     continue_from: Model | PathLike | None = None
     vocab: Vocab = "old"
     init: KeyedVectors | PathLike | None = None
+    freeze: bool = False
     phrases: bool | PathLike = False
     checkpoint: PathLike | Checkpoints | None = None
     checkpoint_every: str = DEFAULT_INTERVAL
@@ -117,7 +118,7 @@ def train(corpus: Source, **given: Any) -> Model:
             those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
             words start like those of a new model.
         init: vectors, or a file of any format that w2v.load reads: their words begin with them, the others anew, and
-            so does the output layer.
+            so does the output layer. With `freeze`, these words keep their vectors as they are.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
         cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
@@ -140,6 +141,8 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
+    if run.freeze and run.init is None:
+        raise SettingsError("freeze has no effect without init")
     with together(run.world):
         if run.continue_from is not None:
             model = opened(run.continue_from)
@@ -158,17 +161,39 @@ def train(corpus: Source, **given: Any) -> Model:
         checkpoint = run.checkpoint if leads(run.world) else None
         if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
             checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
-        origin = Origin(
-            **_location(source),
-            cache=None if run.cache is None else str(Path(run.cache).absolute()),
-            errors=run.errors,
-            max_types=run.max_types,
-            column=run.column,
-            text=TextOptions.of(run),
-            phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
-            notes=dict(run.notes or {}),
-        )
-    return _train(source, origin, settings, make_start, None, checkpoint, run.ignore_memory, run.progress, run.world)
+        job = _Job(source, _origin(run, source), settings, make_start, checkpoint, None, run.ignore_memory)
+    return _train(job, run.progress, run.world)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A run to be made: `make_start` returns its Start for the text's types, and a resumed one continues at `state`."""
+
+    text: Corpus
+    origin: Origin
+    settings: Settings
+    make_start: Callable[[TypeCounts], Start]
+    checkpoints: Checkpoints | None
+    state: State | None
+    ignore_memory: bool
+
+    @property
+    def reading(self) -> ReadingOptions:
+        names = ("cache", "errors", "max_types", "column")
+        return ReadingOptions(**{name: getattr(self.origin, name) for name in names}, **asdict(self.origin.text))
+
+
+def _origin(run: RunOptions, text: Corpus) -> Origin:
+    return Origin(
+        **_location(text),
+        cache=None if run.cache is None else str(Path(run.cache).absolute()),
+        errors=run.errors,
+        max_types=run.max_types,
+        column=run.column,
+        text=TextOptions.of(run),
+        phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
+        notes=dict(run.notes or {}),
+    )
 
 
 def _location(text: Corpus) -> dict[str, Any]:
@@ -223,10 +248,10 @@ def _not_given(text: TextOptions, given: Mapping[str, Any]) -> dict[str, Any]:
 def _initialised(
     run: RunOptions, vectors: KeyedVectors, options: dict[str, Any]
 ) -> tuple[Settings, Callable[[TypeCounts], Start]]:
-    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options)
+    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options, run.freeze)
 
     def make_start(store: TypeCounts) -> Start:
-        return start_from_vectors(vectors, _vocabulary(run, settings, store))
+        return start_from_vectors(vectors, _vocabulary(run, settings, store), run.freeze)
 
     return settings, make_start
 
@@ -267,8 +292,9 @@ def resume(
     with together(world):
         found, text, origin, checkpoints = _resumed(folder, corpus, notes, world)
     state = found.state
-    start = Start(state.vocabulary, state.loss, state.parameters)
-    return _train(text, origin, state.settings, lambda _: start, state, checkpoints, ignore_memory, progress, world)
+    start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
+    job = _Job(text, origin, state.settings, lambda _: start, checkpoints, state, ignore_memory)
+    return _train(job, progress, world)
 
 
 def _resumed(
@@ -307,79 +333,70 @@ def _resumed(
     return found, text, origin, checkpoints
 
 
-def _train(
-    text: Corpus,
-    origin: Origin,
-    settings: Settings,
-    make_start: Callable[[TypeCounts], Start],
-    state: State | None,
-    checkpoints: Checkpoints | None,
-    ignore_memory: bool,
-    progress: Report | None,
-    world: World | None,
-) -> Model:
-    """Train from the Start that `make_start` returns for the text's types; continue at `state`, if given."""
+def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
     started = time.perf_counter()
     with together(world):
         if world:
-            _refuse_undividable(origin, settings)
-        given = loaded_phrases(origin.phrases)
-    reading = ReadingOptions(
-        cache=origin.cache,
-        errors=origin.errors,
-        max_types=origin.max_types,
-        column=origin.column,
-        **asdict(origin.text),
-    )
+            _refuse_undividable(job)
+        given = loaded_phrases(job.origin.phrases)
     if world:
-        world.agree(_alike(text, origin, reading, settings, state))
+        world.agree(_alike(job))
         threads = world.threads()
-        settings = replace(settings, workers=settings.workers or threads)
-    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+        job = replace(job, settings=replace(job.settings, workers=job.settings.workers or threads))
+    work: dict[str, Any] = {"workers": job.settings.threads, "progress": progress}
     with ExitStack() as stack:
         with together(world):
-            if settings.stop_early and checkpoints is None:  # for the best state
-                checkpoints = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER)
-            if checkpoints:
-                stack.enter_context(checkpoints)
-            part = text.part(world.rank, world.size, whole=has_columns(origin.column)) if world else text
-            store = stack.enter_context(read_corpus(part, reading, **work))
-            store, phrases = join_phrases(store, given, origin.cache, **work)
+            if job.settings.stop_early and job.checkpoints is None:  # for the best state
+                folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
+                job = replace(job, checkpoints=Checkpoints(folder, NEVER))
+            if job.checkpoints:
+                stack.enter_context(job.checkpoints)
+            whole = has_columns(job.origin.column)
+            part = job.text.part(world.rank, world.size, whole=whole) if world else job.text
+            store = stack.enter_context(read_corpus(part, job.reading, **work))
+            store, phrases = join_phrases(store, given, job.origin.cache, **work)
             stack.enter_context(store)
         types = merged_types(world, store) if world else store
-        with together(world):
-            if not types.tokens:
-                raise NothingToTrain(f"{text} holds no words")
-            if checkpoints:
-                checksum = _checksum(store, types, origin.checksum)
-                if state and checksum != origin.checksum:
-                    raise W2VError(f"another corpus: {text} does not hold the text that the run began with")
-                checkpoints.origin = replace(origin, checksum=checksum)
-            instructions = _instruction_set_of(state, settings.kernel) if state else None
-            start = make_start(types)
-        options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": ignore_memory}
-        if world:
-            vocabulary = start.vocabulary
-            world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
-            run: Run = DistributedRun(world, settings, start, store, instructions, **options)
-        else:
-            if settings.stop_early and checkpoints:
-                options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
-                options["stopping"] = EarlyStopping(settings.stop_early, held_out, checkpoints)
-            run = Run(settings, start, store, instructions, **options)
-        with together(world):
-            header_bytes(
-                "the model",
-                run.parameters | run.plan.loss.tensors,
-                {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
-            )
-        if state:
-            run.restore(state)
-        elif leads(world):
-            warn_of(types, None if start.parameters else settings.epochs)
+        run = _made(job, store, types, world)
         read = time.perf_counter()
-        run.train(progress, checkpoints)
-    return trained_model(run, types, read - started, origin.text, phrases)
+        run.train(progress, job.checkpoints)
+    return trained_model(run, types, read - started, job.origin.text, phrases)
+
+
+def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None) -> Run:
+    """The run, at the position where it begins or continues."""
+    checkpoints, state, settings = job.checkpoints, job.state, job.settings
+    with together(world):
+        if not types.tokens:
+            raise NothingToTrain(f"{job.text} holds no words")
+        if checkpoints:
+            checksum = _checksum(store, types, job.origin.checksum)
+            if state and checksum != job.origin.checksum:
+                raise W2VError(f"another corpus: {job.text} does not hold the text that the run began with")
+            checkpoints.origin = replace(job.origin, checksum=checksum)
+        instructions = _instruction_set_of(state, settings.kernel) if state else None
+        start = job.make_start(types)
+    options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": job.ignore_memory}
+    if world:
+        vocabulary = start.vocabulary
+        world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
+        run: Run = DistributedRun(world, settings, start, store, instructions, **options)
+    else:
+        if settings.stop_early and checkpoints:
+            options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
+            options["stopping"] = EarlyStopping(settings.stop_early, held_out, checkpoints)
+        run = Run(settings, start, store, instructions, **options)
+    with together(world):
+        header_bytes(
+            "the model",
+            run.parameters | run.plan.loss.tensors,
+            {"settings": json.dumps(settings.as_dict()), "metrics": " " * METRICS_BYTES},
+        )
+    if state:
+        run.restore(state)
+    elif leads(world):
+        warn_of(types, None if start.parameters else settings.epochs)
+    return run
 
 
 def loaded_phrases(phrases: bool | PathLike) -> Phrases | bool:
@@ -437,9 +454,10 @@ def trained_model(
     )
 
 
-def _refuse_undividable(origin: Origin, settings: Settings) -> None:
+def _refuse_undividable(job: _Job) -> None:
     """Raise SettingsError for options that need the whole text, of which each rank reads a part."""
-    if settings.stop_early:
+    origin = job.origin
+    if job.settings.stop_early:
         raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
     if origin.phrases is True:
         raise SettingsError(
@@ -453,18 +471,17 @@ def _refuse_undividable(origin: Origin, settings: Settings) -> None:
         )
 
 
-def _alike(
-    text: Corpus, origin: Origin, reading: ReadingOptions, settings: Settings, state: State | None
-) -> dict[str, Any]:
+def _alike(job: _Job) -> dict[str, Any]:
     """Values that must be the same on all ranks of a run."""
-    about = {"w2v": __version__, **settings.as_dict(), **asdict(reading)}
+    text, phrases = job.text, job.origin.phrases
+    about = {"w2v": __version__, **job.settings.as_dict(), **asdict(job.reading)}
     del about["workers"], about["cache"]
-    if isinstance(origin.phrases, str):
-        about["checksum of the phrases"] = crc32(Path(origin.phrases).read_bytes())
+    if isinstance(phrases, str):
+        about["checksum of the phrases"] = crc32(Path(phrases).read_bytes())
     about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:
         about["checksum of samples of the text"] = text.checksum(sampled=True)
-    return about | {"position": state.position if state else 0}
+    return about | {"position": job.state.position if job.state else 0}
 
 
 def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:

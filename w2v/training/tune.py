@@ -17,6 +17,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import mean
@@ -166,10 +167,9 @@ def tune(
         questions, pairs: files that settings are judged by; see analogies and word_pairs. Without any, they are judged
             by the end of the text, on which trials are not trained; see HeldOut.
         max_size: try vector sizes up to this one; otherwise all have that of the settings.
-        phrases: see train.
         state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
             time counts.
-        ignore_memory: see train. finished: called after each trial.
+        phrases, ignore_memory: see train. finished: called after each trial.
         progress: called regularly with a `Progress` of phase "tune", which counts the seconds of `time`.
         given: settings, which all trials have, and the arguments of read_corpus.
 
@@ -180,10 +180,6 @@ def tune(
     reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
     settings = Settings(**fixed)
-    if settings.stop_early:
-        raise SettingsError(
-            "stop_early has no effect when settings are tuned, which tries several epochs: leave it out"
-        )
     given_phrases = loaded_phrases(phrases)
     for file in (*questions, *pairs):
         next(lines(file), None)  # raises for one that cannot be read
@@ -194,39 +190,44 @@ def tune(
         stack.enter_context(store)
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         share, held_out = (1.0, None) if questions or pairs else HeldOut.at_end(store, vocabulary)
-        judge = Judge(questions, pairs, held_out)
         about = {name: str(getattr(settings, name, value)) for name, value in given.items()}
-        about |= {} if max_size is None else {"max_size": str(max_size)}
-        about |= {"phrases": str(phrases or "")}
+        about |= {"phrases": str(phrases or "")} | ({} if max_size is None else {"max_size": str(max_size)})
         about |= {name: ", ".join(map(str, files)) for name, files in (("questions", questions), ("pairs", pairs))}
         before = _before(state, TuningState(store.checksum(), about))
-
-        def keep(trial: Trial, tuner: Tuner) -> None:
-            if state is not None:
-                with atomic_write(state) as file:
-                    file.write(encode(replace(before, trials=tuner.trials), state).encode())
-            if finished:
-                finished(trial, tuner)
-
         read = watch.used
         watch.started -= sum(trial.seconds for trial in before.trials)
         log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
-        found = list(before.trials)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, watch, keep, ignore_memory, found)
+        judge, keep = Judge(questions, pairs, held_out), partial(_keep, state, before, finished)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, watch, keep, ignore_memory, list(before.trials))
         warn_of(store, settings.epochs)
         tuner.search()
         run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
         run.train(watch)
     watch.end()
-    used = sum(trial.seconds for trial in tuner.trials)
-    model, changed = trained_model(run, store, read, TextOptions.of(reading), joined), tuner.changed(tuner.best)
-    return Tuned(model, changed, tuner.score, tuner.default_score, len(tuner.trials), used)
+    return tuner.result(trained_model(run, store, read, TextOptions.of(reading), joined))
+
+
+def _keep(
+    path: PathLike | None,
+    before: TuningState,
+    finished: Callable[[Trial, Tuner], None] | None,
+    trial: Trial,
+    tuner: Tuner,
+) -> None:
+    """After each trial: store all in the state file, and report it."""
+    if path is not None:
+        with atomic_write(path) as file:
+            file.write(encode(replace(before, trials=tuner.trials), path).encode())
+    if finished:
+        finished(trial, tuner)
 
 
 def _fixed_and_choices(
     given: dict[str, Any], max_size: int | None
 ) -> tuple[dict[str, Any], dict[str, tuple[Choice, ...]]]:
     """The settings of all trials, and the values to try for others. Raises SettingsError if they contradict."""
+    if given.get("stop_early"):
+        raise SettingsError("stop_early has no effect on tuning, which tries several numbers of epochs: leave it out")
     choices = {name: values for name, values in CHOICES.items() if name not in given}
     if max_size is not None:
         if "vector_size" in given:
@@ -324,6 +325,11 @@ class Tuner:
     best: Choices = field(default_factory=dict)
     score: float = -np.inf
     default_score: float = -np.inf
+
+    def result(self, model: Model) -> Tuned:
+        """The result, with a model trained with the best settings."""
+        seconds = sum(trial.seconds for trial in self.trials)
+        return Tuned(model, self.changed(self.best), self.score, self.default_score, len(self.trials), seconds)
 
     def search(self) -> None:
         """Try brackets until the time is up."""

@@ -7,6 +7,8 @@ these, are scaled in float64.
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.formats.bfloat16 import blocks
+
 Vector = NDArray[np.float32]
 
 EPSILON = 1e-6  # added to the divisor in 3CosMul, to keep the quotient finite
@@ -15,7 +17,7 @@ MIN_LENGTH, MAX_LENGTH = np.float32(1e-12), np.float32(1e18)  # between them, sq
 
 def lengths(vectors: Vector) -> Vector:
     """The Euclidean length of each vector (n, D): (n,). One that float32 cannot represent is infinite."""
-    found = _lengths_by_squares(vectors)
+    found = np.concatenate([np.empty(0, np.float32), *(_lengths_by_squares(block) for _, block in blocks(vectors))])
     extreme = _extreme(found)
     if extreme.any():
         with np.errstate(over="ignore"):
@@ -36,7 +38,8 @@ def cosines(queries: Vector, vectors: Vector, norms: Vector) -> Vector:
     Zero vectors have a cosine of 0 with all others.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scores: Vector = queries @ vectors.T
+        parts = [queries @ block.T for _, block in blocks(vectors)]
+        scores: Vector = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
         scores /= norms
     extreme = _extreme(norms)
     if extreme.any():

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
+from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.pictured import Pictured
 from w2v.progress import Report
 from w2v.shown import html_table
 from w2v.system.files import Errors, PathLike
+from w2v.text.corpus import Corpus
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
+from w2v.vectors.encode import Encoder, Weights
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -52,7 +55,7 @@ class KeyedVectors(Pictured):
     """V words, each with a vector of D values.
 
     Attributes:
-        vectors: float32 (V, D).
+        vectors: float32 (V, D); those of a smaller type in a memory-mapped file as Rounded, whose rows are float32.
         counts: int64 (V,), how often each word occurred, or None if that is unknown.
         metadata: the strings of a native file, such as the settings of the training.
         tensors: the other arrays of a native file, such as the output layer.
@@ -67,7 +70,9 @@ class KeyedVectors(Pictured):
         tensors: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         """Raises W2VError unless each word has one vector and, if there are counts, one count."""
-        self.vectors: NDArray[np.float32] = np.asarray(vectors, np.float32)
+        self.vectors: NDArray[np.float32] = (
+            cast(Any, vectors) if isinstance(vectors, Rounded) else np.asarray(vectors, np.float32)
+        )
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.metadata = dict(metadata or {})
         self.tensors = dict(tensors or {})
@@ -151,6 +156,9 @@ class KeyedVectors(Pictured):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.vectors, dtype, copy=copy)
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # scikit-learn would copy the vectors for each candidate of a search
 
     def __repr__(self) -> str:
         return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
@@ -380,6 +388,24 @@ class KeyedVectors(Pictured):
         rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
         return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
 
+    # -- texts --------------------------------------------------------------------------------------
+
+    def encode(self, texts: Iterable[str] | Iterable[Sequence[str]], weights: Weights = "sif") -> Vector:
+        """The vectors of n texts or lists of words, float32 (n, D): weighted means of the vectors of their words.
+
+        Texts are split into words as `words_in` does. Encoder describes the `weights`: "mean", "idf" or "sif". A text
+        without a known word gets zeros. Raises SettingsError for "idf" and "sif" if `counts` are unknown.
+        """
+        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in _listed(texts))
+        blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
+        return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
+
+    def encoder(self, weights: Weights = "sif", errors: Errors = "strict") -> Encoder:
+        """What `encode` uses, for texts of any size; `errors` says how to treat bytes that are not UTF-8."""
+        options = TextOptions.from_metadata(self.metadata, "the text options of the vectors")
+        words = Words.of(self._words)
+        return Encoder(words, self.vectors, self.counts, self.ngrams, options, weights, errors)
+
     # -- evaluation and files -----------------------------------------------------------------------
 
     def evaluate_word_analogies(
@@ -440,12 +466,15 @@ def load(
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return keyed(table.read(path, mmap, errors, limit, progress))
+    return keyed(table.read(path, mmap, errors, limit, progress), as_stored=mmap)
 
 
-def keyed(content: VectorFile) -> KeyedVectors:
-    """The content of a vector file as vectors."""
-    return KeyedVectors(content.words, content.vectors, content.counts, content.metadata, content.tensors)
+def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
+    """The content of a vector file as vectors: float32 or, `as_stored`, of the type they have there."""
+    vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
+    if as_stored and vectors.dtype != np.float32:
+        vectors = Rounded(vectors)
+    return KeyedVectors(content.words, vectors, content.counts, content.metadata, content.tensors)
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:

@@ -1,4 +1,4 @@
-"""Smaller vector files: fewer words, and fewer dimensions by principal components."""
+"""Smaller vector files: fewer words, fewer dimensions by principal components, and smaller types."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, counted
+from w2v.formats.storage import Storage, stored
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
@@ -69,6 +70,14 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     return replace(reduced, tensors=tensors)
 
 
+def in_storage(content: VectorFile, storage: Storage) -> VectorFile:
+    """The same words, their vectors and the rows of n-grams stored in another type. Raises as `stored` does."""
+    tensors = _ngrams(content)
+    if tensors:
+        tensors["ngrams"] = stored(tensors["ngrams"], storage)
+    return replace(content, vectors=stored(content.vectors, storage), tensors=tensors)
+
+
 def _pieces(matrix: Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     for start in range(0, len(matrix), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
@@ -84,7 +93,9 @@ def _projected(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _taken(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
     counts = None if content.counts is None else content.counts[rows]
-    return VectorFile(content.words.take(rows), content.vectors[rows], counts, _ngrams(content), content.metadata)
+    return VectorFile(
+        content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), content.metadata
+    )
 
 
 def _ngrams(content: VectorFile) -> dict[str, Array]:

@@ -232,12 +232,10 @@ def explore(
         return
     from w2v.explore.server import Server
 
-    server, facts, explorers = Server(host, port), [], []
+    server = Server(host, port)
     with Reporter(quiet) as progress:
-        for name, vectors in loaded(progress):
-            index = ApproximateIndex(vectors, progress=progress) if approximate else None
-            facts.append(content.facts(name, vectors, index.description if index else "exact search in all words"))
-            explorers.append(Explorer(vectors, top, method, index, progress))
+        served = [_served(name, each, top, method, approximate, progress) for name, each in loaded(progress)]
+    facts, explorers = zip(*served, strict=True)
     show.result({"url": server.url}, as_json, shown=lambda found: click.echo(found["url"]))
     if not (as_json or quiet):
         say("the page is served at this address until Ctrl-C")
@@ -246,6 +244,15 @@ def explore(
             open_in_browser(stack.enter_context(server.redirecting()).as_uri())
         shown = examples([each.vectors for each in explorers], top)
         server.run(pages.page(facts, shown, connect="'self'"), explorers)
+
+
+def _served(
+    name: str, vectors: KeyedVectors, top: int, method: Projection, approximate: bool, progress: Report
+) -> tuple[dict[str, Any], Explorer]:
+    """The facts of a model on a page that is served, and what answers its questions."""
+    index = ApproximateIndex(vectors, progress=progress) if approximate else None
+    facts = content.facts(name, vectors, index.description if index else "exact search in all words")
+    return facts, Explorer(vectors, top, method, index, progress)
 
 
 def open_in_browser(url: str) -> None:

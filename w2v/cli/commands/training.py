@@ -125,6 +125,7 @@ JOIN_PHRASES = click.option(
     metavar="VECTORS",
     help="Start from the vectors of this file, of any format; words that it lacks begin anew.",
 )
+@click.option("--freeze", cls=Option, is_flag=True, help="Keep the vectors of --init as they are; others are trained.")
 @JOIN_PHRASES
 @click.option(
     "--checkpoint", type=FILE, metavar="DIR", help="Keep the last two states of the run in this folder, for --resume."
@@ -193,18 +194,10 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             elif not job.states and sys.stderr.isatty():
                 stopped.add_note(f"nothing was saved; {RESUMABLE}")
             raise
+    now = time.perf_counter()
     if not leads(world):
         return
-    now = time.perf_counter()
-    metrics = {
-        "output": str(job.output),
-        "vocabulary_size": len(model.vocabulary),
-        "vector_size": model.vectors.shape[1],
-        **model.metrics,
-        "seconds": model.metrics["seconds"] | {"save": now - trained, "total": now - started},
-        "peak_memory_bytes": memory.peak(),
-        "settings": model.settings.as_dict(),
-    }
+    metrics = _measured(job, model, {"save": now - trained, "total": now - started})
     if as_json:
         show.print_json(metrics)
     elif not quiet:
@@ -213,6 +206,19 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             say(f"{job.output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
         if job.output == OUTPUT:
             say(f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {WHOLE_MODEL}")
+
+
+def _measured(job: Job, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
+    """The settings and measurements of a run that --json prints."""
+    return {
+        "output": str(job.output),
+        "vocabulary_size": len(model.vocabulary),
+        "vector_size": model.vectors.shape[1],
+        **model.metrics,
+        "seconds": model.metrics["seconds"] | seconds,
+        "peak_memory_bytes": memory.peak(),
+        "settings": model.settings.as_dict(),
+    }
 
 
 def save_all(job: Job, model: Model) -> None:

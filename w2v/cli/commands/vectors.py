@@ -31,13 +31,16 @@ from w2v.cli.options import (
 )
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
-from w2v.formats import table
+from w2v.formats import matrices, table
+from w2v.formats.storage import Storage
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
+from w2v.text.corpus import Corpus
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
+from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import keyed, load
 
 
@@ -179,6 +182,58 @@ def query(
 
 
 @click.command(cls=ShortHelp)
+@MODEL
+@click.argument("texts", nargs=-1, type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    required=True,
+    help=f"File to write: {', '.join(matrices.WRITERS)}; a row for each text.",
+)
+@click.option(
+    "--weights",
+    type=Choice(get_args(Weights)),
+    default="sif",
+    show_default=True,
+    help="Weights of the words: sif, by frequency, also removes what all texts have in common; idf, by frequency; or "
+    "the same for all (mean).",
+)
+@ERRORS
+@FORCE
+@QUIET
+@JSON
+def encode(
+    model: Path,
+    texts: tuple[str, ...],
+    output: Path,
+    weights: Weights,
+    errors: Errors,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Turn TEXTS, one on each line, into vectors.
+
+    The vector of a text is the weighted mean of the vectors of its words; a text without a known word gets zeros. TEXTS
+    are files, by default standard input, and are split into words as in the training of MODEL. Weights by frequency
+    need a MODEL with counts, such as a .safetensors file.
+
+    \b
+    w2v encode model.safetensors -o vectors.npy < texts.txt
+    w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
+    """
+    corpus = Corpus(list(texts) or ["-"], of_paths=True)
+    outputs.check(output, force, [model, *map(Path, texts)])
+    write = matrices.writer(output)
+    with Reporter(quiet) as progress:
+        encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
+        write(output, encoder.size, encoder.blocks(corpus, progress), force)
+    found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
+    show.result({"output": str(output), "weights": weights, "vector_size": encoder.size} | found, as_json, quiet)
+
+
+@click.command(cls=ShortHelp)
 @click.argument("model", type=FILE, required=False)
 @ERRORS
 @JSON
@@ -201,10 +256,16 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     type=Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words.")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
 @click.option("--words", type=FILE, help="Keep the words of this file, one on each line, that MODEL has.")
 @click.option(
     "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
+)
+@click.option(
+    "--storage",
+    type=Choice(get_args(Storage)),
+    help="Store the vectors as float32, bfloat16, float16, or 8-bit integers and a scale for each word; .safetensors "
+    "holds all, .npy float16.  [default: as in MODEL]",
 )
 @click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @OBJECTIVE
@@ -220,6 +281,7 @@ def convert(
     top: int | None,
     words: Path | None,
     dims: int | None,
+    storage: Storage | None,
     check: bool,
     objective: str | None,
     force: bool,
@@ -228,20 +290,23 @@ def convert(
 ) -> None:
     """Convert MODEL to another format, or make it smaller.
 
-    The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train. Of
-    fewer words or dimensions, the output layer is not kept, so that training cannot be continued.
+    The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
+    With --top, --words, --dims or --storage, the output layer is not kept, so that training cannot be continued. These
+    are applied in this order.
 
     \b
     w2v convert model.bin model.txt.gz
     w2v convert glove.txt model.safetensors
     w2v convert model.safetensors input-rows.bin --vectors input
-    w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --check
+    w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
     """
     find_objective(objective)
     outputs.check(output, force, option="as OUT")
     for path in table.beside(output):
         outputs.check(path, force, option="as OUT")
     kind = table.for_writing(output).name
+    if storage:
+        table.check_storage(output, storage)
     with Reporter(quiet) as progress:
         if vectors:
             stored = Model.load(model).with_vectors(vectors).content(output)
@@ -250,13 +315,15 @@ def convert(
         made = reduce.first_words(stored, top) if top else stored
         made = reduce.listed_words(made, words) if words else made
         made = reduce.fewer_dimensions(made, dims) if dims else made
+        made = reduce.in_storage(made, storage) if storage else made
         compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
         if compared:
             made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
         table.write(output, made, force, progress)
     kept = [name for name in table.parts(made) if name not in table.lost(output, made)]
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
-    found |= {"vector_size": made.vectors.shape[1], "lost": [name for name in table.parts(stored) if name not in kept]}
+    lost = table.described_parts(name for name in table.parts(stored) if name not in kept)
+    found |= {"vector_size": made.vectors.shape[1], "lost": lost if as_json else ", ".join(lost)}
     show.result(found | ({"check": asdict(compared)} if compared and as_json else {}), as_json, quiet)
     if compared and not as_json and not quiet:
         show.comparison([str(model), str(output)], compared)

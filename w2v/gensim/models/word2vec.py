@@ -104,23 +104,32 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.min_alpha_yet_reached = self.alpha
         self.corpus_count = self.corpus_total_words = self.train_count = 0
-        self.total_train_time = 0.0
+        self.total_train_time, self._cum_table_domain, self._cache = 0.0, CUM_TABLE_DOMAIN, None
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
         self.load = _class_only  # type: ignore[method-assign, assignment]
-        self._cum_table_domain = CUM_TABLE_DOMAIN
-        self._cache = None
         if sentences is not None or corpus_file is not None:
-            self._check_corpus(sentences, corpus_file, passes=epochs + 1)
-            with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
-                self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
-                totals = self.corpus_count, self.corpus_total_words
-                self.train(sentences, corpus_file, *totals, epochs, compute_loss=compute_loss, callbacks=callbacks)
-            self._cache = None
+            self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
         elif trim_rule is not None or callbacks:
             log.warning("trim_rule and callbacks are not kept: give them to build_vocab and train")
         self.add_lifecycle_event("created", params=str(self))
+
+    def _build_and_train(
+        self,
+        sentences: Sentences | None,
+        corpus_file: PathLike | None,
+        trim_rule: utils.TrimRule | None,
+        callbacks: Iterable[CallbackAny2Vec],
+    ) -> None:
+        self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
+            self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
+            totals = self.corpus_count, self.corpus_total_words
+            self.train(
+                sentences, corpus_file, *totals, self.epochs, compute_loss=self.compute_loss, callbacks=callbacks
+            )
+        self._cache = None
 
     def _new_vectors(self) -> KeyedVectors:
         return KeyedVectors(self.vector_size)

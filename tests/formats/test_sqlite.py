@@ -1,0 +1,82 @@
+"""Databases: what SQLite and sqlite-vec find in them, and what is refused."""
+
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.formats.sqlite import PLAIN, WORDS
+
+NAMES = ["the", "köln", "a b"]
+
+
+@pytest.fixture(params=["plain", "sqlite-vec"])
+def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    if request.param == "plain":
+        monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    else:
+        pytest.importorskip("sqlite_vec")
+        if not hasattr(sqlite3.Connection, "enable_load_extension"):
+            pytest.skip("this Python cannot load extensions of SQLite")
+    vectors = w2v.KeyedVectors(NAMES, np.array([[1, 0], [0.5, 1], [0, -1]]), [5, 2, 1])
+    vectors.save(tmp_path / "m.db")
+    return tmp_path / "m.db"
+
+
+def test_it_is_read_again_and_searched(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = w2v.load(path)
+    assert found.index_to_key == NAMES
+    assert found.counts.tolist() == [5, 2, 1]
+    np.testing.assert_array_equal(found.vectors, [[1, 0], [0.5, 1], [0, -1]])
+    assert list(path.parent.iterdir()) == [path]
+    base = sqlite3.connect(path)
+    assert base.execute("select id, word, count from words").fetchall() == [
+        (1, "the", 5),
+        (2, "köln", 2),
+        (3, "a b", 1),
+    ]
+    if sys.modules["sqlite_vec"]:
+        base.enable_load_extension(True)
+        sys.modules["sqlite_vec"].load(base)
+        query = "select word from vectors join words using (id) where vector match ? and k = 2 order by distance"
+        assert base.execute(query, [found["köln"].tobytes()]).fetchall() == [("köln",), ("the",)]
+        monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+        with pytest.raises(w2v.W2VError, match=r"m\.db: its vectors need sqlite-vec, and a Python that loads it: pip"):
+            w2v.load(path)
+    base.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("delete from words where id = 2", "the ids of its tables are not 1 to 2"),
+        ("delete from vectors where id = 3", "the ids of its tables are not 1 to 3"),
+        ("delete from vectors where id = 1", "its first vector is missing"),
+        ("update vectors set vector = x'00' where id = 2", "its vector 2 has not 2 values"),
+        ("update vectors set vector = x'0000807F00000000' where id = 2", r"row 2 \('köln'\) holds NaN"),
+        ("update words set count = 'x'", "its word 1 is no text, or its count no number"),
+        ("update words set count = 1e300", "its word 1 is no text, or its count no number"),
+        ("update words set word = x'ff' where id = 1", r"b'\\xff' is not valid UTF-8"),
+        ("alter table words add column more", r"its tables \(vectors, words\) are not those that w2v writes"),
+        ("drop table words; create view words as select 1 as id, 'a' as word, 1 as count", "are not those that w2v"),
+        ("drop table vectors; create virtual table vectors using fts5(id, vector)", "are not those that w2v writes"),
+    ],
+)
+def test_what_is_refused(change: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with sqlite3.connect(path) as base:
+        base.executescript(f"{PLAIN};{WORDS};insert into words values (1, 'the', 3), (2, 'köln', 2), (3, 'c', 1)")
+        base.executemany("insert into vectors values (?, ?)", [(k, np.ones(2, "<f4").tobytes()) for k in (1, 2, 3)])
+        base.executescript(change)
+    base.close()
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.load(path)
+
+
+def test_a_cut_database(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(w2v.W2VError, match=r"m.db: damaged: "):
+        w2v.load(path)

@@ -1,0 +1,109 @@
+"""Vectors of smaller types: what they cost, and that a mapped file answers without becoming float32 as a whole."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.errors import W2VError
+from w2v.formats import native, table
+from w2v.formats.storage import DTYPES, Rounded, Storage, stored
+from w2v.formats.vector_file import VectorFile
+from w2v.text.words import Words
+
+ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}  # over the largest value of a row
+WORDS = [f"word{row}" for row in range(900)]
+
+
+def content() -> VectorFile:
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(900, 100)).astype(np.float32)  # more values than are widened at once
+    vectors[7] = 0
+    ngrams = {"ngrams": rng.normal(size=(40, 100)).astype(np.float32), "ngram_buckets": np.arange(40, dtype=np.int32)}
+    metadata = {"subwords": json.dumps({"shortest": 3, "longest": 4, "buckets": 40})}
+    return VectorFile(Words.of(WORDS), vectors, np.arange(900, 0, -1), ngrams | {"outputs": vectors}, metadata)
+
+
+def of_a_part(matrix: Rounded, dtype: object = None, copy: object = None) -> np.ndarray:
+    """Stands for Rounded.__array__ where nothing may need all rows as float32."""
+    assert len(matrix) < 900
+    return matrix[np.arange(len(matrix))]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    native.write(tmp_path / "m.safetensors", content())
+    return tmp_path / "m.safetensors"
+
+
+@pytest.mark.parametrize("storage", get_args(Storage))
+def test_every_type(path: Path, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, whole = path.with_name("small.safetensors"), content()
+    result = run_json("convert", path, small, "--storage", storage, "--check")
+    assert result["lost"] == ["output layer"]
+    assert result["check"]["shared"] == 900
+    assert small.stat().st_size < DTYPES[storage]().itemsize * 940 * 100 + 40_000
+    found = table.read(small)
+    for name, before, after in (
+        ("vectors", whole.vectors, found.vectors),
+        ("ngrams", whole.tensors["ngrams"], found.tensors["ngrams"]),
+    ):
+        largest = np.abs(before).max(axis=1, keepdims=True)
+        assert np.all(np.abs(np.asarray(after, np.float32) - before) <= 1.001 * ERRORS[storage] * largest), name
+    vectors = w2v.load(small)
+    assert type(vectors.vectors) is np.ndarray
+    with monkeypatch.context() as patch:
+        patch.setattr(Rounded, "__array__", of_a_part)
+        mapped = w2v.load(small, mmap=True)
+        answers = [
+            [
+                each.most_similar("word3", topn=5),
+                each.most_similar_cosmul(["word1", "word2"], ["word9"]),
+                each.most_similar_batch(["word1", "word7"], restrict_vocab=50),
+                each.similarity("word3", "word7"),
+                each.closer_than("word1", "word4"),
+                each["unseen"].tolist(),
+                each.encode(["word3 word5 unseen"]).tolist(),
+                each.norms.tolist(),
+            ]
+            for each in (vectors, mapped)
+        ]
+    assert str(answers[0]) == str(answers[1]) or storage != "float32"
+    np.testing.assert_allclose(answers[0][-1], answers[1][-1], rtol=1e-6)
+    assert [word for word, _ in answers[0][0]] == [word for word, _ in answers[1][0]]
+    np.testing.assert_array_equal(np.asarray(mapped.vectors), vectors.vectors)
+
+
+def test_a_smaller_file_stays_small_and_other_formats_get_float32(path: Path) -> None:
+    small, few, text = (path.with_name(name) for name in ("small.safetensors", "few.safetensors", "few.txt"))
+    run("convert", path, small, "--storage", "int8")
+    run("convert", small, few, "--top", "10")
+    run("convert", few, text)
+    found = table.read(few)
+    assert isinstance(found.vectors, Rounded)
+    np.testing.assert_array_equal(table.read(text).vectors, np.asarray(table.read(small).vectors)[:10])
+    run("convert", path, path.with_name("m.npy"), "--storage", "f16")
+    assert np.load(path.with_name("m.npy")).dtype == np.float16
+    np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, content().vectors.astype(np.float16))
+
+
+def test_what_is_refused(path: Path) -> None:
+    problem = run("convert", path, path.with_name("m.npy"), "--storage", "int8", code=2).stderr
+    assert "m.npy: this format does not hold int8: use .safetensors" in problem
+    with pytest.raises(w2v.SettingsError, match="a value is beyond 65,504"):
+        stored(np.array([[1e5]], np.float32), "f16")
+    run("convert", path, path.with_name("small.safetensors"), "--storage", "int8")
+    tensors, metadata = native.read_native(path.with_name("small.safetensors"))
+    for scales, message in (
+        (tensors["vectors_scales"][1:], "the array 'vectors_scales' does not fit"),
+        (np.full(900, np.nan, np.float32), "row 1 .'word0'. holds NaN"),
+        (None, "its arrays are inconsistent"),
+    ):
+        damaged = {**tensors, "vectors_scales": scales}
+        native.write_native(path, {name: each for name, each in damaged.items() if each is not None}, metadata)
+        with pytest.raises(W2VError, match=message):
+            w2v.load(path)

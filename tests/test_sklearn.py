@@ -1,0 +1,80 @@
+"""WordVectors among scikit-learn's own tools and checks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks as checks
+
+import w2v
+from w2v.sklearn import WordVectors
+
+TEXTS = ["the king and his queen", "a prince", "paris is in france", "rome is in italy"] * 3
+KINDS = ["people", "people", "places", "places"] * 3
+
+
+@pytest.mark.filterwarnings("ignore:Can't test estimator")  # all checks that fit take tables of numbers
+@pytest.mark.parametrize("estimator", [WordVectors(), WordVectors("m.bin", "mean", {"vector_size": 5})], ids=str)
+def test_the_checks_of_scikit_learn(estimator: WordVectors) -> None:
+    checks.check_estimator(estimator)
+    for check in (
+        checks.check_no_attributes_set_in_init,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_estimator_repr,
+        checks.check_mixin_order,
+        checks.check_parameters_default_constructible,
+        checks.check_valid_tag_types,
+    ):
+        check("WordVectors", estimator)
+
+
+def test_in_a_search_over_a_pipeline(model: Path) -> None:
+    vectors = w2v.load(model)
+    steps = make_pipeline(WordVectors(vectors), LogisticRegression(C=100))
+    search = GridSearchCV(steps, {"wordvectors__weights": ["mean", "idf", "sif"]}, cv=3).fit(np.array(TEXTS), KINDS)
+    assert search.best_score_ == 1
+    assert search.best_estimator_[0].vectors_ is vectors  # not copied
+
+
+def test_output_as_a_table(model: Path) -> None:
+    table = pd.DataFrame({"text": TEXTS, "kind": KINDS}, index=range(100, 112))
+    steps = make_column_transformer((WordVectors(model), "text")).set_output(transform="pandas")
+    found = steps.fit_transform(table)
+    assert list(found.columns[:2]) == ["wordvectors__wordvectors0", "wordvectors__wordvectors1"]
+    assert list(found.index) == list(table.index)
+    np.testing.assert_array_equal(found.to_numpy(), w2v.load(model).encode(TEXTS))
+
+
+def test_it_trains_on_the_texts() -> None:
+    training = {"vector_size": 4, "min_count": 1, "epochs": 1, "workers": 1}
+    words = [text.split() for text in TEXTS]
+    found = WordVectors(training=training).fit_transform(words)
+    np.testing.assert_array_equal(found, w2v.train(words, **training).wv.encode(words))
+    assert found.shape == (12, 4)
+
+
+def test_what_it_refuses(model: Path) -> None:
+    with pytest.raises(NotFittedError):
+        WordVectors().transform(TEXTS)
+    for texts in ("one text", pd.DataFrame({"text": TEXTS}), 5):
+        with pytest.raises(ValueError, match="a list of texts is needed, such as one column of a table"):
+            WordVectors(model).fit(texts)
+    with pytest.raises(ValueError, match="each text must be a str or a list of words"):
+        WordVectors(model).fit(pd.Series(["a", None]))
+    with pytest.raises(w2v.W2VError, match="5 is no model"):
+        WordVectors(5).fit(TEXTS)
+
+
+def test_without_scikit_learn() -> None:
+    code = "import sys; sys.modules['sklearn.base'] = None; import w2v.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith("w2v.errors.W2VError: w2v.sklearn needs scikit-learn: pip install")

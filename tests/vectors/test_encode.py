@@ -1,0 +1,98 @@
+"""Texts as vectors, held to the formulas in float64."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.formats import matrices
+from w2v.text.corpus import Corpus
+from w2v.vectors.keyed import KeyedVectors
+
+TEXTS = ["Cat the cat", "", "fox unseen", "xyz", "the\nThe dog"]
+WORDS = ["the", "cat", "dog", "fox"]
+SUBWORDS = {"subwords": json.dumps({"shortest": 3, "longest": 4, "buckets": 50})}
+
+
+@pytest.fixture
+def vectors() -> KeyedVectors:
+    rng = np.random.default_rng(1)
+    metadata = {"text": json.dumps({"lower": True, "strip_markup": True}), **SUBWORDS}
+    ngrams = {"ngrams": rng.normal(size=(30, 3)).astype(np.float32), "ngram_buckets": np.arange(30, dtype=np.int32)}
+    return KeyedVectors(WORDS, rng.normal(size=(4, 3)), [800, 150, 49, 1], metadata, ngrams)
+
+
+def expected(vectors: KeyedVectors, texts: list[str], weights: str) -> np.ndarray:
+    counts = dict(zip(WORDS, vectors.counts.tolist(), strict=True))
+    formula = {"mean": lambda p: 1, "idf": lambda p: -np.log(p), "sif": lambda p: 1e-3 / (1e-3 + p)}[weights]
+    weight = {word: formula(counts.get(word, 1) / 1000) for text in texts for word in [*WORDS, *vectors.words_in(text)]}
+    common = sum(counts[word] / 1000 * weight[word] * vectors[word].astype(np.float64) for word in WORDS)
+    common = common / np.linalg.norm(common) if weights == "sif" else np.zeros(3)
+    found = []
+    for text in texts:
+        words = [word for word in vectors.words_in(text) if word in vectors]
+        total = sum((weight[word] * vectors[word].astype(np.float64) for word in words), np.zeros(3))
+        mean = total / (sum(weight[word] for word in words) or 1)
+        found.append(mean - common * (common @ mean))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("ngrams", [True, False])
+@pytest.mark.parametrize("weights", ["mean", "idf", "sif"])
+def test_the_formulas(vectors: KeyedVectors, weights: str, ngrams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("w2v.text.corpus.BLOCK_BYTES", 5)  # a text begins in one block and ends in another
+    monkeypatch.setattr("w2v.vectors.encode.UNKNOWN_AT_ONCE", 1)
+    vectors = vectors if ngrams else KeyedVectors(WORDS, vectors.vectors, vectors.counts, vectors.metadata)
+    found = vectors.encode(TEXTS, weights)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected(vectors, TEXTS, weights), atol=1e-6)
+    assert found[3].any() == ngrams
+    lists = vectors.encode([text.split() for text in TEXTS], weights)
+    np.testing.assert_array_equal(lists, found)
+    assert vectors.encode([], weights).shape == (0, 3)
+    encoder = vectors.encoder(weights)
+    assert sum(map(len, encoder.blocks(Corpus(iter(TEXTS[:4]))))) == encoder.texts == 4
+    assert (encoder.words, encoder.unknown) == (6, 2 * (not ngrams))
+
+
+def test_weights_need_counts(vectors: KeyedVectors) -> None:
+    plain = KeyedVectors(WORDS, vectors.vectors)
+    with pytest.raises(w2v.SettingsError, match="weights sif: these vectors have no counts; choose mean"):
+        plain.encode(TEXTS)
+    with pytest.raises(w2v.SettingsError, match="weights 'tfidf': did you mean idf"):
+        vectors.encode(TEXTS, "tfidf")
+
+
+@pytest.mark.parametrize("end", matrices.WRITERS)
+def test_every_line_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, end: str) -> None:
+    model, path = tmp_path / "m.safetensors", tmp_path / f"out{end}"
+    vectors.save(model)
+    texts = ["the <p>cat &amp; dog</p>", "", "fox"]
+    found = run_json("encode", model, "-o", path, stdin="\n".join(texts))  # no newline at the end
+    assert found | {"texts": 3, "words": 5, "unknown": 1, "vector_size": 3} == found
+    rows = vectors.encode(["the cat & dog", "", "fox"])
+    if end == ".npy":
+        read = np.load(path)
+    elif end == ".tsv":
+        read = np.loadtxt(path, np.float32)
+    elif end == ".jsonl":
+        read = np.array([json.loads(line)["vector"] for line in path.read_text().splitlines()], np.float32)
+    else:
+        opened = pyarrow.parquet.read_table(path) if end == ".parquet" else pyarrow.ipc.open_file(path).read_all()
+        read = np.stack(opened["vector"].to_numpy())
+    np.testing.assert_array_equal(read, rows)
+    assert "exists" in run("encode", model, "-o", path, stdin="", code=1).stderr
+
+
+def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
+    model = tmp_path / "m.safetensors"
+    vectors.save(model)
+    assert "use one of .npy," in run("encode", model, "-o", tmp_path / "o.bin", code=2).stderr
+    problem = run("encode", model, "-o", tmp_path / "o.npy", stdin=b"a\nb\xff\n", code=1)
+    assert "standard input: byte 3" in problem.stderr
+    assert not (tmp_path / "o.npy").exists()
+    run("encode", model, "-o", tmp_path / "o.npy", "--errors", "replace", stdin=b"a\nb\xff\n")

@@ -1,0 +1,157 @@
+"""Databases of SQLite: a table of words and one of their vectors, which sqlite-vec, if it is installed, can search.
+
+words (id integer primary key, word text, count integer); vectors (id integer primary key, vector), float32 as bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import INSTALL, W2VError, counted, one_line
+from w2v.formats.vector_file import VectorFile, check_content, checked
+from w2v.formats.word_lists import Gathered
+from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import SQLITE, Errors, PathLike, atomic_write, errors_named
+
+EXTRA = "sqlite"
+ROWS_AT_ONCE = 1 << 12
+MAX_BYTES = 1 << 24  # of a value that is read
+WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
+PLAIN = "create table vectors (id integer primary key, vector blob not null)"
+SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
+
+
+def fits(path: PathLike, head: bytes) -> bool:
+    """Whether a file that begins with `head` is a database of SQLite."""
+    return bool(re.match(SQLITE, head))
+
+
+def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write a database, atomically; with sqlite-vec, its table of vectors is a virtual one that finds the nearest."""
+    check_content(path, content)
+    rows, size = content.vectors.shape
+    meter = Meter(progress, "save")
+    with (
+        atomic_write(path, replace) as file,
+        tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(path).absolute().parent) as folder,
+    ):
+        made = Path(folder) / "vectors.db"
+        with _problems(path, "cannot write {path}: "), closing(sqlite3.connect(made, isolation_level=None)) as base:
+            base.execute("pragma journal_mode = off")  # the file is of no use before it is whole
+            base.execute("pragma synchronous = off")
+            base.execute("begin")
+            base.execute(WORDS)
+            base.execute(SEARCHABLE.format(size) if _extended(base) else PLAIN)
+            for start in range(0, rows, ROWS_AT_ONCE):
+                base.executemany("insert into words values (?, ?, ?)", _words(content, start))
+                base.executemany("insert into vectors values (?, ?)", _vectors(content, start))
+                meter(start, rows)
+            base.execute("commit")
+        with made.open("rb") as whole:
+            shutil.copyfileobj(whole, file)
+    meter(rows, rows)
+
+
+def _words(content: VectorFile, start: int) -> Iterator[tuple[int, str, int | None]]:
+    words = content.words[start : start + ROWS_AT_ONCE]
+    counts = content.counts
+    known = [None] * len(words) if counts is None else counts[start : start + len(words)].tolist()
+    return ((start + k, word, count) for k, (word, count) in enumerate(zip(words, known, strict=True), 1))
+
+
+def _vectors(content: VectorFile, start: int) -> Iterator[tuple[int, bytes]]:
+    block = np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4")
+    return ((start + k, row.tobytes()) for k, row in enumerate(block, 1))
+
+
+def _extended(base: sqlite3.Connection) -> bool:
+    """Whether sqlite-vec is installed and this Python can load it; it is then loaded."""
+    try:
+        import sqlite_vec
+
+        base.enable_load_extension(True)
+    except (ImportError, AttributeError):
+        return False
+    sqlite_vec.load(base)
+    base.enable_load_extension(False)
+    return True
+
+
+def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
+    """Read the tables that `write` makes. Words and vectors belong together by their ids, which are 1, 2, 3, …"""
+    with errors_named(path):
+        size = Path(path).stat().st_size
+        address = Path(path).absolute().as_uri() + "?mode=ro&immutable=1"
+    with _problems(path, "{path}: damaged: "), closing(sqlite3.connect(address, uri=True)) as base:
+        base.execute("pragma trusted_schema = off")
+        base.execute("pragma cell_size_check = on")
+        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
+        base.text_factory = bytes
+        _check_tables(path, base)
+        rows, known = base.execute("select count(*), count(count) = count(*) from words").fetchone()
+        first = base.execute("select vector from vectors where id = 1").fetchone() or [b""]
+        if not rows or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
+            raise W2VError(f"{path}: damaged: its first vector is missing, or not of float32")
+        if rows * len(first[0]) > size:
+            raise W2VError(f"{path}: damaged: it says {counted(rows, 'word')} of {len(first[0]):,} bytes")
+        rows, columns = rows if limit is None else min(rows, limit), len(first[0]) // 4
+        words, counts = Gathered(rows), np.zeros(rows, np.int64)
+        vectors: NDArray[np.float32] = memory.empty((rows, columns))
+        meter = Meter(progress, "load")
+        for row, (word, count) in _numbered(path, base, "select id, word, count from words order by id", rows):
+            if not isinstance(word, bytes) or not (count is None or (isinstance(count, int) and count >= 0)):
+                raise W2VError(f"{path}: damaged: its word {row + 1:,} is no text, or its count no number")
+            words.add(word)
+            counts[row] = count or 0
+        for row, (vector,) in _numbered(path, base, "select id, vector from vectors order by id", rows):
+            if not isinstance(vector, bytes) or len(vector) != 4 * columns:
+                raise W2VError(f"{path}: damaged: its vector {row + 1:,} has not {columns:,} values")
+            vectors[row] = np.frombuffer(vector, "<f4")
+            meter(row + 1, rows)
+    return checked(path, VectorFile(words.words, vectors, counts if known else None), errors)
+
+
+def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
+    """Raise W2VError for other tables than ours, which could compute anything, and where sqlite-vec is needed."""
+    texts = "typeof(name) = 'text' and typeof(sql) = 'text'"
+    found = dict(base.execute(f"select name, sql from sqlite_master where type = 'table' and {texts}"))
+    made = " ".join(found.get(b"vectors", b"").decode(errors="replace").lower().split())
+    is_searchable = re.fullmatch(re.escape(SEARCHABLE).replace(r"\{\}", r"\d{1,7}"), made)
+    if found.get(b"words", b"").lower() != WORDS.encode() or not (is_searchable or made == PLAIN):
+        names = ", ".join(name.decode(errors="replace") for name in found)
+        raise W2VError(f"{path}: its tables ({one_line(names)}) are not those that w2v writes, words and vectors")
+    if is_searchable and not _extended(base):
+        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format(EXTRA)}")
+
+
+def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:
+    """The first rows of a table, numbered from 0. Raises W2VError unless their ids are 1, 2, 3, …"""
+    done = 0
+    for done, (number, *values) in enumerate(base.execute(f"{query} limit {rows}"), 1):
+        if number != done:
+            break
+        yield done - 1, values
+    else:
+        if done == rows:
+            return
+    raise W2VError(f"{path}: damaged: the ids of its tables are not 1 to {rows:,}")
+
+
+@contextmanager
+def _problems(path: PathLike, place: str) -> Iterator[None]:
+    """Turn the errors of SQLite into W2VError."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: where a message is not UTF-8
+        raise W2VError(f"{place.format(path=path)}{one_line(error)}") from error

@@ -1,0 +1,89 @@
+"""Texts as vectors in scikit-learn: a transformer for Pipeline, GridSearchCV and ColumnTransformer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import INSTALL, W2VError
+from w2v.system.files import PathLike
+from w2v.training.model import Model
+from w2v.training.train import train
+from w2v.vectors.benchmarks import vectors_of
+from w2v.vectors.encode import Weights
+from w2v.vectors.keyed import KeyedVectors, load
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import Tags
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise W2VError(f"w2v.sklearn needs scikit-learn: {INSTALL.format('sklearn')}") from None
+
+Texts = Iterable[str] | Iterable[Sequence[str]]
+
+
+class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns n texts, or lists of words, into their vectors, float32 (n, D): see KeyedVectors.encode.
+
+    Args:
+        model: word vectors: a file that w2v.load reads, KeyedVectors or a Model; None to train them in `fit`.
+        weights: "sif", "idf" or "mean": see w2v.vectors.encode.Encoder. Files without counts need "mean".
+        training: arguments of w2v.train, for `fit` without a model: {"vector_size": 50, "seed": 2}.
+
+    Attributes:
+        vectors_: the KeyedVectors, once fitted.
+
+    It follows scikit-learn's conventions; a model that is given is neither copied nor changed. Raises W2VError for a
+    file that cannot be read and texts that cannot be trained on, ValueError for what is no list of texts.
+    """
+
+    def __init__(
+        self,
+        model: KeyedVectors | Model | PathLike | None = None,
+        weights: Weights = "sif",
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.weights = weights
+        self.training = training
+
+    def fit(self, X: Texts, y: object = None) -> Self:
+        """Load the model or, without one, train word vectors on the texts."""
+        texts = _checked(X)
+        if self.model is None:
+            self.vectors_ = train(texts, **self.training or {}).wv
+        else:
+            self.vectors_ = load(self.model) if isinstance(self.model, str | os.PathLike) else vectors_of(self.model)
+        self.vectors_.encoder(self.weights)  # raises for weights that the vectors do not allow
+        return self
+
+    def transform(self, X: Texts) -> NDArray[np.float32]:
+        """The vectors of the texts."""
+        check_is_fitted(self)
+        return self.vectors_.encode(_checked(X), self.weights)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.vectors_.vector_size
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _checked(texts: Texts) -> list[Any]:
+    """The texts as a list. Raises ValueError for a single text, a table, and what is neither text nor list of words."""
+    if isinstance(texts, str) or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
+        raise ValueError("a list of texts is needed, such as one column of a table")
+    found = list(texts)
+    if not all(isinstance(text, str | list | tuple) for text in found):
+        raise ValueError("each text must be a str or a list of words; fill or leave out those that are missing")
+    return found
