@@ -1,5 +1,6 @@
 """What several test files use: the command line, stopped runs, models of a known answer, texts and their ids."""
 
+import errno
 import fcntl
 import itertools
 import json
@@ -14,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
 from w2v.plan import Plan
 from w2v.progress import Progress, Report
+from w2v.settings import ModelName
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
@@ -35,6 +37,7 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.training import checkpoint
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
+MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
 
 # -- the command line -----------------------------------------------------------------------
 
@@ -145,6 +148,11 @@ def fault(name: str, kind: str, turn: int = 0, where: str = "True") -> str:
     return f"{FAULT}if {where}:\n    fault({name!r}, {kind!r}, {turn})\n"
 
 
+def full_disk(*_: object, **__: object) -> None:
+    """Stands for a function that writes."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def assert_one_line(stderr: str) -> None:
     assert stderr.startswith("w2v: ")
     assert stderr.count("\n") == 1
@@ -190,6 +198,10 @@ def assert_same(one: w2v.Model, other: w2v.Model) -> None:
     assert one.vocabulary.words == other.vocabulary.words
     np.testing.assert_array_equal(one.inputs, other.inputs)
     np.testing.assert_array_equal(one.outputs, other.outputs)
+    np.testing.assert_array_equal(one.wv.vectors, other.wv.vectors)
+    assert (one.ngrams is None) == (other.ngrams is None)
+    if one.ngrams and other.ngrams:
+        np.testing.assert_array_equal(one.ngrams.rows, other.ngrams.rows)
     for name in ("loss", "tokens", "tokens_trained", "sentences"):
         assert one.metrics[name] == other.metrics[name], name
 
@@ -233,14 +245,22 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     return found
 
 
+def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
+    """A plan, by default of skip-gram with one worker for an epoch at a learning rate that stays."""
+    defaults = {
+        "tokens_before": np.zeros(2, np.int64), "keep": np.full(len(loss.vocabulary), 2**32 - 1, np.uint32),
+        "cbow": False, "corrected": True, "shrink_windows": True, "per_pair": False, "min_alpha": alpha, "epochs": 1,
+        "seed": 2, "storage": "float32", "chunk": 1000, "workers": 1, "instruction_set": "baseline",
+    }  # fmt: skip
+    return Plan(loss=loss, alpha=alpha, **defaults | settings)
+
+
 def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
     """A plan without a text: its sizes are those of a run with these settings."""
-    nothing: Any = np.zeros(0, np.int64)
-    return Plan(
-        ids=nothing, words=nothing, tokens_before=np.zeros(1, np.int64), keep=nothing, loss=loss,
-        cbow=settings.model == "cbow", corrected=False, sides=settings.window_sides, shrink_windows=True,
-        per_pair=settings.per_pair, alpha=1, min_alpha=1, epochs=1, seed=1, vector_size=settings.vector_size,
-        storage=settings.storage, chunk=chunk, workers=settings.threads, instruction_set="baseline",
+    return new_plan(
+        loss, alpha=1, chunk=chunk, cbow=settings.model == "cbow", corrected=False, per_pair=settings.per_pair,
+        **dict.fromkeys(("ids", "words", "keep"), np.zeros(0, np.int64)), sides=settings.window_sides,
+        vector_size=settings.vector_size, storage=settings.storage, workers=settings.threads,
     )  # fmt: skip
 
 

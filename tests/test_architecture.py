@@ -22,23 +22,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
 # Each room imports only from those before it. Base is the files of w2v/ itself, but for those of the kernel.
 ROOMS = [
-    "errors",
-    "system",
-    "base",
-    "text",
-    "formats",
-    "vectors",
-    "losses",
-    "kernel",
-    "training",
-    "evaluation",
-    "plotting",
-    "gensim",
-    "explore",
-    "cli",
-    "data",
-    "top",
-]
+    "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "training", "evaluation", "plotting",
+    "gensim", "explore", "cli", "data", "top",
+]  # fmt: skip
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.

@@ -181,12 +181,3 @@ def test_the_command_says_which_argument_is_which(tmp_path: Path) -> None:
         "m.bin: a model, not words and their counts"
         in run("train", tmp_path / "t.txt", "--read-vocab", model, "-o", tmp_path / "n.bin", code=1).stderr
     )
-
-
-@pytest.mark.parametrize(
-    "data", [b"\xba\x16\x4f\x2f\x0c\0\0\0", b"\x89HDF\r\n\x1a\n", b"\x80\x04\x95", b"\x93NUMPY\1\0"]
-)
-def test_they_are_not_text_either(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "file").write_bytes(data + b" more words" * 9)
-    with pytest.raises(W2VError, match=r"file is binary, not text$"):
-        list(Corpus(tmp_path / "file").blocks())

@@ -50,9 +50,6 @@ def injecting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.P
 def test_whatever_fails_nothing_is_lost(
     injecting: subprocess.Popen[str], name: str, amount: int, expected: tuple[str, ...]
 ) -> None:
-    assert injecting.stdin
-    assert injecting.stdout
-    assert injecting.stderr
     print(name, amount, 1, file=injecting.stdin, flush=True)
     found = ""
     for line in injecting.stdout:
@@ -146,19 +143,11 @@ MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in ran
 @pytest.mark.parametrize(
     "options",
     [
-        {"vector_size": 1},
-        {"vector_size": 7},
-        {"vector_size": 16},
-        {"vector_size": 17},
-        {"vector_size": 1000},
-        {"window": 1},
-        {"window": 100},
-        {"negative": 1},
-        {"negative": 100},
+        *({"vector_size": size} for size in (1, 7, 16, 17, 1000)),
+        *({name: value} for name in ("window", "negative") for value in (1, 100)),
+        *({"sample": value} for value in (0, 1e-9)),
         {"loss": "hs", "window": 100},
         {"workers": 64},
-        {"sample": 0},
-        {"sample": 1e-9},
     ],
     ids=str,
 )

@@ -40,16 +40,10 @@ def corpus(size: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 LOSSES: list[dict[str, Any]] = [
-    {"loss": "ns"},
-    {"loss": "nce"},
-    {"loss": "sampled"},
+    *({"loss": loss} for loss in ("ns", "nce", "sampled", "hs", "class", "softmax")),
+    *({"loss": "class", "classes": classes} for classes in (6, 1)),
     {"loss": "sampled", "adaptive_samples": True, "negative": 3},
-    {"loss": "hs"},
     {"loss": "hs", "tree": "balanced"},
-    {"loss": "class"},
-    {"loss": "class", "classes": 6},
-    {"loss": "class", "classes": 1},
-    {"loss": "softmax"},
 ]
 
 

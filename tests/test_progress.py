@@ -7,7 +7,7 @@ import pytest
 from IPython.display import HTML
 
 import w2v
-from tests.helpers import SMALL, run, stopped
+from tests.helpers import QUICK, SMALL, run, stopped
 from w2v.evaluation.compare import compare
 from w2v.evaluation.evaluate import evaluate
 from w2v.evaluation.rank import rank
@@ -129,28 +129,21 @@ def test_other_long_work_reports_to_its_end(model: Path, tmp_path: Path, monkeyp
         assert {report.unit for report in mine} == {PHASES[phase]}
 
 
-@pytest.mark.parametrize(
-    ("number", "shown"), [(0.5, "0.5"), (99.4, "99.4"), (1234, "1,234"), (12_000, "0.01 M"), (2.5e6, "2.50 M")]
-)
-def test_quantities(number: float, shown: str) -> None:
-    assert quantity(number) == shown
+def test_quantities_and_durations() -> None:
+    numbers = {0.5: "0.5", 99.4: "99.4", 1234: "1,234", 12_000: "0.01 M", 2.5e6: "2.50 M"}
+    assert [quantity(number) for number in numbers] == [*numbers.values()]
+    seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}
+    assert [duration(number) for number in seconds] == [*seconds.values()]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(45, "45 seconds"), (600, "10 minutes"), (4320, "72 minutes"), (9000, "2.5 hours")]
-)
-def test_durations(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
-
-
-def test_quiet_prints_nothing(model: Path, tmp_path: Path) -> None:
+def test_quiet_prints_nothing(model: Path, sample: Path, tmp_path: Path) -> None:
     for arguments in (
-        ["analogy", model],
-        ["evaluate", model],
+        *([command, model] for command in ("analogy", "evaluate")),
         ["compare", model, model],
         ["rank", model, "--contexts", 9, "--words", 9],
         ["convert", model, tmp_path / "m.txt"],
         ["plot", model, "king", "queen", "-o", tmp_path / "m.svg"],
+        ["train", sample, "-o", tmp_path / "m.bin", *QUICK],
+        ["vocab", sample, "-o", tmp_path / "v"],
     ):
-        result = run(*arguments, "--quiet")
-        assert (result.stdout, result.stderr) == ("", "")
+        assert run(*arguments, "--quiet").output == ""

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import loss_of, loss_with_draws
+from tests.helpers import loss_of, loss_with_draws, new_plan
 from w2v import reference
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
-from w2v.plan import Plan
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown
@@ -51,13 +50,9 @@ def matrices() -> tuple[Matrix, Matrix]:
 
 def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
     """Trains in place, by default for an epoch at a learning rate that stays."""
-    defaults = {
-        "ids": IDS, "words": WORDS, "keep": np.full(len(COUNTS), 2**32 - 1, np.uint32), "cbow": False,
-        "corrected": True, "sides": (WINDOW, WINDOW), "shrink_windows": False, "per_pair": False, "min_alpha": alpha,
-        "epochs": 1, "seed": SEED, "chunk": 1000, "tokens_before": np.zeros(2, np.int64), "vector_size": DIMENSIONS,
-        "storage": "float32", "workers": 1, "instruction_set": "baseline",
-    }  # fmt: skip
-    return reference.train(Plan(**defaults | {"loss": loss, "alpha": alpha} | settings), inputs, outputs)
+    defaults = {"ids": IDS, "words": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
+    plan = new_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
+    return reference.train(plan, inputs, outputs)
 
 
 def changes(matrices: tuple[Matrix, Matrix], loss: Loss, **settings: Any) -> tuple[Matrix, Matrix]:

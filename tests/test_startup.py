@@ -21,8 +21,29 @@ def run(script: str) -> str:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
 
-def test_import_loads_no_heavy_module() -> None:
-    assert run(f"import sys, w2v; print({HEAVY} & set(sys.modules))") == "set()\n"
+HELP = """
+import sys
+from w2v.cli.main import main
+try:
+    main(["--help"], prog_name="w2v")
+except SystemExit as end:
+    print(end.code, HEAVY & set(sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        (f"import sys, w2v; print({HEAVY} & set(sys.modules))", "set()"),
+        (HELP.replace("HEAVY", str(HEAVY)), "0 set()"),
+        ("import w2v, w2v.training.train, w2v.vectors.keyed; print(dir(w2v) == w2v.__all__)", "True"),
+        ("from w2v import *; print(load.__module__, Model.__module__)", "w2v.vectors.keyed w2v.training.model"),
+    ],
+    ids=["import", "help", "public names", "star"],
+)
+def test_imports(script: str, shown: str) -> None:
+    """Neither import nor help loads a heavy module, and only public names are shown."""
+    assert run(script).splitlines()[-1] == shown
 
 
 def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: Path) -> None:
@@ -49,15 +70,6 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: 
     )
 
 
-def test_help_loads_no_heavy_module() -> None:
-    script = (
-        "import sys; from w2v.cli.main import main\n"
-        "try: main(['--help'], prog_name='w2v')\n"
-        f"except SystemExit as end: print(end.code, {HEAVY} & set(sys.modules))"
-    )
-    assert run(script).endswith("\n0 set()\n")
-
-
 def test_names_that_type_checkers_see_are_those_that_are_imported() -> None:
     tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
     block = next(statement for statement in tree.body if isinstance(statement, ast.If))
@@ -66,23 +78,12 @@ def test_names_that_type_checkers_see_are_those_that_are_imported() -> None:
     assert sorted(name for names in w2v._MODULES.values() for name in names) == w2v.__all__
 
 
-def test_only_public_names_are_shown() -> None:
-    script = "import w2v, w2v.training.train, w2v.vectors.keyed; print(dir(w2v) == w2v.__all__)"
-    assert run(script) == "True\n"
-
-
 def test_no_module_takes_the_place_of_a_public_name() -> None:
     assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & set(w2v.__all__)
     script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
     train, perplexity = run(script).split(" at ")[:2]
     assert train == "<function train"
     assert perplexity.endswith("<function perplexity")
-
-
-def test_star_imports_the_public_names() -> None:
-    assert (
-        run("from w2v import *; print(load.__module__, Model.__module__)") == "w2v.vectors.keyed w2v.training.model\n"
-    )
 
 
 def test_names_that_are_not_there() -> None:

@@ -66,11 +66,8 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
             if takes_value and not number and not parameter.shell_complete(context, ""):
                 free.add(f"{name} {parameter.name}")
     commands = {
-        "epochs": "train tune",
+        **dict.fromkeys(("epochs", "blocks", "subwords", "window"), "train tune"),
         "objective": "train tune perplexity rank convert",
-        "blocks": "train tune",
-        "subwords": "train tune",
-        "window": "train tune",
         "checkpoint_every": "train",
         "time": "tune",
         "column": "train tune vocab phrases tree perplexity",

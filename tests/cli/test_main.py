@@ -71,15 +71,6 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
     assert figures["settings"]["alpha"] == 0.075
 
 
-def test_extension_decides_the_format(sample: Path, tmp_path: Path) -> None:
-    expected = w2v.train(sample, epochs=1, vector_size=8, workers=1).wv
-    for name in ("m.bin", "m.txt", "m.vec", "m.safetensors", "m.bin.gz", "m.vec.gz"):
-        run("train", sample, "-o", tmp_path / name, *QUICK)
-        vectors = w2v.load(tmp_path / name)
-        assert vectors.index_to_key == expected.index_to_key
-        np.testing.assert_array_equal(vectors.vectors, expected.vectors)
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -211,11 +202,6 @@ def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> Non
     assert "caf\ufffd" in w2v.load(output)
     run("train", text, "-o", output, *QUICK, "--errors", "ignore", "--force")
     assert "caf" in w2v.load(output)
-
-
-def test_quiet_says_nothing(sample: Path, tmp_path: Path) -> None:
-    assert run("train", sample, "-o", tmp_path / "m.bin", *QUICK, "--quiet").output == ""
-    assert run("vocab", sample, "-o", tmp_path / "v", "--quiet").output == ""
 
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
@@ -370,13 +356,6 @@ def test_similarity_of_two_words(model: Path) -> None:
     assert "not in the vocabulary: 'quen' (did you mean queen" in error
 
 
-def test_unknown_words_are_named(model: Path) -> None:
-    error = run("query", model, "king", "-", "mann", "+", "womann", code=1).stderr
-    assert "'mann'" in error
-    assert "'womann'" in error
-    assert "'king'" not in error
-
-
 def test_query_reads_lines_until_they_end(model: Path) -> None:
     lines = "france\n\nunheard\nking -\nking - man + woman"
     result = run("query", model, "--topn", 2, stdin=lines)
@@ -509,7 +488,6 @@ def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood(
         ("train corpus --vector_size 3", "No such option '--vector_size': did you mean --vector-size?"),
         ("train corpus --errors replaced", "'replaced': did you mean replace?"),
         ("query model king --method Mul", "'Mul': did you mean mul?"),
-        ("query model king --tops 3", "No such option '--tops': did you mean --top?"),
     ],
 )
 def test_nearest_names_are_suggested(command: str, expected: str) -> None:
@@ -531,12 +509,8 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --alpha nan", "alpha nan"),
         ("train {corpus} --alpha 0", "alpha 0"),
         ("train {corpus} --min-alpha 1 --alpha 0.1", "min_alpha 1.0: it is above alpha, 0.1"),
-        ("train {corpus} --size 0", "vector_size 0"),
-        ("train {corpus} --window 0", "window 0"),
-        ("train {corpus} --negative 0", "negative 0"),
         ("train {corpus} --epochs 0", "epochs 0"),
         ("train {corpus} --workers 0", "workers 0"),
-        ("train {corpus} --max-vocab 0", "max_vocab 0"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
         ("train {corpus} --min-ngram 5 --max-ngram 4", "subwords '5-4'"),
@@ -545,7 +519,6 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
         ("train {corpus} --hs --negative 5", "--negative has no effect with --loss hs"),
         ("train {corpus} --hs --ns-exponent 1", "--ns-exponent"),
-        ("train {corpus} --hs --loss nce", "--hs contradicts --loss nce"),
         ("train {corpus} --hs --classes 3", "--classes has no effect with --loss hs"),
         ("train {corpus} --hs --tree clustered", "give both"),
         ("train {corpus} --hs --tree-vectors {model}", "give both"),
@@ -593,6 +566,10 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("perplexity {model}", "CORPUS"),
         ("perplexity {model} {corpus} --max-types 0", "max_types"),
         ("query {model} king --topn 0", "--topn"),
+        ("query {model} king --unknown", "w2v: No such option '--unknown'"),
+        ("query {model} king --tops 3", "No such option '--tops': did you mean --top?"),
+        ("query {model} king -man", "w2v: No such option '-m'; see"),
+        ("query {model} -x", "w2v: No such option '-x'; see"),
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
         ("convert {model} model.h5", "extension"),
@@ -650,12 +627,13 @@ def test_wrong_use(
         ("tree foreign --text --min-count 1 --word unheard", "not in the vocabulary: 'unheard'"),
         ("tree one --min-count 1", "one word, 'word'"),
         ("tree {corpus} --tree missing", "cannot read missing"),
+        ("tree {corpus} --tree folder", "cannot read folder"),
         ("perplexity missing {corpus}", "missing"),
         ("perplexity few {corpus}", "few"),
         ("perplexity {model} missing", "'missing' does not exist"),
         ("perplexity {model} empty", "empty holds no words"),
         ("perplexity {model} foreign", "nothing to predict"),
-        ("query {model} unheard", "'unheard'"),
+        ("query {model} king - mann + womann", "not in the vocabulary: 'womann' (did you mean woman?), 'mann' (did"),
         ("query missing king", "missing"),
         ("info missing", "missing"),
         ("convert {model} old.bin", "old.bin exists"),
@@ -739,10 +717,10 @@ def test_permissions(sample: Path, tmp_path: Path) -> None:
     ("phase", "number"),
     [
         ("w2v.text.idstore._put", signal.SIGINT),
-        ("w2v.training.run.Run._check_numbers", signal.SIGINT),
-        ("w2v.training.run.Run._check_numbers", signal.SIGTERM),
-        ("w2v.training.run.Run._check_numbers", signal.SIGHUP),
-        ("w2v.training.run.Run._check_numbers", signal.SIGXCPU),
+        *(
+            ("w2v.training.run.Run._check_numbers", number)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
+        ),
     ],
 )
 def test_signals_end_it_cleanly(
@@ -763,8 +741,6 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", script, "query", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write(b"france\n")
         process.stdin.flush()
         assert process.stdout.readline() == b"cos(x, france)\n"
@@ -775,8 +751,6 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
 
 def test_broken_pipe_is_quiet(model: Path) -> None:
     with start("query", model, "the", "--topn", 3000) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.read(10)
         process.stdout.close()
         assert process.stderr.read() == b""

@@ -12,7 +12,7 @@ import click
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Started, run
+from tests.helpers import PROGRAM, QUICK, Started, full_disk, run
 from w2v.cli import main, outputs
 from w2v.cli import train as jobs
 from w2v.evaluation import rank as ranks
@@ -139,10 +139,6 @@ def test_an_old_file_stands_when_writing_fails(
     run(*command, "--force")
     assert len(old.read_bytes()) > 100
     assert old.stat().st_mode & 0o777 == 0o600
-
-
-def full_disk(_: object) -> None:
-    raise OSError(28, "No space left on device")
 
 
 def test_the_words_are_saved_though_the_model_goes_elsewhere(

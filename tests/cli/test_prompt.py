@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.helpers import Terminal
-from w2v.cli import main as cli
 from w2v.cli.prompt import completer, lines
 
 
@@ -48,25 +46,3 @@ def test_completer_follows_the_protocol_of_readline() -> None:
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # not all words of a large vocabulary
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["king", "--unknown"], "No such option '--unknown'"),
-        (["king", "--tops", "3"], "No such option '--tops'"),
-        (["king", "-man"], "No such option '-m'; see"),
-        (["-x"], "No such option '-x'; see"),
-    ],
-)
-def test_options_that_are_not_there_are_not_words(model: Path, arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(cli.main, ["query", str(model), *arguments], prog_name="w2v")
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"w2v: {message}")
-    assert result.stdout == ""
-
-
-@pytest.mark.parametrize("arguments", [["king", "-", "man", "+", "woman"], ["--", "king", "-", "man", "+", "woman"]])
-def test_analogies_need_no_quotes(model: Path, arguments: list[str]) -> None:
-    result = CliRunner().invoke(cli.main, ["query", str(model), *arguments], prog_name="w2v")
-    assert result.stdout.startswith("3CosAdd: cos(x, king + woman - man)")

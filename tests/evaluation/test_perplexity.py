@@ -1,6 +1,5 @@
 """Probabilities of words and the perplexity of texts, from their definitions."""
 
-import errno
 import gzip
 import importlib
 import math
@@ -17,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import full_disk, run, run_json
 from w2v.losses import hierarchical_softmax
 from w2v.losses.registry import loss_for
 from w2v.system import memory
@@ -274,11 +273,8 @@ def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
 def test_too_little_memory_or_disk_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_model("ns", tmp_path)
 
-    def full(*_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "posix_fallocate", full, raising=False)
+        patch.setattr(os, "posix_fallocate", full_disk, raising=False)
         with pytest.raises(
             w2v.W2VError, match=r"^cannot write ids to .*: No space left on device; name another folder"
         ):

@@ -16,19 +16,8 @@ from w2v.explore.page import EXPORT, IMPORT, MODULES, explore, script_safe
 
 ASSETS = Path(w2v.__file__).parent / "explore" / "assets"
 HOSTILE = [
-    "<script>",
-    "</script>",
-    "<!--",
-    "]]>",
-    "{{script}}",
-    "\"'&",
-    "\u2028",
-    "\0",
-    "\ud800",
-    "💥",
-    "אב",
-    "x" * 10_000,
-]
+    "<script>", "</script>", "<!--", "]]>", "{{script}}", "\"'&", "\u2028", "\0", "\ud800", "💥", "אב", "x" * 10_000,
+]  # fmt: skip
 
 
 class Scripts(HTMLParser):

@@ -35,6 +35,10 @@ def server(model: Path) -> Iterator[Server]:
     thread.join()
 
 
+def connected(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+
+
 def request(server: Server, method: str, path: str = "", body: Any = None, **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     try:
@@ -88,7 +92,6 @@ def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
     assert [(one["word"], pytest.approx(one["score"])) for one in found] == vectors.most_similar("france", topn=5)
     found = ask(server, "nearest", plus=["king", "woman"], minus=["man"], method="mul", n=3)["answer"]
     assert [one["word"] for one in found] == [w for w, _ in vectors.most_similar_cosmul(["king", "woman"], ["man"], 3)]
-    assert vectors.counts is not None
     assert found[0]["count"] == vectors.counts[vectors.key_to_index[found[0]["word"]]]
     found = ask(server, "vector", word="king")["answer"]
     assert found["values"] == pytest.approx(vectors["king"].tolist())
@@ -100,7 +103,7 @@ def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
 
 def test_an_answer_is_sent_in_one_piece(server: Server) -> None:
     """In two, the second waits for an acknowledgement of the first, which systems delay by 40 ms."""
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with connected(server) as connection:
         connection.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
 
@@ -122,14 +125,10 @@ def test_mistakes_are_told(server: Server) -> None:
 
 @pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}", 5000 * "9"])
 def test_a_question_without_a_length_or_too_long_is_refused(server: Server, length: str) -> None:
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with connected(server) as connection:
         header = f"Content-Length: {length}\r\n" if length else ""
         connection.sendall(f"POST {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
         assert connection.makefile("rb").readline().split()[1] == b"413"
-
-
-def connected(server: Server) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
 
 
 def test_connections_that_ask_nothing_keep_out_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

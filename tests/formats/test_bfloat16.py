@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, QUICK, assert_same, read_text, run, run_json, stopped
+from tests.helpers import MODELS, QUICK, assert_same, read_text, run, run_json
 from w2v.errors import INSTALL
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.hierarchical_softmax import tree_of
-from w2v.settings import ModelName
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
@@ -33,8 +32,6 @@ from w2v.training.run import Run, initial_inputs
 from w2v.training.start import Start
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-LOSSES = [loss for loss in CYTHON_LOSSES if loss != "softmax"]
-MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in LOSSES]
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300, "vectors": "input"}
 BF16: dict[str, Any] = SMALL | {"storage": "bf16"}
 LINES = ["the king of france and the queen", "a man and a woman"]
@@ -183,11 +180,13 @@ def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
     content = VectorFile(Words.of([f"w{row}" for row in range(len(matrix))]), matrix)
-    uses: list[Callable[[], object]] = [lambda: divergence.finite([matrix])]
-    uses += [lambda: initial_inputs(50_000, 100, 1, BFLOAT16)]
-    uses += [lambda: checkpoint.checksum({"vectors": matrix}, "")]
-    uses += [lambda: write_native(tmp_path / "m.safetensors", {"vectors": matrix}, {})]
-    uses += [lambda: word2vec.write(tmp_path / "m.bin", content, binary=True)]
+    uses: list[Callable[[], object]] = [
+        lambda: divergence.finite([matrix]),
+        lambda: initial_inputs(50_000, 100, 1, BFLOAT16),
+        lambda: checkpoint.checksum({"vectors": matrix}, ""),
+        lambda: write_native(tmp_path / "m.safetensors", {"vectors": matrix}, {}),
+        lambda: word2vec.write(tmp_path / "m.bin", content, binary=True),
+    ]
     for use in uses:
         tracemalloc.start()
         try:
@@ -224,14 +223,10 @@ def test_commands_answer_as_with_float32(pair: tuple[w2v.Model, w2v.Model], tmp_
     assert answers[0] == answers[1]
 
 
-def test_perplexity_and_rank_of_a_model(pair: tuple[w2v.Model, w2v.Model]) -> None:
-    half, whole = pair
-    lines = [line.split() for line in LINES]
-    assert w2v.perplexity(half, lines) == w2v.perplexity(whole, lines)
-    found, expected = rank(half, 20, 20), rank(whole, 20, 20)
+def test_rank_of_a_model(pair: tuple[w2v.Model, w2v.Model]) -> None:
+    found, expected = (rank(model, 20, 20) for model in pair)
     assert found.rank == expected.rank
     np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-6, atol=1e-6)
-    assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
 
 
 def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
@@ -244,15 +239,6 @@ def test_a_tree_is_clustered_from_it(pair: tuple[w2v.Model, w2v.Model], tmp_path
 
 
 # -- training -------------------------------------------------------------------------------
-
-
-def test_rows_lie_in_whole_cache_lines() -> None:
-    for columns, width in (1, 32), (32, 32), (33, 64), (300, 320):
-        matrix = memory.aligned_rows(5, columns, BFLOAT16)
-        assert matrix.shape == (5, width)
-        assert matrix.dtype == BFLOAT16
-        assert matrix.ctypes.data % memory.CACHE_LINE == matrix.strides[0] % memory.CACHE_LINE == 0
-        assert not matrix.any()
 
 
 def test_inputs_begin_as_those_of_float32_rounded_to_the_nearest() -> None:
@@ -275,27 +261,13 @@ def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert needed["bf16", False] < 0.6 * needed["float32", False]
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
+@pytest.mark.parametrize("options", [each for each in MODELS if each["loss"] != "softmax"], ids=str)
 def test_losses_are_those_of_float32(sample: Path, options: dict[str, Any]) -> None:
     whole, half = (w2v.train(sample, **kind, **options, sample=0) for kind in (SMALL, BF16))
     assert half.inputs.dtype == half.outputs.dtype == BFLOAT16
     assert half.metrics["tokens_trained"] == whole.metrics["tokens_trained"]
     np.testing.assert_allclose(half.metrics["loss"], whole.metrics["loss"], rtol=0.05)
     assert half.metrics["loss"][0] > half.metrics["loss"][2]
-
-
-@pytest.mark.parametrize("options", MODELS, ids=str)
-def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
-    whole = w2v.train(sample, **BF16, **options)
-    found = stopped(tmp_path, sample, 0.3, **BF16, **options)
-    assert {array.dtype for array in found.state.parameters.values()} == {BFLOAT16}
-    assert_same(w2v.resume(tmp_path), whole)
-
-
-def test_several_workers_train_every_token(sample: Path) -> None:
-    model = w2v.train(sample, **BF16 | {"workers": 3, "vector_size": 50})
-    assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
-    assert model.metrics["loss"][0] > model.metrics["loss"][2]
 
 
 def test_a_checkpoint_of_other_matrices_than_its_settings_say(sample: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import json
 import lzma
-import os
 import struct
 import tracemalloc
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -26,7 +24,6 @@ from w2v.formats.native import read_native, write_native
 from w2v.formats.table import for_writing, read, recognised, write
 from w2v.formats.vector_file import VectorFile
 from w2v.system import memory
-from w2v.system.files import atomic_write
 from w2v.text import decompress
 from w2v.text.words import Words
 
@@ -172,7 +169,6 @@ def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
     write(path, VectorFile(content.words, content.vectors, counts, {"outputs": outputs}, {"settings": '{"a": 1}'}))
     for mmap in (False, True):
         back = read(path, mmap)
-        assert back.counts is not None
         np.testing.assert_array_equal(back.counts, counts)
         np.testing.assert_array_equal(back.tensors["outputs"], outputs)
         assert list(back.tensors) == ["outputs"]
@@ -212,16 +208,6 @@ def test_content_that_could_not_be_read_back_is_not_written(tmp_path: Path, exte
 
 
 # -- peers --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("binary", [True, False])
-def test_we_read_gensims(tmp_path: Path, binary: bool) -> None:
-    content = sample_content(rows=50, columns=20)
-    peer = GensimVectors(20)
-    peer.add_vectors(list(content.words), content.vectors)
-    path = tmp_path / "v.any"
-    peer.save_word2vec_format(str(path), binary=binary)
-    assert_same(read(path), content)
 
 
 @pytest.mark.parametrize(
@@ -481,12 +467,18 @@ def test_a_native_file_with_a_byte_changed(
             continue
 
 
+MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
+
+
 def native_bytes(header: object, data: bytes = b"", length: int | None = None) -> bytes:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return (len(text) if length is None else length).to_bytes(8, "little") + text + data
 
 
-MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
+def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
+    """A file of arrays a, b …: (type, shape, offsets)."""
+    fields = [dict(zip(("dtype", "shape", "data_offsets"), each, strict=True)) for each in arrays]
+    return native_bytes(MINE | dict(zip("ab", fields, strict=False)), data)
 
 
 @pytest.mark.parametrize(
@@ -507,30 +499,17 @@ MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
         (native_bytes(MINE, b"more"), "after its end"),
         (native_bytes({**MINE, "a": 5}), "header is damaged"),
         (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
-        (native_bytes({**MINE, "a": {"dtype": "F8_E8M0", "shape": [1], "data_offsets": [0, 1]}}), "type 'F8_E8M0'"),
-        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 4]}}), "fill"),
-        (native_bytes({**MINE, "a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, b"12"), "cut"),
-        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}), "not a count"),
-        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]}}), "not a count"),
-        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, b"1234"), "fill"),
-        (native_bytes({**MINE, "a": {"dtype": "U8", "shape": [4], "data_offsets": [4, 8]}}, b"12345678"), "begins"),
-        (native_bytes({**MINE, "a": {"dtype": "U8", "shape": [8], "data_offsets": [0, 8]}}, b"1234"), "cut"),
-        (
-            native_bytes({**MINE, "a": {"dtype": "U8", "shape": [0] + [1 << 61] * 3, "data_offsets": [0, 0]}}),
-            "impossible shape",
-        ),
-        (native_bytes({**MINE, "a": {"dtype": "F64", "shape": [1 << 40], "data_offsets": [0, 1 << 43]}}), "cut"),
-        (
-            native_bytes(
-                {
-                    **MINE,
-                    "a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
-                    "b": {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]},
-                },
-                b"123456",
-            ),
-            "begins at byte 2",
-        ),
+        (arrays(b"", ("F8_E8M0", [1], [0, 1])), "type 'F8_E8M0'"),
+        (arrays(b"", ("BF16", [1], [0, 4])), "fill"),
+        (arrays(b"12", ("BF16", [2], [0, 4])), "cut"),
+        (arrays(b"", ("F32", [-1], [0, 4])), "not a count"),
+        (arrays(b"", ("F32", [True], [0, 4])), "not a count"),
+        (arrays(b"1234", ("F32", [2], [0, 4])), "fill"),
+        (arrays(b"12345678", ("U8", [4], [4, 8])), "begins"),
+        (arrays(b"1234", ("U8", [8], [0, 8])), "cut"),
+        (arrays(b"", ("U8", [0] + [1 << 61] * 3, [0, 0])), "impossible shape"),
+        (arrays(b"", ("F64", [1 << 40], [0, 1 << 43])), "cut"),
+        (arrays(b"123456", ("U8", [4], [0, 4]), ("U8", [4], [2, 6])), "begins at byte 2"),
     ],
 )
 def test_damaged_native_files(tmp_path: Path, data: bytes, part: str) -> None:
@@ -559,108 +538,9 @@ def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndar
     }
     path = tmp_path / "v.safetensors"
     write_native(path, {**good, **change}, {})
-    with pytest.raises(W2VError, match=part):
-        read(path)
+    for mmap in (False, True):
+        if not mmap or part in ("UTF-8", "decrease"):  # the words of a mapped file are looked at when they are needed
+            with pytest.raises(W2VError, match=part):
+                read(path, mmap).words.tolist()
     write_native(path, good, {})
     assert list(read(path).words) == ["a", "b"]
-
-
-def test_damaged_words_of_a_mapped_file(tmp_path: Path) -> None:
-    path = tmp_path / "v.safetensors"
-    for blob, offsets, part in [(b"a\xff", [0, 1, 2], "UTF-8"), (b"ab", [0, 5, 2], "decrease")]:
-        tensors = {"vectors": np.ones((2, 2), np.float32), "words": np.frombuffer(blob, np.uint8)}
-        write_native(path, {**tensors, "word_offsets": np.array(offsets)}, {})
-        with pytest.raises(W2VError, match=part):
-            read(path, mmap=True).words.tolist()
-
-
-# -- writing safely, and memory -----------------------------------------------------------------
-
-
-def test_an_older_file_stands_when_writing_fails(tmp_path: Path) -> None:
-    path = tmp_path / "v.bin"
-    path.write_bytes(b"old")
-
-    def fail() -> None:
-        with atomic_write(path) as file:
-            file.write(b"new")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-    with atomic_write(path) as file:
-        file.write(b"new")
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without names are Linux's")
-def test_nothing_is_to_be_seen_before_all_of_it_is(tmp_path: Path) -> None:
-    with atomic_write(tmp_path / "v.bin") as file:
-        file.write(b"new")
-        file.flush()
-        assert list(tmp_path.iterdir()) == []
-    assert (tmp_path / "v.bin").read_bytes() == b"new"
-
-
-def test_systems_without_files_without_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    test_an_older_file_stands_when_writing_fails(tmp_path)
-    test_writing_keeps_links_and_modes(tmp_path)
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    if not links:
-        monkeypatch.setattr(os, "link", refuse)
-    path = tmp_path / "v.bin"
-
-    def write(meanwhile: Callable[[], object]) -> None:
-        with atomic_write(path, replace=False) as file:
-            file.write(b"second")
-            meanwhile()
-
-    for meanwhile in (lambda: path.write_bytes(b"first"), pytest.fail):  # the second time, it is there before
-        with pytest.raises(W2VError, match=r"cannot write .*v\.bin: File exists; name another file, or replace it w"):
-            write(meanwhile)
-    assert path.read_bytes() == b"first"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_writing_keeps_links_and_modes(tmp_path: Path) -> None:
-    (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
-    with atomic_write(tmp_path / "link.bin") as file:
-        file.write(b"new")
-    assert (tmp_path / "link.bin").is_symlink()
-    assert (tmp_path / "real.bin").read_bytes() == b"new"
-    umask = os.umask(0o022)
-    os.umask(umask)
-    assert (tmp_path / "real.bin").stat().st_mode & 0o777 == 0o666 & ~umask
-    with atomic_write("/dev/null") as file:
-        file.write(b"new")
-    assert not Path("/dev/null").is_file()
-
-
-@pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
-def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "), atomic_write(tmp_path / name):
-        pass
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_aligned_memory() -> None:
-    for rows, columns, stride in [(3, 1, 16), (2, 16, 16), (5, 300, 304)]:
-        matrix = memory.aligned_rows(rows, columns)
-        assert matrix.shape == (rows, stride)
-        assert matrix.dtype == np.float32
-        assert matrix.ctypes.data % 64 == 0
-        assert not matrix.any()
-    assert memory.empty((0, 3)).shape == (0, 3)
-    with pytest.raises(W2VError, match="no memory"):
-        memory.empty((1 << 40, 1 << 20))

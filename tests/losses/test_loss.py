@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import new_plan
 from w2v.data import make
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
 from w2v.losses.rows import rows_step
-from w2v.plan import Plan
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.numba_kernel import Kernel, new_worker, train_chunk
@@ -115,14 +115,6 @@ def test_step_is_minus_alpha_times_the_gradient(case: str) -> None:
         assert reported == pytest.approx(-logs[:, centre].sum())
 
 
-@pytest.mark.parametrize("case", ["dsoftmax", "mos", "sampled mos", "charcnn"])
-def test_probabilities_sum_to_one(case: str) -> None:
-    loss = loss_for_case(case)
-    logs = loss.log_probabilities(loss.stored(learnt_by(loss)), np.random.default_rng(6).normal(size=(4, SIZE)))
-    assert logs.shape == (4, len(WORDS))
-    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
-
-
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_vectors_from_characters_are_those_of_training() -> None:
     loss = loss_for_case("charcnn")
@@ -144,11 +136,9 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     loss, random = loss_for_case(case, small=False), np.random.default_rng(8)
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
-    plan = Plan(
-        ids=ids, words=np.arange(-1, 7, dtype=np.int32), tokens_before=np.array([0, 40]),
-        keep=np.full(7, 2**32 - 1, np.uint32), loss=loss, cbow=False, corrected=True, sides=(2, 2), shrink_windows=True,
-        per_pair=False, alpha=0.05, min_alpha=0.01, epochs=1, seed=3, vector_size=SIZE, storage="float32", chunk=100,
-        workers=1, instruction_set="baseline",
+    plan = new_plan(
+        loss, alpha=0.05, min_alpha=0.01, ids=ids, words=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
+        tokens_before=np.array([0, 40]), vector_size=SIZE, chunk=100,
     )  # fmt: skip
     exact = learnt_by(loss)
     rounded = {name: array.astype(np.float32) for name, array in exact.items()}

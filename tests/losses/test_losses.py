@@ -75,15 +75,9 @@ def divergence(true: np.ndarray, model: w2v.Model) -> float:
 @pytest.mark.parametrize(
     "options",
     [
-        {"loss": "softmax"},
-        {"loss": "softmax", "model": "cbow"},
-        {"loss": "class"},
-        {"loss": "class", "model": "cbow"},
+        *({"loss": loss, "model": model} for loss in ("softmax", "class", "hs") for model in ("skipgram", "cbow")),
+        *({"loss": "hs", "tree": "balanced", "model": model} for model in ("skipgram", "cbow")),
         {"loss": "class", "classes": 20},
-        {"loss": "hs"},
-        {"loss": "hs", "model": "cbow"},
-        {"loss": "hs", "tree": "balanced"},
-        {"loss": "hs", "tree": "balanced", "model": "cbow"},
     ],
     ids=str,
 )

@@ -8,10 +8,10 @@ from scipy.stats import chisquare
 
 import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
-from tests.helpers import loss_of
+from tests.helpers import loss_of, new_plan
 from w2v._kernels import MAX_CHUNK_IDS, Kernel
 from w2v.losses.loss import Loss
-from w2v.plan import Plan, instruction_set
+from w2v.plan import instruction_set
 from w2v.reference import Random, draw_words
 from w2v.system import memory
 
@@ -57,11 +57,9 @@ def test_kernel_draws_follow_the_noise_distribution() -> None:
     pairs, size, alpha = MAX_CHUNK_IDS, len(ZIPF), 2.0**-26
     inputs, outputs = memory.aligned_rows(size, 1), memory.aligned_rows(size, 1)
     inputs[:, 0] = 1
-    plan = Plan(
-        ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), words=np.array([-1, 5, 3], np.int32),
-        tokens_before=np.arange(4) * (2 * pairs // 3), keep=np.full(size, 2**32 - 1, np.uint32),
-        loss=loss_of(ZIPF, negative=1), cbow=False, corrected=True, sides=(1, 1), shrink_windows=True, per_pair=False,
-        alpha=alpha, min_alpha=alpha, epochs=1, seed=2, vector_size=1, storage="float32", chunk=pairs, workers=1,
+    plan = new_plan(
+        loss_of(ZIPF, negative=1), ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), sides=(1, 1), alpha=alpha,
+        words=np.array([-1, 5, 3], np.int32), tokens_before=np.arange(4) * (2 * pairs // 3), vector_size=1, chunk=pairs,
         instruction_set=instruction_set(),
     )  # fmt: skip
     Kernel(plan, inputs, outputs).run(0)

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
-from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, tree_of
+from w2v.losses.hierarchical_softmax import tree_of
 from w2v.losses.tree import Tree
 
 
@@ -67,14 +66,6 @@ def test_paths_are_of_one_tree(counts: np.ndarray) -> None:
     assert len(set(children.values())) == 2 * (size - 1)
 
 
-@given(COUNTS, st.integers(0, 2**32))
-def test_probabilities_sum_to_one(counts: np.ndarray, seed: int) -> None:
-    tree = Tree.huffman(counts)
-    scores = np.random.default_rng(seed).normal(0, 3, len(tree.starts) - 2)[tree.nodes]
-    taken = np.logaddexp(0, np.where(tree.codes, scores, -scores))  # −log σ(±s), + for code 0
-    assert np.exp(-np.add.reduceat(taken, tree.starts[:-1])).sum() == pytest.approx(1, abs=1e-12)
-
-
 def test_tree_of_doubling_counts_is_a_comb() -> None:
     counts = 2 ** np.arange(40)[::-1]
     assert Tree.huffman(counts).lengths.tolist() == [*range(1, 40), 39]
@@ -124,12 +115,6 @@ def test_bad_trees(codes: bytes, expected: str, text: Path, tmp_path: Path) -> N
     assert not (tmp_path / "m.bin").exists()
 
 
-def test_a_tree_that_is_no_file(text: Path, tmp_path: Path) -> None:
-    for name in "missing", ".":
-        error = run("tree", text, "--min-count", 1, "--tree", tmp_path / name, code=1).stderr
-        assert f"cannot read {tmp_path / name}" in error
-
-
 def test_vectors_that_cannot_be_clustered(text: Path, tmp_path: Path) -> None:
     foreign, missing = tmp_path / "foreign.bin", tmp_path / "missing.bin"
     w2v.KeyedVectors(["x", "y"], np.eye(2, dtype=np.float32)).save(foreign)
@@ -164,6 +149,5 @@ def test_a_tree_is_kept_with_its_model(text: Path, tmp_path: Path) -> None:
     run("train", text, "-o", output, "--hs", "--tree", tmp_path / "tree", "--min-count", 1, "--sample", 0, *QUICK)
     (tmp_path / "tree").unlink()
     loss = w2v.Model.load(output).loss
-    assert isinstance(loss, HierarchicalSoftmax)
     assert [loss.tree.code(word) for word in range(4)] == ["111", "110", "10", "0"]
     assert run_json("perplexity", output, text)["tokens"] == 40

@@ -15,24 +15,15 @@ from w2v.errors import SettingsError, W2VError
 from w2v.plotting.projection import Projection, project
 from w2v.progress import Progress
 
+MATRICES = {
+    "empty": np.zeros((0, 5)), "one": np.ones((1, 5)), "two": np.eye(2), "three": np.eye(3),
+    "one-dimension": np.arange(4.0)[:, None], "equal": np.full((20, 3), 0.1), "zero": np.zeros((20, 3)),
+    "large": 1e30 * np.eye(6), "small": 1e-30 * np.eye(6), "repeated": np.repeat(np.eye(6), 3, axis=0),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("method", ["pca", "tsne"])
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        np.zeros((0, 5)),
-        np.ones((1, 5)),
-        np.eye(2),
-        np.eye(3),
-        np.arange(4.0)[:, None],
-        np.full((20, 3), 0.1),
-        np.zeros((20, 3)),
-        1e30 * np.eye(6),
-        1e-30 * np.eye(6),
-        np.repeat(np.eye(6), 3, axis=0),
-    ],
-    ids=["empty", "one", "two", "three", "one-dimension", "equal", "zero", "large", "small", "repeated"],
-)
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
 def test_every_matrix_has_finite_points(matrix: np.ndarray, method: Projection) -> None:
     points = project(matrix.astype(np.float32), method)
     assert points.dtype == np.float32

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,57 @@ def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path: Path, way
     (tmp_path / "usual").touch()
     with atomic_write(tmp_path / "new") as file:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+        assert len(list(tmp_path.iterdir())) == 1 or way == "named"  # nothing is to be seen before all of it is
     assert mode(tmp_path / "new") == mode(tmp_path / "usual")
     write(tmp_path / "secret", mode=0o600)
     assert mode(tmp_path / "secret") == 0o600
+
+
+def test_an_older_file_stands_when_writing_fails(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "v.bin"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with atomic_write(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "v.bin"
+
+    def write(meanwhile: Callable[[], object]) -> None:
+        with atomic_write(path, replace=False) as file:
+            file.write(b"second")
+            meanwhile()
+
+    for meanwhile in (lambda: path.write_bytes(b"first"), pytest.fail):  # the second time, it is there before
+        with pytest.raises(W2VError, match=r"cannot write .*v\.bin: File exists; name another file, or replace it w"):
+            write(meanwhile)
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path: Path, way: str) -> None:
+    (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
+    write(tmp_path / "link.bin")
+    assert (tmp_path / "link.bin").is_symlink()
+    assert (tmp_path / "real.bin").read_bytes() == b"new"
+    write(Path("/dev/null"))
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
+def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "):
+        write(tmp_path / name)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

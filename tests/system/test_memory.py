@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from w2v.errors import W2VError
+from w2v.formats.bfloat16 import bfloat16
 from w2v.system import memory
 
 FILES = {
@@ -101,3 +104,20 @@ def test_a_system_that_does_not_tell(content: str | None, monkeypatch: pytest.Mo
     assert 1e6 < memory.held() == memory.peak() < 1e12
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert memory.available() == installed - memory.held()
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)
+def test_rows_lie_in_whole_cache_lines(dtype: np.dtype) -> None:
+    in_line = memory.CACHE_LINE // dtype.itemsize
+    for columns in (1, in_line, in_line + 1, 300):
+        matrix = memory.aligned_rows(5, columns, dtype)
+        assert matrix.shape == (5, -(-columns // in_line) * in_line)
+        assert matrix.dtype == dtype
+        assert matrix.ctypes.data % memory.CACHE_LINE == matrix.strides[0] % memory.CACHE_LINE == 0
+        assert not matrix.any()
+
+
+def test_memory_that_is_not_there() -> None:
+    assert memory.empty((0, 3)).shape == (0, 3)
+    with pytest.raises(W2VError, match="no memory"):
+        memory.empty((1 << 40, 1 << 20))

@@ -54,14 +54,6 @@ def test_the_exception_that_ends_a_thread_is_kept() -> None:
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_is_waited_for() -> None:
-    done: list[int] = []
-    thread = Thread(target=done.append, args=(1,))
-    thread.start()
-    thread.wait()
-    assert (done, thread.is_alive()) == ([1], False)
-
-
 def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

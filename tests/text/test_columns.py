@@ -186,14 +186,14 @@ def test_text_is_no_table(sample: Path) -> None:
 def test_parquet_of_other_things(tmp_path: Path) -> None:
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": [1, 2], "u": pyarrow.array(["a", None]).dictionary_encode()}), path)
-    with pytest.raises(W2VError, match="column 't' holds int64, not text"):
-        read_text(Corpus(path), column="t")
-    with pytest.raises(W2VError, match="has no column 'x'; its columns are t, u"):
-        read_text(Corpus(path), column="x")
-    with pytest.raises(W2VError, match=r"file looks like Parquet with the columns t, u; add --column NAME \(column="):
-        read_text(Corpus(path), column=None)
-    with pytest.raises(W2VError, match="a Parquet table, not text: name the column that holds the text with --column"):
-        read_text(Corpus(path), column="none")
+    for column, message in {
+        "t": "column 't' holds int64, not text",
+        "x": "has no column 'x'; its columns are t, u",
+        None: r"file looks like Parquet with the columns t, u; add --column NAME \(column=",
+        "none": "a Parquet table, not text: name the column that holds the text with --column",
+    }.items():
+        with pytest.raises(W2VError, match=message):
+            read_text(Corpus(path), column=column)
     assert words(path, column="u") == [b"a"]
 
 

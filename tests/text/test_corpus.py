@@ -39,7 +39,7 @@ packed = pytest.mark.parametrize("compression", [name for name in COMPRESS if na
 
 
 def text(source, **options):
-    blocks = list(Corpus(source).blocks(**options))
+    blocks = list((source if isinstance(source, Corpus) else Corpus(source)).blocks(**options))
     assert all(block.text.endswith(PADDING) for block in blocks)
     return b"".join(block.text.removesuffix(PADDING) for block in blocks)
 
@@ -49,9 +49,9 @@ def ended(content):
     return content if content[-1:] in (b"", b"\n") else content + b"\n"
 
 
-def fails(source, message):
+def fails(source, message, **options):
     with pytest.raises(W2VError, match=message) as caught:
-        text(source)
+        text(source, **options)
     assert "\n" not in str(caught.value)
 
 
@@ -72,21 +72,17 @@ def test_streams_may_follow_each_other_and_be_padded(tmp_path, compression):
 
 
 @packed
-def test_a_cut_stream_is_an_error(tmp_path, compression):
-    content = COMPRESS[compression](os.urandom(20_000))
-    for size in (12, len(content) // 2, len(content) - 1):
-        (tmp_path / "file").write_bytes(content[:size])
-        fails(tmp_path / "file", f"file: the {compression} data is cut short")
-
-
-@packed
-def test_a_damaged_stream_is_an_error(tmp_path, compression):
-    content = COMPRESS[compression](b"some words " * 1000)
-    (tmp_path / "file").write_bytes(content + b"this is no stream")
-    fails(tmp_path / "file", f"file: damaged {compression} data: ")
-    middle = len(content) // 2
-    (tmp_path / "file").write_bytes(content[:middle] + bytes(byte ^ 255 for byte in content[middle:]))
-    fails(tmp_path / "file", f"file: (damaged {compression} data: |the {compression} data is cut short)")
+def test_a_cut_or_damaged_stream_is_an_error(tmp_path, compression):
+    long, content = (COMPRESS[compression](data) for data in (os.urandom(20_000), b"some words " * 1000))
+    flipped = bytes(byte ^ 255 for byte in content[len(content) // 2 :])
+    damaged, cut = f"damaged {compression} data: ", f"the {compression} data is cut short"
+    for data, message in [
+        *((long[:size], cut) for size in (12, len(long) // 2, len(long) - 1)),
+        (content + b"this is no stream", damaged),
+        (content[: len(content) // 2] + flipped, f"({damaged}|{cut})"),
+    ]:
+        (tmp_path / "file").write_bytes(data)
+        fails(tmp_path / "file", f"file: {message}")
 
 
 @packed
@@ -108,15 +104,15 @@ def test_a_byte_order_mark_is_not_text(tmp_path, compression):
     assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-def test_utf_16_and_32_are_refused(tmp_path, encoding):
-    (tmp_path / "file").write_bytes("\ufeffword".encode(encoding))
-    fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_a_byte_order_mark_is_refused(tmp_path, encoding):
-    (tmp_path / "file").write_bytes("plain words\n".encode(encoding))
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        *(("\ufeffword", encoding) for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")),
+        *(("plain words\n", encoding) for encoding in ("utf-16-le", "utf-16-be")),
+    ],
+)
+def test_utf_16_and_32_are_refused(tmp_path, content, encoding):
+    (tmp_path / "file").write_bytes(content.encode(encoding))
     fails(tmp_path / "file", "file is UTF-16 or UTF-32: convert it to UTF-8")
 
 
@@ -132,7 +128,8 @@ def test_utf_16_without_a_byte_order_mark_is_refused(tmp_path, encoding):
         (b"\x7fELF", "file is binary, not text"),
         (b"\x89PNG\r\n", "file is binary, not text"),
         (b"\xff\xd8\xff", "file is binary, not text"),
-        (b"SQLite format 3\0", "file is binary, not text"),
+        *((data, "file is binary, not text") for data in (b"SQLite format 3\0", b"\xba\x16\x4f\x2f\x0c\0\0\0")),
+        *((data, "file is binary, not text") for data in (b"\x89HDF\r\n\x1a\n", b"\x80\x04\x95", b"\x93NUMPY\1\0")),
         (gzip.compress(b"words " * 9, mtime=0), "file is compressed: unpack it first"),  # once more
     ],
 )
@@ -185,16 +182,8 @@ def test_patterns_match_what_glob_matches(tmp_path, monkeypatch):
     for name in ["a/1.txt", "a/b/2.txt", "a/b/c/3.log", "a*b/b/4.txt", "5.txt", ".h/6.txt", "a/.h/7.txt", "a/b/.8.txt"]:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
-    for pattern in (
-        "**/*.txt",
-        "a/**/*.txt",
-        "*/**/?.*",
-        "**/b/*",
-        "**/b/**/*.log",
-        "a[*]b/**/*.txt",
-        "**.txt",
-        "a/**b/*",
-    ):
+    patterns = ["**/*.txt", "a/**/*.txt", "*/**/?.*", "**/b/*", "**/b/**/*.log", "a[*]b/**/*.txt", "**.txt", "a/**b/*"]
+    for pattern in patterns:
         expected = [file for match in glob.glob(pattern, recursive=True) for file in Corpus(match).files]  # noqa: PTH207
         assert set(Corpus(pattern).files) == set(expected), pattern
 
@@ -319,12 +308,8 @@ def test_texts(tmp_path, monkeypatch):
     assert text(iter(["one", "two.txt"])) == b"one\ntwo.txt\n"
     assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
     assert text(Frame(), column="text") == b"the cat\na dog\n"
-    with pytest.raises(
-        W2VError, match=r"^a table with the columns id, text: say by column= which of them is the text$"
-    ):
-        text(Frame())
-    with pytest.raises(W2VError, match=r"^the table has no column 'texts'; its columns are id, text$"):
-        text(Frame(), column="texts")
+    fails(Frame(), "^a table with the columns id, text: say by column= which of them is the text$")
+    fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
 def test_tables_of_pandas():
@@ -450,8 +435,7 @@ def test_a_text_without_white_space_is_not_collected(tmp_path, monkeypatch, lett
     with (tmp_path / "text").open("wb") as file:
         file.write(b"two words " + letter * (20 << 20) + b" end")
     place = r"text(, without markup)?: no white space in 3 MB from byte 10 on"
-    with pytest.raises(W2VError, match=place):
-        text(tmp_path / "text", strip_markup=strip_markup)
+    fails(tmp_path / "text", place, strip_markup=strip_markup)
     assert sum(read) < 5 << 20
 
 
@@ -511,11 +495,7 @@ def test_standard_input_of_a_process():
 
 
 def parts_of(paths, count):
-    return [text_of(Corpus(paths).part(number, count)) for number in range(count)]
-
-
-def text_of(part):
-    return b"".join(block.text.removesuffix(PADDING) for block in part.blocks())
+    return [text(Corpus(paths).part(number, count)) for number in range(count)]
 
 
 @given(st.lists(st.text("ab \n", max_size=30).map(str.encode), min_size=1, max_size=4), st.integers(1, 7))
@@ -540,27 +520,22 @@ def test_parts_are_of_about_the_same_size(tmp_path):
     assert [len(part.files) for part in parts] == [1, 2, 1]
     assert sum(part.total_bytes for part in parts) == 24_000
     assert all(abs(part.total_bytes - 8000) < 20 for part in parts)
-    assert [len(text_of(part).split()) for part in parts] == [1716, 1284 + 400, 1600]
+    assert [len(text(part).split()) for part in parts] == [1716, 1284 + 400, 1600]
 
 
-def test_a_compressed_file_belongs_to_one_part(tmp_path):
-    for number in range(4):
-        (tmp_path / f"{number}.gz").write_bytes(gzip.compress(b"%d " % number * 100))
-    assert [set(part.split()) for part in parts_of(tmp_path, 2)] == [{b"0", b"1"}, {b"2", b"3"}]
-    with pytest.raises(W2VError, match=r"0\.gz is compressed and cannot be divided among 3 ranks: unpack it"):
-        Corpus(tmp_path / "0.gz").part(0, 3)
-
-
-def test_a_file_with_columns_belongs_to_one_part(tmp_path):
+@pytest.mark.parametrize("kind", ["compressed", "columns"])
+def test_a_file_that_cannot_be_cut_belongs_to_one_part(tmp_path, kind):
+    table = kind == "columns"
     for number in range(3):
-        (tmp_path / f"{number}.csv").write_bytes(b"text\n" + b"%d\n" % number * 100)
-    parts = [Corpus(tmp_path).part(number, 2, whole=True) for number in range(2)]
-    words = [{word for block in part.blocks("text") for word in block.text.split()} for part in parts]
-    assert words == [{b"0", b"1"}, {b"2"}]
-    with pytest.raises(
-        W2VError, match=r"0\.csv has columns and cannot be divided among 2 ranks: give the text in more"
-    ):
-        Corpus(tmp_path / "0.csv").part(0, 2, whole=True)
+        content = b"text\n" + b"%d\n" % number * 100
+        (tmp_path / f"{number}.csv").write_bytes(content if table else gzip.compress(content.removeprefix(b"text")))
+    parts = [Corpus(tmp_path).part(number, 2, whole=table) for number in range(2)]
+    assert [set(text(part, column="text" if table else None).split()) for part in parts] == [{b"0", b"1"}, {b"2"}]
+    message = "has columns and cannot be divided among 2 ranks: give the text in more"
+    if not table:
+        message = "is compressed and cannot be divided among 2 ranks: unpack it"
+    with pytest.raises(W2VError, match=rf"0\.csv {message}"):
+        Corpus(tmp_path / "0.csv").part(0, 2, whole=table)
 
 
 def test_a_part_without_files_has_no_columns(tmp_path):

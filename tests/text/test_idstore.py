@@ -1,6 +1,5 @@
 """The corpus as ids on disk: the same for all block sizes and worker counts, kept, renewed, cleaned up."""
 
-import errno
 import functools
 import gzip
 import io
@@ -22,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import LATIN_1, WORDS, read_text, reference, texts
+from tests.helpers import LATIN_1, WORDS, full_disk, read_text, reference, texts
 from w2v.errors import SettingsError, W2VError
 from w2v.system.files import text_start
 from w2v.text import corpus
@@ -167,16 +166,12 @@ def test_malformed_text_names_file_byte_and_word(tmp_path):
         read_text(Corpus([["a", "\ud800"]]))
 
 
-@pytest.mark.parametrize("source", [[], iter([]), [[]], [[], []]])
-def test_an_empty_corpus(source):
-    with pytest.raises(W2VError, match=r"^the text holds no words$"):
-        read_text(Corpus(source))
-
-
-def test_a_corpus_of_white_space(tmp_path):
-    (tmp_path / "text").write_text(" \n \n")
-    with pytest.raises(W2VError, match=r"text holds no words$"):
-        read_text(Corpus(tmp_path / "text"), cache=tmp_path / "cache")
+def test_a_corpus_without_words(tmp_path):
+    path = tmp_path / "text"
+    path.write_text(" \n \n")
+    for source in (path, [], iter([]), [[]], [[], []]):
+        with pytest.raises(W2VError, match=f"^{path if source is path else 'the text'} holds no words$"):
+            read_text(Corpus(source), cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -290,15 +285,10 @@ def test_a_cache_is_reused_until_something_changes(text, tmp_path):
     assert [path.name for path in cache.iterdir()] == [name]
     assert not reused(errors="ignore")
     assert not reused(max_types=10)
-    for options in (
-        {"lower": True},
-        {"tokenize": "words"},
-        {"digits": "zero"},
-        {"normalize": "nfc"},
-        {"strip_markup": True},
-    ):
-        assert not reused(**options)
-        assert reused(**options)
+    options = {"lower": True, "tokenize": "words", "digits": "zero", "normalize": "nfc", "strip_markup": True}
+    for name, value in options.items():
+        assert not reused(**{name: value})
+        assert reused(**{name: value})
     assert not reused(source=[text, text])
     assert reused()
 
@@ -367,13 +357,9 @@ def test_a_folder_that_cannot_be_written_is_found_before_reading(text, monkeypat
         read_text(Corpus(text))
 
 
-def no_space(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_full_disk(text, scratch, monkeypatch, keep):
-    monkeypatch.setattr("w2v.text.idstore._put", no_space)
+    monkeypatch.setattr("w2v.text.idstore._put", full_disk)
     with pytest.raises(W2VError, match="No space left on device"):
         read_text(Corpus(text), cache=scratch if keep else None)
     assert list(scratch.iterdir()) == []

@@ -98,31 +98,24 @@ SPELT = st.text("ab_", min_size=1, max_size=3) | st.sampled_from(["of", "the", "
 TEXTS = st.lists(st.lists(SPELT, min_size=1, max_size=12), min_size=1, max_size=30)
 
 
-@given(
-    text=TEXTS,
-    scoring=st.sampled_from(["default", "npmi", "word2phrase"]),
+OPTIONS = st.builds(
+    lambda scored, **others: PhraseOptions(scoring=scored[0], threshold=scored[1], **others),
+    st.sampled_from([("default", 0.2), ("npmi", -0.3), ("word2phrase", 0.2)]),
     min_count=st.integers(1, 3),
     delimiter=st.sampled_from(["_", "__", "ab"]),
     connectors=st.sampled_from([frozenset[str](), frozenset({"of", "the"}), frozenset({"a", "_"})]),
-    workers=st.integers(1, 3),
-    room=st.integers(1, 4),
-    piece=st.integers(1, 20),
 )
+
+
+@given(TEXTS, OPTIONS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 20))
 def test_phrases_are_those_of_a_plain_program(
     tmp_path_factory: pytest.TempPathFactory,
     text: Sentences,
-    scoring: Any,
-    min_count: int,
-    delimiter: str,
-    connectors: frozenset[str],
+    options: PhraseOptions,
     workers: int,
     room: int,
     piece: int,
 ) -> None:
-    threshold = -0.3 if scoring == "npmi" else 0.2
-    options = PhraseOptions(
-        scoring=scoring, threshold=threshold, min_count=min_count, delimiter=delimiter, connectors=connectors
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(phrases, "PAIRS_AT_ONCE", room)
         patch.setattr(phrases, "PIECE_IDS", piece)

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import SMALL, run, stopped
+from tests.helpers import SMALL, run
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
-from w2v.training.checkpoint import latest
 
 OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers": 1}
 
@@ -86,14 +85,13 @@ def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
 
 
 def test_an_unknown_word_has_the_mean_of_its_ngrams(model: w2v.Model, tmp_path: Path) -> None:
-    assert model.ngrams
+    assert np.abs(model.ngrams.rows).max() > 0.05
     rows = dict(zip(model.ngrams.buckets.tolist(), model.ngrams.rows, strict=True))
     word, zero = "kingdomes", np.zeros(model.settings.vector_size, np.float32)
     parts = [rows.get(bucket_of(each, 3000), zero) for each in ngrams_of(word, 3, 4)]
     path = tmp_path / "m.safetensors"
     model.save(path)
     whole = w2v.Model.load(path)
-    assert whole.ngrams
     np.testing.assert_array_equal(whole.ngrams.rows, model.ngrams.rows)
     for vectors in model.wv, whole.wv, w2v.load(path), w2v.load(path, mmap=True):
         assert word in vectors
@@ -128,25 +126,10 @@ def test_pairs_of_unknown_words_are_rated(model: w2v.Model, tmp_path: Path) -> N
     assert (result.found, result.unknown) == (3, [])
 
 
-@pytest.mark.parametrize("more", [{"model": "cbow"}, {"loss": "hs"}, {"storage": "bf16"}], ids=str)
-def test_a_run_resumes_to_the_same_bits(sample: Path, tmp_path: Path, more: dict[str, Any]) -> None:
-    options = OPTIONS | more
-    whole = w2v.train(sample, **options)
-    stopped(tmp_path, sample, **options)
-    resumed = w2v.resume(tmp_path)
-    assert whole.ngrams
-    assert resumed.ngrams
-    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
-    np.testing.assert_array_equal(resumed.ngrams.rows, whole.ngrams.rows)
-    assert np.abs(whole.ngrams.rows.astype(np.float32)).max() > 0.05
-    assert latest(tmp_path).state.parameters.keys() == {"inputs", "ngrams", "outputs"}
-
-
 @pytest.mark.parametrize("words", ["old", "union"])
 def test_training_is_continued(model: w2v.Model, words: str, tmp_path: Path) -> None:
     lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
     again = w2v.train(lines, continue_from=model, vocab=words, epochs=1, alpha=1e-9, min_alpha=0)
-    assert again.ngrams
     assert ("kingship" in again.vocabulary.words) == (words == "union")
     before, after = model.wv, again.wv
     np.testing.assert_allclose(after["france"], before["france"], atol=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import read_text
+from tests.helpers import full_disk, read_text
 from w2v.detect import head, kind_of
 from w2v.errors import SettingsError, W2VError
 from w2v.text.corpus import Corpus
@@ -25,6 +25,7 @@ def vocabulary(sentences, **limits):
         return Vocabulary.from_store(store, **limits)
 
 
+ONE = Vocabulary(["a"], np.array([1]))
 SENTENCES = st.lists(st.lists(st.sampled_from([*"abcdefghij", "é", "大"]), max_size=20), max_size=10)
 
 
@@ -95,10 +96,21 @@ def test_counts_of_any_whole_type():
     assert (found.counts.dtype, found.tokens) == (np.int64, 3)
 
 
-@pytest.mark.parametrize("limits", [{"min_count": -1}, {"max_vocab": 0}, {"max_vocab": -3}])
-def test_impossible_limits(limits):
-    with pytest.raises(SettingsError, match=f"{next(iter(limits))} is"):
-        vocabulary([["a"] * 9], **limits)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: vocabulary([["a"] * 9], min_count=-1), "min_count is"),
+        (lambda: vocabulary([["a"] * 9], max_vocab=0), "max_vocab is"),
+        (lambda: vocabulary([["a"] * 9], max_vocab=-3), "max_vocab is"),
+        (lambda: ONE.keep_probabilities(-1e-3), "sample is"),
+        (lambda: ONE.keep_probabilities(math.nan), "sample is"),
+        (lambda: ONE.keep_probabilities(math.inf), "sample is"),
+        (lambda: ONE.keep_probabilities(1e-3, "gensim"), "'gensim': it must be word2vec or paper"),
+    ],
+)
+def test_impossible_settings(call, message):
+    with pytest.raises(SettingsError, match=message):
+        call()
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=20), st.floats(1e-6, 1e-1))
@@ -112,17 +124,6 @@ def test_keep_probabilities(counts, sample):
     np.testing.assert_allclose(found.keep_probabilities(sample, "paper"), paper, rtol=1e-6)
     assert found.keep_probabilities(sample).dtype == np.float32
     assert (found.keep_probabilities(0) == 1).all()
-
-
-@pytest.mark.parametrize("sample", [-1e-3, math.nan, math.inf])
-def test_impossible_samples(sample):
-    with pytest.raises(SettingsError, match="sample is"):
-        Vocabulary(["a"], np.array([1])).keep_probabilities(sample)
-
-
-def test_impossible_formula():
-    with pytest.raises(SettingsError, match="'gensim': it must be word2vec or paper"):
-        Vocabulary(["a"], np.array([1])).keep_probabilities(1e-3, "gensim")
 
 
 # -- files --
@@ -187,7 +188,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
     with pytest.raises(W2VError, match=r"cannot write .*: No such file or directory"):
         found.save(tmp_path / "nowhere" / "words", 0)
     found.save(tmp_path / "words", 0)
-    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(W2VError, match="No space left on device"):
         Vocabulary(["b"], np.array([1])).save(tmp_path / "words", 0, force=True)
     assert (tmp_path / "words").read_text() == "</s> 0\na 1\n"

@@ -1,6 +1,5 @@
 """Checkpoints: a run that is stopped and goes on ends as if it had never been stopped."""
 
-import errno
 import itertools
 import json
 import os
@@ -10,15 +9,14 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, SMALL, Stop, assert_same, fault, interrupted, run, start, stop_at, stopped
+from tests.helpers import MODELS, SMALL, Stop, assert_same, fault, full_disk, interrupted, run, start, stop_at, stopped
 from w2v.formats import native
-from w2v.settings import ModelName
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint
 from w2v.training import run as running
@@ -26,7 +24,6 @@ from w2v.training.checkpoint import Checkpoints, latest
 from w2v.training.interval import interval
 from w2v.training.run import Run
 
-MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
 FEW = {"max_vocab": 300}  # words, for losses that take all or many of them
 
 
@@ -45,11 +42,28 @@ def given(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.
 # -- going on -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", MODELS, ids=str)
+OTHERS: list[dict[str, Any]] = [
+    *({"storage": "bf16"} | each for each in MODELS if each["loss"] != "softmax"),
+    *(
+        {"subwords": (3, 4), "buckets": 3000} | each
+        for each in ({"model": "cbow"}, {"loss": "hs"}, {"storage": "bf16"})
+    ),
+    {"kernel": "numba", "vector_size": 21},
+    {"vectors": "concatenated"},
+    {"epochs": "auto", "vector_size": 4},
+    {"init": w2v.KeyedVectors(["the", "king"], [[1, -2], [3, 0.5]]), "vector_size": 2},
+]
+
+
+@pytest.mark.parametrize("options", [*MODELS, *OTHERS], ids=str)
 def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, options: dict[str, Any]) -> None:
-    options |= FEW if options["loss"] in ("softmax", "class") else {}
+    few = options.get("loss") in ("softmax", "class") or "storage" in options
+    options = options | (FEW if few else {})
     whole = w2v.train(sample, **SMALL | options)
-    stopped(tmp_path, sample, 0.1, **options)
+    found = stopped(tmp_path, sample, 0.1, **options)
+    kept = found.state.parameters
+    assert {array.dtype.name for array in kept.values()} == {"bfloat16" if "storage" in options else "float32"}
+    assert ("ngrams" in kept) == ("subwords" in options)
     with pytest.raises(Stop):
         w2v.resume(tmp_path, progress=stop_at(0.5))  # in a later epoch
     resumed = w2v.resume(tmp_path)
@@ -227,18 +241,12 @@ def test_a_checkpoint_is_written_before_a_hard_limit_of_processor_time(
     assert [*due, checkpoints.due] == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("every", "expected"),
-    [("30s", (30, 0, 0)), ("10m", (600, 0, 0)), ("1.5h", (5400, 0, 0)), ("1epoch", (0, 1, 0)), ("2 chunks", (0, 0, 2))],
-)
-def test_intervals(every: str, expected: tuple[float, ...]) -> None:
-    assert interval(every) == expected
-
-
-@pytest.mark.parametrize("every", ["", "0s", "10", "-1m", "10ms", "5 minutes", "epoch"])
-def test_impossible_intervals(every: str) -> None:
-    with pytest.raises(w2v.SettingsError, match=r"checkpoint_every .*like 30s or 1epoch"):
-        interval(every)
+def test_intervals() -> None:
+    found = {"30s": (30, 0, 0), "10m": (600, 0, 0), "1.5h": (5400, 0, 0), "1epoch": (0, 1, 0), "2 chunks": (0, 0, 2)}
+    assert {every: interval(every) for every in found} == found
+    for every in ("", "0s", "10", "-1m", "10ms", "5 minutes", "epoch"):
+        with pytest.raises(w2v.SettingsError, match=r"checkpoint_every .*like 30s or 1epoch"):
+            interval(every)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +283,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_training_goes_on(
     def fsync(file: int) -> None:  # the disk is full after the first checkpoint
         calls.append(file)
         if len(calls) > 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            full_disk()
         system(file)
 
     with monkeypatch.context() as patch:

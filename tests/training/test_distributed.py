@@ -283,6 +283,7 @@ def test_options_of_reading_and_phrases(tmp_path: Path) -> None:
         "-o",
         tmp_path / "m.bin",
     ]
+
     mpiexec(2, "train", *files, *arguments, "--save-vocab", tmp_path / "words", *SMALL)
     vocabulary = Vocabulary.load(tmp_path / "words")
     assert list(vocabulary.words) == list(alone.vocabulary.words)
@@ -412,7 +413,6 @@ def interrupted(text: Path, folder: Path, number: int) -> str:
     arguments = map(str, ["train", text, "--epochs", 200, *options, *SMALL])
     program = [MPIEXEC, "-n", "2", sys.executable, "-c", SAYING_SO + PROGRAM, *arguments]
     with Started(program, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr
         assert running.stderr.readline() == "copied\n"
         running.send_signal(number)
         said = running.communicate(timeout=120)[1]

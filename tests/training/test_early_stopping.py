@@ -1,6 +1,5 @@
 """When training ends early, and that the vectors are those of the best epoch, also of a resumed run."""
 
-import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.helpers import full_disk
 from w2v.vectors.held_out import HeldOut
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
@@ -68,7 +68,7 @@ def test_a_best_state_that_cannot_be_written_is_told(
 ) -> None:
     def fsync(file: int) -> None:
         if len(seen) == 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            full_disk()
 
     monkeypatch.setattr(os, "fsync", fsync)
     model = w2v.train(sample, **SETTINGS, checkpoint=tmp_path, checkpoint_every="never")

@@ -1,12 +1,11 @@
 """How many epochs there are by default."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import w2v
-from tests.helpers import SMALL, assert_same, loss_of, run_json, stopped
+from tests.helpers import loss_of, run_json
 from w2v.losses.registry import Settings
 from w2v.training.epochs import epochs_for
 
@@ -32,16 +31,6 @@ def test_slow_losses_have_five(loss: str) -> None:
 
 def test_a_number_is_obeyed() -> None:
     assert epochs_for(Settings(epochs=3), loss_of([9, 8, 7], negative=2), 1000) == 3
-
-
-def test_the_number_is_kept(sample: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = SMALL | {"epochs": "auto", "vector_size": 4}
-    whole = w2v.train(sample, **options)
-    epochs = whole.settings.epochs
-    assert epochs == len(whole.metrics["loss"]) == round(10 * (6.6e6 / whole.metrics["tokens"]) ** 0.25)
-    found = stopped(tmp_path / "states", sample, **options)
-    assert found.state.settings.epochs == epochs
-    assert_same(w2v.resume(tmp_path / "states"), whole)
 
 
 def test_command(sample: Path, tmp_path: Path) -> None:

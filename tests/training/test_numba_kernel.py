@@ -1,6 +1,5 @@
 """The Numba kernel trains what the Cython kernel trains, and losses of a user's own."""
 
-import errno
 import functools
 import os
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from numba.core import caching
 
 import w2v
-from tests.helpers import assert_one_line, plan_for, start, stopped
+from tests.helpers import assert_one_line, full_disk, plan_for, start
 from w2v.data import make
 from w2v.errors import INSTALL
 from w2v.losses import registry
@@ -47,41 +46,31 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_trains_what_the_cython_kernel_trains(text: Path, loss: str) -> None:
+SUBWORDS = {"subwords": "2-3", "buckets": 5000}
+WIDE = {"window": MAX_INPUTS_PER_STEP + 3}
+CASES = [
+    *(loss | model for loss in LOSSES.values() for model in MODELS.values()),
+    *(SUBWORDS | MODELS[model] for model in ("skipgram", "cbow")),
+    *(WIDE | LOSSES[loss] for loss in ("ns", "hs", "class")),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_trains_what_the_cython_kernel_trains(text: Path, case: dict[str, Any]) -> None:
     lines = [line.split() for line in text.read_text("utf-8").splitlines()]
-    if loss == "adaptive":  # sooner or later rounding decides how many words are drawn
+    if "adaptive_samples" in case:  # sooner or later rounding decides how many words are drawn
         lines = lines[:600]
-    for model in MODELS.values():
-        options = SMALL | {"epochs": 1} | LOSSES[loss] | model
-        one, other = (w2v.train(lines, kernel=kernel, **options) for kernel in ("cython", "numba"))
-        assert np.abs(one.outputs).max() > 0.1
-        np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
-        np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
-        np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
-        assert other.metrics["tokens_trained"] == one.metrics["tokens_trained"]
-
-
-@pytest.mark.parametrize("model", ["skipgram", "cbow"])
-def test_composes_the_same_rows_of_subwords(text: Path, model: str) -> None:
-    options = SMALL | {"epochs": 1, "subwords": "2-3", "buckets": 5000, "model": model}
-    one, other = (w2v.train(text, kernel=kernel, **options) for kernel in ("cython", "numba"))
-    assert one.ngrams
-    assert other.ngrams
-    assert np.abs(one.ngrams.rows).max() > 0.1
-    np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
-    np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
-    np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
-
-
-@pytest.mark.parametrize("loss", ["ns", "hs", "class"])
-def test_takes_the_same_steps_in_a_wide_window(text: Path, loss: str) -> None:
-    sentence = text.read_text("utf-8").split()[:5000]
-    options = SMALL | {"epochs": 1, "window": MAX_INPUTS_PER_STEP + 3, "loss": loss}
-    one, other = (w2v.train([sentence], kernel=kernel, **options) for kernel in ("cython", "numba"))
+    elif "window" in case:
+        lines = [text.read_text("utf-8").split()[:5000]]
+    one, other = (w2v.train(lines, kernel=kernel, **SMALL | {"epochs": 1} | case) for kernel in ("cython", "numba"))
     assert np.abs(one.outputs).max() > 0.1
     np.testing.assert_allclose(other.inputs, one.inputs, atol=5e-4)
     np.testing.assert_allclose(other.outputs, one.outputs, atol=5e-4)
+    np.testing.assert_allclose(other.metrics["loss"], one.metrics["loss"], rtol=1e-6)
+    assert other.metrics["tokens_trained"] == one.metrics["tokens_trained"]
+    if "subwords" in case:
+        assert np.abs(one.ngrams.rows).max() > 0.1
+        np.testing.assert_allclose(other.ngrams.rows, one.ngrams.rows, atol=5e-4)
 
 
 def test_every_token_is_trained_with_several_workers(text: Path) -> None:
@@ -99,16 +88,6 @@ def test_memory_is_estimated_with_what_an_objective_takes() -> None:
         estimates[loss] = threads_memory(plan_for(loss_for(chosen, vocabulary), chosen, 1), "numba")
     assert 2 * scores < estimates["softmax"] < 3 * scores
     assert estimates["mos"] > estimates["softmax"] + 4 * scores
-
-
-def test_goes_on_from_a_checkpoint_to_the_same_bits(text: Path, tmp_path: Path) -> None:
-    options = SMALL | {"kernel": "numba", "vector_size": 21, "epochs": 8}
-    whole = w2v.train([text] * 8, **options)
-    stopped(tmp_path / "states", [text] * 8, **options)
-    resumed = w2v.resume(tmp_path / "states")
-    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
-    np.testing.assert_array_equal(resumed.outputs, whole.outputs)
-    assert resumed.metrics["loss"] == whole.metrics["loss"]
 
 
 def test_another_processor_is_told(
@@ -129,10 +108,6 @@ def test_another_processor_is_told(
         message = f"the run began with {here}, and this machine uses {elsewhere}: last bits will differ"
         assert [record.getMessage() for record in caplog.records] == ([] if elsewhere == here else [message])
         caplog.clear()
-
-
-def full_disk(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
@@ -355,76 +330,39 @@ class NoImport(Hinge):
         return math.pi
 
 
-class NotStatic(Hinge):
-    def choose(s: Any, centre: int, x: Any) -> int:  # type: ignore[override]
-        return 1
+def mistaken(**members: Any) -> type[Loss]:
+    return type("Mistaken", (Hinge,), members)
 
 
-class NoStep(Loss):
-    pass
+def unpadded(loss: Hinge, random: np.random.Generator) -> dict[str, Any]:
+    return Hinge.parameters(loss, random) | {"outputs": np.zeros((len(loss.vocabulary), 20), np.float32)}
 
 
-class WrongParameter(Hinge):
-    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
-        return {"outputs": np.zeros(3)}
-
-
-class NotPadded(Hinge):
-    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
-        return super().parameters(random) | {"outputs": np.zeros((len(self.vocabulary), 20), np.float32)}
-
-
-class NoParameters(Hinge):
-    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
-        return None  # type: ignore[return-value]
-
-
-class WrongName(Hinge):
-    def parameters(self, random: np.random.Generator) -> dict[str, Any]:
-        return {"my-bias": np.zeros((3, 3), np.float32)}
-
-
-class WrongScratch(Hinge):
-    def scratch(self, inputs: int) -> dict[str, Any]:
-        return {"room": "large"}
-
-
-class WrongSize(Hinge):
-    max_rows = 0
-
-
-class Unprepared(Hinge):
-    def prepare(self) -> None:
-        self.data = {"margins": 1 / np.zeros(0)[0]}
+ROWS = np.zeros((3, 3), np.float32)
 
 
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [
-        (WrongRow, r"WrongRow: choose, test_numba_kernel.py, line \d+: chose row 1000000: outputs has \d+$"),
-        (WrongIndex, r"WrongIndex: choose, test_numba_kernel.py, line \d+: IndexError: index 99 is out of bounds"),
-        (NoNumber, r"NoNumber: link, test_numba_kernel.py, line \d+: the loss is nan, or values are not finite"),
+        (WrongRow, r"WrongRow: choose, PLACE: chose row 1000000: outputs has \d+$"),
+        (WrongIndex, r"WrongIndex: choose, PLACE: IndexError: index 99 is out of bounds"),
+        (NoNumber, r"NoNumber: link, PLACE: the loss is nan, or values are not finite"),
         (NoImport, r"NoImport cannot be compiled: .*IMPORT_NAME.*test_numba_kernel.py \(\d+\)$"),
-        (
-            NotStatic,
-            r"NotStatic: choose, test_numba_kernel.py, line \d+: it takes no self: write @staticmethod above it$",
-        ),
-        (
-            NotPadded,
-            r"NotPadded: parameters, test_numba_kernel.py, line \d+: rows of outputs have 20 values: .* to 32$",
-        ),
-        (NoParameters, r"NoParameters: parameters gave NoneType: it must be a dict of arrays$"),
-        (WrongName, r"WrongName: parameters have the name 'my-bias': write a word"),
-        (WrongScratch, r"WrongScratch: scratch 'room' is str: it must be an array$"),
-        (WrongSize, r"WrongSize: max_rows is 0: it must be a whole number above 0$"),
-        (Unprepared, r"Unprepared: prepare, test_numba_kernel.py, line \d+: IndexError: index 0 is out of bounds"),
         (NoCode, r"NoCode cannot be compiled: .*\(File .*test_numba_kernel.py\", line \d+\)$"),
-        (WrongParameter, r"parameter 'outputs' is float64 \(3,\): it must be a C-contiguous float32 matrix$"),
-        (NoStep, r"NoStep has no choose: write choose and link, or step$"),
+        (type("NoStep", (Loss,), {}), "NoStep has no choose: write choose and link, or step$"),
+        (mistaken(choose=lambda s, centre, x: 1), ": choose, PLACE: it takes no self: write @staticmethod above it$"),
+        (mistaken(parameters=unpadded), ": parameters, PLACE: rows of outputs have 20 values: .* to 32$"),
+        (mistaken(parameters=lambda *_: None), ": parameters gave NoneType: it must be a dict of arrays$"),
+        (mistaken(parameters=lambda *_: {"my-bias": ROWS}), ": parameters have the name 'my-bias': write a word"),
+        (mistaken(parameters=lambda *_: {"outputs": ROWS[0].astype(float)}), "'outputs' is float64 .* C-contiguous fl"),
+        (mistaken(scratch=lambda *_: {"room": "large"}), ": scratch 'room' is str: it must be an array$"),
+        (mistaken(max_rows=0), ": max_rows is 0: it must be a whole number above 0$"),
+        (mistaken(prepare=lambda _: ROWS[9]), ": prepare, PLACE: IndexError: index 9 is out of bounds"),
     ],
 )
 def test_mistakes_in_an_objective_are_one_line_with_the_place(text: Path, objective: Any, expected: str) -> None:
-    with pytest.raises(w2v.W2VError, match=expected) as raised:
+    place = r"test_numba_kernel.py, line \d+"
+    with pytest.raises(w2v.W2VError, match=expected.replace("PLACE", place)) as raised:
         w2v.train(text, objective=objective(), **SMALL)
     assert "\n" not in str(raised.value)
 

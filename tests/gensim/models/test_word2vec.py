@@ -42,6 +42,7 @@ def test_lists_files_and_steps_train_the_same(file: Path, options: dict[str, Any
     before = stepwise.wv.vectors.copy()
     stepwise.train(SENTENCES, total_examples=stepwise.corpus_count, epochs=3)
     assert same(model, stepwise)
+    assert isinstance(stepwise.wv, KeyedVectors)
     assert (before != stepwise.wv.vectors).any(axis=1).all()
     assert (model.corpus_count, model.corpus_total_words) == (400, 4800)
 
@@ -70,12 +71,6 @@ def test_vocabulary_is_gensims(options: dict[str, Any]) -> None:
         model.build_vocab([["new", "new", "w1", "w1"]], update=True)
     assert ours.wv.index_to_key == theirs.wv.index_to_key
     assert ours.wv.expandos["count"].tolist() == theirs.wv.expandos["count"].tolist()
-
-
-def test_any_object_is_a_word() -> None:
-    model = Word2Vec([[1, "new york", (2, 3)]] * 20, vector_size=4, min_count=1, workers=1, sample=0)
-    assert {"new york", (2, 3)} < set(model.wv.key_to_index)
-    assert model.wv.most_similar("new york")
 
 
 def test_training_continues_from_wv_vectors() -> None:
@@ -178,25 +173,34 @@ def test_words_read_are_gensims() -> None:
         assert model.train(text, total_examples=402, epochs=3)[1] == 3 * 4804
 
 
-def test_sentences_without_a_truth_value() -> None:
-    """Such as a column of a data frame."""
-    assert same(Word2Vec(np.array(SENTENCES), **SMALL), Word2Vec(SENTENCES, **SMALL))
-
-
-@pytest.mark.parametrize("wrong", [-0.05, float("nan"), float("inf"), 1e9])
-@pytest.mark.parametrize("name", ["start_alpha", "end_alpha"])
-def test_an_impossible_alpha_leaves_the_model_as_it_was(name: str, wrong: float) -> None:
+def test_an_impossible_alpha_leaves_the_model_as_it_was() -> None:
     model = Word2Vec(SENTENCES, **SMALL)
     before = model.alpha, model.min_alpha, model.epochs
-    with pytest.raises(ValueError, match=f"alpha {wrong}: it must be a number, from 0"):
-        model.train(SENTENCES, total_examples=400, epochs=7, **{name: wrong})
+    for wrong in (-0.05, float("nan"), float("inf"), 1e9):
+        for name in ("start_alpha", "end_alpha"):
+            with pytest.raises(ValueError, match=f"alpha {wrong}: it must be a number, from 0"):
+                model.train(SENTENCES, total_examples=400, epochs=7, **{name: wrong})
     assert (model.alpha, model.min_alpha, model.epochs) == before
 
 
-def test_alpha_below_min_alpha_stays_at_min_alpha() -> None:
-    """As in gensim, and not an error: scripts lower start_alpha alone."""
-    one, other = (Word2Vec(SENTENCES, **SMALL, alpha=alpha, min_alpha=0.01) for alpha in (0.001, 0.01))
-    assert same(one, other)
+def test_any_object_is_a_word() -> None:
+    model = Word2Vec([[1, "new york", (2, 3)]] * 20, vector_size=4, min_count=1, workers=1, sample=0)
+    assert {"new york", (2, 3)} < set(model.wv.key_to_index)
+    assert model.wv.most_similar("new york")
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "other"),
+    [
+        (np.array(SENTENCES), {}, {}),  # without a truth value, such as a column of a data frame
+        (SENTENCES, {"sample": None}, {"sample": 0}),
+        (SENTENCES, {"workers": 4}, {}),  # a small text gives the same vectors however many threads are asked for
+        (SENTENCES, {"alpha": 0.001, "min_alpha": 0.01}, {"alpha": 0.01, "min_alpha": 0.01}),  # scripts lower one alone
+    ],
+    ids=["array", "sample", "workers", "alpha"],
+)
+def test_what_makes_no_difference_as_in_gensim(text: Any, one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert same(Word2Vec(text, **SMALL | one), Word2Vec(SENTENCES, **SMALL | other))
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
@@ -388,21 +392,12 @@ def test_the_learning_rate_ends_at_gensims_last_batch() -> None:
         assert found == pytest.approx(expected, abs=2e-4)
 
 
-def test_a_text_of_one_batch_has_one_thread() -> None:
-    """As in gensim, so that a small text gives the same vectors however many threads are asked for."""
-    assert same(Word2Vec(SENTENCES, **SMALL | {"workers": 4}), Word2Vec(SENTENCES, **SMALL))
-
-
 def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level("INFO")
     Word2Vec(SENTENCES, **SMALL).save(tmp_path / "any.model")
     assert {record.name for record in caplog.records} == {"gensim.models.word2vec", "gensim.utils"}
     assert len(caplog.records) >= 17
-    for part in (
-        "collecting all words",
-        "60 word types from a corpus of 4800 raw words",
-        "training on 14400 raw",
-    ):
+    for part in ("collecting all words", "60 word types from a corpus of 4800 raw words", "training on 14400 raw"):
         assert part in caplog.text
 
 
@@ -414,37 +409,30 @@ def test_shorter_sentences_are_kept(file: Path, reader: Any) -> None:
     assert model.corpus_count == len(list(sentences)) > 400
 
 
-def test_no_subsampling() -> None:
-    options = SMALL | {"sample": None}
-    assert same(Word2Vec(SENTENCES, **options), Word2Vec(SENTENCES, **options | {"sample": 0}))
+def broken() -> Iterator[list[str]]:
+    yield SENTENCES[0]
+    raise KeyboardInterrupt
 
 
-def test_mistakes_raise_gensims_exceptions(file: Path) -> None:
-    with pytest.raises(TypeError, match="generator"):
-        Word2Vec(sentence for sentence in SENTENCES)
-    with pytest.raises(TypeError, match="corpus_file"):
-        Word2Vec(corpus_file=str(file) + "x")
-    for missing in (LineSentence(str(file) + "x"), Text8Corpus(str(file) + "x"), LineSentence("-")):
-        with pytest.raises(FileNotFoundError):
-            Word2Vec(missing)
-    with pytest.raises(TypeError, match="either"):
-        Word2Vec(SENTENCES, corpus_file=str(file))
-    with pytest.raises(RuntimeError, match="vocabulary"):
-        Word2Vec([])
-    with pytest.raises(ValueError, match="hs=1 or negative"):
-        Word2Vec(SENTENCES, hs=0, negative=0)
-    with pytest.raises(RuntimeError, match="prior vocabulary"):
-        Word2Vec().build_vocab(SENTENCES, update=True)
-    model = Word2Vec(SENTENCES, **SMALL)
-    with pytest.raises(AttributeError, match="on the class"):
-        model.load(file)
-
-    def broken() -> Iterator[list[str]]:
-        yield SENTENCES[0]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        model.train(broken(), total_examples=2, epochs=1)
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (TypeError, "generator", lambda file: Word2Vec(sentence for sentence in SENTENCES)),
+        (TypeError, "corpus_file", lambda file: Word2Vec(corpus_file=f"{file}x")),
+        (TypeError, "either", lambda file: Word2Vec(SENTENCES, corpus_file=str(file))),
+        (FileNotFoundError, None, lambda file: Word2Vec(LineSentence(f"{file}x"))),
+        (FileNotFoundError, None, lambda file: Word2Vec(Text8Corpus(f"{file}x"))),
+        (FileNotFoundError, None, lambda file: Word2Vec(LineSentence("-"))),
+        (RuntimeError, "vocabulary", lambda file: Word2Vec([])),
+        (RuntimeError, "prior vocabulary", lambda file: Word2Vec().build_vocab(SENTENCES, update=True)),
+        (ValueError, "hs=1 or negative", lambda file: Word2Vec(SENTENCES, hs=0, negative=0)),
+        (AttributeError, "on the class", lambda file: Word2Vec(SENTENCES, **SMALL).load(file)),
+        (KeyboardInterrupt, None, lambda file: Word2Vec(SENTENCES, **SMALL).train(broken(), total_words=9, epochs=1)),
+    ],
+)
+def test_mistakes_raise_gensims_exceptions(file: Path, error: type[Exception], message: str | None, call: Any) -> None:
+    with pytest.raises(error, match=message):
+        call(file)
 
 
 def test_untrainable_text_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -455,10 +443,6 @@ def test_untrainable_text_is_a_warning(caplog: pytest.LogCaptureFixture) -> None
     np.testing.assert_array_equal(model.wv.vectors, before)
     Word2Vec(["text", "more"], min_count=1, vector_size=4)
     assert "should be a list of words" in caplog.text
-
-
-def test_vectors_are_of_our_class() -> None:
-    assert isinstance(Word2Vec(SENTENCES, **SMALL).wv, KeyedVectors)
 
 
 @pytest.mark.parametrize("options", [{}, {"hs": 1, "negative": 0, "sg": 1}, {"hs": 1, "negative": 3}], ids=str)
