@@ -103,8 +103,29 @@ def test_negative_counts_are_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr("w2v.formats.vector_file.check_counts", lambda *_: None)
         table.write(path, dataclasses.replace(content(), counts=np.full(len(WORDS), -3)))
-    with pytest.raises(W2VError, match="negative count, -3|its count no number"):
+    with pytest.raises(W2VError, match=r"negative count, -3|its count no number"):
         table.read(path)
+
+
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.for_writing(f"m{end}").beside])
+def test_two_files_change_together(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"m{extension}"
+    table.write(path, content())
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.write(path, content(["other", "words"]), progress=stop)
+    assert list(table.read(path).words) == WORDS
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
+
+
+def test_numbers_alone_are_no_vectors_of_words(tmp_path: Path) -> None:
+    table.write(tmp_path / "m.tsv", content())
+    table.beside(tmp_path / "m.tsv")[0].unlink()
+    with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
+        table.read(tmp_path / "m.tsv")
 
 
 @pytest.mark.parametrize("extension", [".model2vec", ".spacy"])
