@@ -210,7 +210,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     numbers = DEFAULTS | known | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
     numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
-    numbers |= {"loss": losses.get(settings.get("loss"), losses["ns"]), "negative": settings["negative"] or 5}
+    numbers |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
     numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     own = vectors
     if ngrams:

@@ -196,8 +196,13 @@ def query(
     type=Choice(get_args(Weights)),
     default="sif",
     show_default=True,
-    help="Weights of the words: sif, by frequency, also removes what all texts have in common; idf, by frequency; or "
-    "the same for all (mean).",
+    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and what "
+    "all texts share is removed.",
+)
+@click.option(
+    "--column",
+    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. With none, what looks like a "
+    "table is read as plain text.  [default: plain text; tables are refused]",
 )
 @ERRORS
 @FORCE
@@ -208,6 +213,7 @@ def encode(
     texts: tuple[str, ...],
     output: Path,
     weights: Weights,
+    column: str | None,
     errors: Errors,
     force: bool,
     quiet: bool,
@@ -228,7 +234,7 @@ def encode(
     write = matrices.writer(output)
     with Reporter(quiet) as progress:
         encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
-        write(output, encoder.size, encoder.blocks(corpus, progress), force)
+        write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
     found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
     show.result({"output": str(output), "weights": weights, "vector_size": encoder.size} | found, as_json, quiet)
 
