@@ -97,6 +97,8 @@ def test_check_says_what_it_costs(model: Path, tmp_path: Path, monkeypatch: pyte
     assert "same among the 10 nearest" in shown
     assert "differ most" not in shown
     found = run_json("convert", model, tmp_path / "p.model2vec", "--top", 3000, "--check")["check"]
-    assert "## Scores" in (tmp_path / "p.model2vec" / "README.md").read_text("utf-8")
+    card = (tmp_path / "p.model2vec" / "README.md").read_text("utf-8")
+    assert "## Scores" in card
+    assert "trained by w2v" in card
     assert (found["shared"], found["only_first"]) == (3000, len(w2v.load(model)) - 3000)
     assert {one["measure"] for one in found["judgements"]} >= {"accuracy"}

@@ -109,7 +109,8 @@ def _card(path: Path, content: VectorFile) -> str:
         values = decode(dict[str, Any], content.metadata.get(title, "{}"), f"{path}: not written: its {title}")
         lines = [f"| {key} | {value} |" for key, value in values.items() if value not in (None, {}, [])]
         tables += "\n".join(["", f"## {title.capitalize()}", "", "| | |", "|---|---|", *lines, ""]) if lines else ""
-    made = "trained" if {"metrics", "figures"} & content.metadata.keys() else "converted"  # of a run of w2v
+    measured = content.metadata.get("metrics") or content.metadata.get("figures", "{}")  # in training by w2v
+    made = "converted" if measured == "{}" else "trained"
     return CARD.format(name=path.name, words=rows, size=size, made=made, tables=tables)
 
 

@@ -264,7 +264,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
 @click.option(
-    "--words", type=FILE, help="Keep the words of this file that MODEL has: on each line a word, or its first."
+    "--words", type=FILE, help="Keep the words of this file that MODEL has; each line is a word, or begins with one."
 )
 @click.option(
     "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
