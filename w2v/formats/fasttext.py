@@ -81,7 +81,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         tensors = {}
         if LOSSES[found["loss"]] != "hs":
             _check_shape(path, file, words, size, old)
-            tensors["outputs"] = _rows(path, file, words, size)
+            outputs = _rows(path, file, words, size)
+            tensors = {"outputs": outputs} if outputs.any() else {}  # zeros stand for none
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
     settings |= {"model": MODELS[found["model"]], "loss": LOSSES[found["loss"]]}
