@@ -199,6 +199,11 @@ def recognise(path: PathLike, head: bytes) -> Layout:
             raise other_kind(path, "text", "model")
         if not (is_text and first_line_is_whole):
             raise W2VError(f"{path}: not a vector file: it begins with {head[:24]!r}")
+        if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in lines or [last] if line.strip()):
+            raise W2VError(
+                f"{path}: vectors without words, as w2v encode writes them: if they have words, put these beside it, "
+                "one on each line, in a file of the same name with .metadata.tsv instead of .tsv"
+            )
         return Layout("text", None, usual, start)
     rows, columns = int(header[1]), int(header[2])
     if not rows or not columns:

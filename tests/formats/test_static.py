@@ -52,6 +52,7 @@ def test_the_layout_is_that_of_sentence_transformers(tmp_path: Path, vectors: w2
     card = (tmp_path / "m.model2vec" / "README.md").read_text("utf-8")
     assert card.startswith("---\nlibrary_name: model2vec\n")
     assert "| window | 5 |" in card
+    assert "converted by w2v" in card  # fastText's files, too, have settings
     assert "seed" not in card
 
 

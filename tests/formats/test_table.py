@@ -1,5 +1,6 @@
 """The table of formats: each writes and reads words and vectors, keeps what it says, and replaces nothing unasked."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -68,10 +69,63 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, extension: str) -> None:
         assert [each.read_text() for each in tmp_path.iterdir()] == ["mine"]
         run("convert", ROOT / "pyproject.toml", path, code=1)
         there.unlink()
-    damaged = VectorFile(Words.of(["a", "a"]), np.ones((2, 2), np.float32))
-    with pytest.raises(W2VError, match="twice"):
-        table.write(path, damaged)
+    pair = np.ones((2, 2), np.float32)
+    for damaged, message in (
+        (VectorFile(Words.of(["a", "a"]), pair), "twice"),
+        (VectorFile(Words.of(["a", "b"]), pair, np.array([1, -1])), r"row 2 \('b'\) has a negative count, -1"),
+    ):
+        with pytest.raises(W2VError, match=message):
+            table.write(path, damaged)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("extension", "name", "value"),
+    [
+        *[(".ft.bin", "settings", value) for value in ('{"window": "abc"}', '{"epochs": "x"}', '{"sample": "NaN"}')],
+        *[(".ft.bin", "settings", value) for value in ('{"epochs": 1099511627776}', '{"loss": []}')],
+        *[(end, "settings", value) for end in (".ft.bin", ".model2vec") for value in ("{oops", "[1]")],
+        (".model2vec", "metrics", "nope"),
+        (".model2vec", "scores", "[1,2]"),
+    ],
+)
+def test_damaged_metadata_is_refused(tmp_path: Path, extension: str, name: str, value: str) -> None:
+    forged = dataclasses.replace(content(), metadata={name: value})
+    table.write(tmp_path / "m.safetensors", forged)
+    said = run("convert", tmp_path / "m.safetensors", tmp_path / f"o{extension}", code=1).stderr
+    assert f"o{extension}: not written: its {name}: damaged: " in said
+    assert not (tmp_path / f"o{extension}").exists()
+
+
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if "counts" in table.for_writing(f"m{end}").keeps])
+def test_negative_counts_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    path = tmp_path / f"m{extension}"
+    with monkeypatch.context() as patch:
+        patch.setattr("w2v.formats.vector_file.check_counts", lambda *_: None)
+        table.write(path, dataclasses.replace(content(), counts=np.full(len(WORDS), -3)))
+    with pytest.raises(W2VError, match=r"negative count, -3|its count no number"):
+        table.read(path)
+
+
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.for_writing(f"m{end}").beside])
+def test_two_files_change_together(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"m{extension}"
+    table.write(path, content())
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.write(path, content(["other", "words"]), progress=stop)
+    assert list(table.read(path).words) == WORDS
+    assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
+
+
+def test_numbers_alone_are_no_vectors_of_words(tmp_path: Path) -> None:
+    table.write(tmp_path / "m.tsv", content())
+    table.beside(tmp_path / "m.tsv")[0].unlink()
+    with pytest.raises(W2VError, match=r"m\.tsv: vectors without words, .*\.metadata\.tsv"):
+        table.read(tmp_path / "m.tsv")
 
 
 @pytest.mark.parametrize("extension", [".model2vec", ".spacy"])

@@ -88,6 +88,22 @@ def test_every_line_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, 
     assert "exists" in run("encode", model, "-o", path, stdin="", code=1).stderr
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_every_row_of_a_table_is_a_row_of_the_file(vectors: KeyedVectors, tmp_path: Path, kind: str) -> None:
+    model, table, path = tmp_path / "m.safetensors", tmp_path / f"t.{kind}", tmp_path / "o.npy"
+    vectors.save(model)
+    rows = [{"n": "1", "t": text} for text in ("the\ncat", None, "fox, <b>dog</b>")]
+    if kind == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), table)
+    elif kind == "jsonl":
+        table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        table.write_text('n,t\n1,"the\ncat"\n1,\n1,"fox, <b>dog</b>"\n')
+    assert "add --column NAME" in run("encode", model, table, "-o", path, code=1).stderr
+    run("encode", model, table, "-o", path, "--column", "t")
+    np.testing.assert_array_equal(np.load(path), vectors.encode(["the cat", "", "fox, dog"]))
+
+
 def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
     model = tmp_path / "m.safetensors"
     vectors.save(model)

@@ -1,5 +1,6 @@
 """Fewer words and dimensions: what stays is as it was, and cosines as near as any projection has them."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -75,6 +76,19 @@ def test_unknown_words_keep_their_vectors(sample: Path, tmp_path: Path) -> None:
         np.testing.assert_allclose(cosines, 0, atol=0.1)
     content = table.read(tmp_path / "m.safetensors")
     assert "inputs" not in content.tensors
+
+
+def test_settings_and_n_grams_are_those_of_the_vectors(sample: Path, tmp_path: Path) -> None:
+    path, made = tmp_path / "m.safetensors", tmp_path / "o.safetensors"
+    w2v.train(sample, vectors="concatenated", **SUBWORDS).save(path)
+    shown = run("convert", path, made, "--dims", 7, "--storage", "int8").stdout
+    assert re.search(r"^lost .*input rows.*n-grams", shown, re.MULTILINE)
+    settings = run_json("info", made)["settings"]
+    assert settings["vector_size"] == 7
+    assert not {"storage", "vectors"} & settings.keys()
+    run("train", sample, "--config", made, "-o", tmp_path / "again.safetensors")
+    assert w2v.load(tmp_path / "again.safetensors").vector_size == 7
+    assert not re.search("^lost", run("convert", path, tmp_path / "copy.safetensors").stdout, re.MULTILINE)
 
 
 def test_check_says_what_it_costs(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,9 @@ def _rare(model: KeyedVectors) -> Outcomes:
     """The share of rare words among the nearest of each frequent word."""
     counts = model.counts if model.counts is not None else np.zeros(0, np.int64)
     frequent = np.argsort(-counts, kind="stable")[:FREQUENT]
-    shares = (counts[nearest_rows(model.vectors, frequent, NEIGHBOURS)] < RARE).mean(axis=1) if len(counts) > 1 else []
+    rare = counts < RARE
+    judged = len(counts) > 1 and rare.any()  # a file may have no rare words
+    shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1) if judged else []
     words = np.array([model.index_to_key[row] for row in frequent[: len(shares)]], str)
     return Outcomes(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
 

@@ -5,17 +5,28 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from io import BufferedReader
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError
 from w2v.formats.row_blocks import opened
-from w2v.formats.vector_file import VectorFile, check_content, check_finite, check_ngrams, checked_words
+from w2v.formats.vector_file import (
+    VectorFile,
+    check_content,
+    check_counts,
+    check_finite,
+    check_ngrams,
+    checked_words,
+)
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.schema import decode
 from w2v.text.subword_rows import SubwordRows, own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -39,6 +50,22 @@ DEFAULTS = {
 }  # fmt: skip
 ROWS_AT_ONCE = 1 << 12
 MAX_COLUMNS = 1 << 20
+
+Small = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The settings of w2v that a model of fastText states, too."""
+
+    model: str | None = None
+    loss: str | None = None
+    vector_size: Small | None = None
+    window: Small | Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,9}(,[0-9]{1,9})?\Z")] | None = None
+    epochs: Small | Literal["auto"] | None = None
+    min_count: Small | None = None
+    negative: Small | None = None
+    sample: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
 def fits(path: PathLike, head: bytes) -> bool:
@@ -129,9 +156,9 @@ def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, N
     for row in range(words):
         names.append(_word(path, file))
         counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
-    if counts.min() < 0:
-        raise W2VError(f"{path}: damaged: the count of {names[int(counts.argmin())][:60]!r} is negative")
-    return Words.of(names), counts
+    found = Words.of(names)
+    check_counts(path, found, counts)
+    return found, counts
 
 
 def _word(path: PathLike, file: BufferedReader) -> bytes:
@@ -178,14 +205,14 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     if "ngrams" in content.tensors and "inputs" in content.tensors:
         raise W2VError(f"{path}: not written: fastText makes vectors of n-grams alone: add --vectors input")
     ngrams = Ngrams.from_file(content.tensors, content.metadata, vectors.shape[1], path)
-    settings = json.loads(content.metadata.get("settings", "{}"))
+    settings = asdict(decode(_Settings, content.metadata.get("settings", "{}"), f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
     window = str(settings.get("window") or 5).split(",")  # before and after the centre word
-    known = {name: settings[name] for name in SETTINGS if settings.get(name) is not None}
+    known = {name: settings[name] for name in SETTINGS if settings[name] not in (None, "auto")}
     numbers = DEFAULTS | known | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
     numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
-    numbers |= {"loss": losses.get(settings.get("loss"), losses["ns"]), "negative": settings.get("negative", 5)}
+    numbers |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
     numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     own = vectors
     if ngrams:

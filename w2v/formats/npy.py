@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError, one_line
 from w2v.formats.vector_file import VectorFile, check_content, checked
-from w2v.formats.word_lists import read_words, write_words
+from w2v.formats.word_lists import atomic_pair, read_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import NUMPY, Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import NUMPY, Errors, PathLike, errors_named
 
 WORDS = ".words.txt"  # ends the name of the file of words
 ROWS_AT_ONCE = 1 << 12
@@ -89,9 +89,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
-    write_words(words_file(path), content.words, None, path, replace)
     meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
-    with atomic_write(path, replace) as file:
+    with atomic_pair(path, words_file(path), content.words, None, replace) as file:
         file.write(header(content.vectors.shape, descr))
         for start in range(0, len(content.words), ROWS_AT_ONCE):
             file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], descr).data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,7 +15,7 @@ from w2v.formats import native
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, errors_named
-from w2v.system.schema import Count
+from w2v.system.schema import Count, decode
 from w2v.text.normalise import TextOptions
 from w2v.text.words import Words
 
@@ -35,7 +36,7 @@ tags: [embeddings, static-embeddings, sentence-transformers, word2vec]
 
 # {name}
 
-Word vectors of {words:,} words with {size:,} values each, trained by w2v. The vector of a text is the mean of the
+Word vectors of {words:,} words with {size:,} values each, {made} by w2v. The vector of a text is the mean of the
 vectors of its words, which white space separates; unknown words do not count.
 
 ```python
@@ -66,7 +67,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         texts = {
             "config.json": json.dumps({"model_type": "model2vec", "normalize": True, "embedding_dtype": "float32"}),
             "modules.json": json.dumps(MODULES),
-            "README.md": _card(Path(path).name, content),
+            "README.md": _card(Path(path), content),
         }
         for name, text in texts.items():
             with atomic_write(folder / name) as file:
@@ -101,14 +102,15 @@ def _tokenizer(content: VectorFile) -> Iterator[bytes]:
     yield b"%s: %d}}}" % (json.dumps(unknown).encode(), len(content.words))
 
 
-def _card(name: str, content: VectorFile) -> str:
+def _card(path: Path, content: VectorFile) -> str:
     rows, size = content.vectors.shape
     tables = ""
     for title in ("settings", "metrics", "scores"):
-        values = json.loads(content.metadata.get(title, "{}"))
+        values = decode(dict[str, Any], content.metadata.get(title, "{}"), f"{path}: not written: its {title}")
         lines = [f"| {key} | {value} |" for key, value in values.items() if value not in (None, {}, [])]
         tables += "\n".join(["", f"## {title.capitalize()}", "", "| | |", "|---|---|", *lines, ""]) if lines else ""
-    return CARD.format(name=name, words=rows, size=size, tables=tables)
+    made = "trained" if {"metrics", "figures"} & content.metadata.keys() else "converted"  # of a run of w2v
+    return CARD.format(name=path.name, words=rows, size=size, made=made, tables=tables)
 
 
 # -- reading --------------------------------------------------------------------------------

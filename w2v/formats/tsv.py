@@ -12,9 +12,9 @@ import numpy as np
 from w2v.detect import Layout
 from w2v.formats import word2vec
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
-from w2v.formats.word_lists import check_size, read_words, write_words
+from w2v.formats.word_lists import atomic_pair, check_size, read_words
 from w2v.progress import Meter, Report
-from w2v.system.files import Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import Errors, PathLike, errors_named
 from w2v.text.words import Words
 
 PIECE_BYTES = 1 << 16  # of a line, read at once
@@ -35,9 +35,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write the numbers and, beside them, words and counts."""
     check_content(path, content)
     rows, done = len(content.words), 0
-    write_words(metadata(path), content.words, content.counts, path, replace)
     meter = Meter(progress, "save")
-    with atomic_write(path, replace) as file:
+    with atomic_pair(path, metadata(path), content.words, content.counts, replace) as file:
         for lines in encoded(content.vectors):
             file.write(lines)
             done += lines.count(b"\n")

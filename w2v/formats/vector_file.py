@@ -51,6 +51,7 @@ def check_content(path: PathLike, content: VectorFile) -> None:
         raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, counts of shape {content.counts.shape}")
     if not words.has_valid_offsets():
         raise W2VError(f"{path}: not written: the word offsets are damaged")
+    check_counts(path, words, content.counts)
     check_finite(path, words, vectors)
     check_no_repeats(path, words)
 
@@ -61,8 +62,16 @@ def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> Vecto
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise W2VError(f"{path}: damaged: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
     words = checked_words(path, words, errors)
+    check_counts(path, words, content.counts)
     check_finite(path, words, vectors)
     return replace(content, words=words)
+
+
+def check_counts(path: PathLike, words: Words, counts: NDArray[np.int64] | None) -> None:
+    """Raise W2VError, naming the word, if a count is negative."""
+    if counts is not None and len(counts) and counts.min() < 0:
+        row = int(counts.argmin())
+        raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
 
 
 def check_finite(path: PathLike, words: Words, vectors: Array) -> None:

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import Layout
 from w2v.errors import W2VError, counted
-from w2v.system.files import EXISTS, PathLike, atomic_write, errors_named
+from w2v.system.files import PathLike, atomic_write, errors_named
 from w2v.text.words import Words
 
 HEADER = b"word\tcount"
 MAX_COLUMNS = 100  # in which counts are looked for
 
 
-def write_words(
-    path: Path, words: Words, counts: NDArray[np.int64] | None, matrix: PathLike, replace: bool = True
-) -> None:
-    """Write a line for each word, atomically; if counts are known, with a tab and its count, after a header.
+@contextmanager
+def atomic_pair(
+    matrix: PathLike, path: Path, words: Words, counts: NDArray[np.int64] | None, replace: bool
+) -> Iterator[BinaryIO]:
+    """Open the file of a matrix, as atomic_write does; both files get their names when the matrix is complete, too.
 
-    Raises W2VError for a word that a line cannot hold, as atomic_write does and, without `replace`, if the file of the
-    matrix exists, which is written afterwards.
+    The other file, `path`, has a line for each word; if counts are known, with a tab and its count, after a header.
+    Raises W2VError for a word that a line cannot hold, and as atomic_write does.
     """
     if words.contain_any(b"\t\n\r"):
         raise W2VError(f"{path}: not written: a word holds a tab or the end of a line, which this format cannot store")
-    if not replace and os.path.lexists(matrix):
-        raise W2VError(f"cannot write {matrix}: {EXISTS}")
-    with atomic_write(path, replace) as file:
+    with atomic_write(path, replace) as lines, atomic_write(matrix, replace) as file:
         if counts is None:
-            file.writelines(f"{word}\n".encode() for word in words)
-            return
-        file.write(HEADER + b"\n")
-        file.writelines(f"{word}\t{count}\n".encode() for word, count in zip(words, counts.tolist(), strict=True))
+            lines.writelines(f"{word}\n".encode() for word in words)
+        else:
+            rows = zip(words, counts.tolist(), strict=True)
+            lines.write(HEADER + b"\n")
+            lines.writelines(f"{word}\t{count}\n".encode() for word, count in rows)
+        yield file
 
 
 class Gathered:
@@ -65,7 +68,7 @@ def check_size(path: Path, rows: int) -> None:
 
 
 def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
-    """The words of a file of `write_words`, or of the first column of a table with a header, and their counts, if any.
+    """The words of a file of `atomic_pair`, or of the first column of a table with a header, and their counts, if any.
 
     Raises W2VError for a file that cannot be read, or does not have so many words.
     """

@@ -107,8 +107,7 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
         for batch in table.iter_batches(ROWS_AT_ONCE, columns=[column]):
             for text in batch.column(0).to_pylist():
                 done += 1
-                if text is not None:
-                    yield text.encode(), done / rows
+                yield (text or "").encode(), done / rows
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
 
@@ -116,8 +115,8 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
 def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
 
-    Columns of CSV are separated as in `_delimiter`. Texts that are null or missing are left out. Raises W2VError,
-    naming the line, if a line is not a row or its column not text, and for a missing column.
+    Columns of CSV are separated as in `_delimiter`. Texts that are null or missing are empty. Raises W2VError, naming
+    the line, if a line is not a row or its column not text, and for a missing column.
     """
     lines = enumerate(_lines(name, chunks), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
@@ -146,8 +145,7 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
         if not seen:
             seen = column in row
             names |= dict.fromkeys(row)
-        if text is not None:
-            yield encode(text)
+        yield encode(text or "")
     if not seen:
         raise missing(name, column, names)
 

@@ -185,19 +185,21 @@ class Corpus:
         """The bytes of each file that are read."""
         return [(0, None)] * len(self._files) if self.ranges is None else self.ranges
 
-    def blocks(self, column: str | None = None, strip_markup: bool = False) -> Iterator[TextBlock]:
+    def blocks(
+        self, column: str | None = None, strip_markup: bool = False, as_lines: bool = False
+    ) -> Iterator[TextBlock]:
         """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
 
-        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column; with
-        PLAIN, files that look like tables are read as text. With `strip_markup`, markup is removed from each file, row,
-        text and list; see `without_markup`.
+        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column, and
+        with `as_lines` none is in it; with PLAIN, files that look like tables are read as text. With `strip_markup`,
+        markup is removed from each file, row, text and list; see `without_markup`.
         """
         self._bytes_read = 0
         items = self._items if self._table is None else _column_of(self._table, column)
         if column and has_columns(column) and not self._files and self._table is None and self.ranges is None:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
         files = zip(self._files, self._infos, self._parts, strict=True)
-        of_files = (self._text(*file, column, strip_markup) for file in files)
+        of_files = (self._text(*file, column, strip_markup, as_lines) for file in files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
@@ -243,6 +245,7 @@ class Corpus:
         part: tuple[int, int | None],
         column: str | None,
         strip_markup: bool,
+        as_lines: bool,
     ) -> Iterator[tuple[str, int, bytes]]:
         """The unpacked text of a file, or of a part, as (name for messages, position in the text, bytes).
 
@@ -269,7 +272,7 @@ class Corpus:
                     break
             offset = 0
             if column != PLAIN and is_parquet(head):
-                chunks = self._column(self._parquet(name, stream, info, column), strip_markup)
+                chunks = self._column(self._parquet(name, stream, info, column), strip_markup, as_lines)
             else:
                 text = text_start(name, head)
                 offset = len(head) - len(text)
@@ -278,7 +281,7 @@ class Corpus:
                     refuse_other(file, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
-                    chunks = self._column(texts(name, chunks, column), strip_markup)
+                    chunks = self._column(texts(name, chunks, column), strip_markup, as_lines)
                 if strip_markup and not has_columns(column):
                     chunks = without_markup(chunks)
             if column and has_columns(column):
@@ -293,11 +296,12 @@ class Corpus:
             if not last.endswith(b"\n"):
                 yield name, offset, b"\n"
 
-    def _column(self, values: Iterable[bytes], strip_markup: bool) -> Iterator[bytes]:
+    def _column(self, values: Iterable[bytes], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
         """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
         parts: list[bytes] = []
         size = 0
-        for value in values:
+        for text in values:
+            value = text.replace(b"\n", b" ") if as_lines else text
             parts += [*without_markup([value]), b"\n"] if strip_markup else [value, b"\n"]
             size += len(value)
             if size > BLOCK_BYTES:

@@ -80,11 +80,14 @@ class Encoder:
             parts = (expected[start : start + len(rows)] @ rows for start, rows in bfloat16.blocks(vectors))
             self._common = unit(np.sum(list(parts), axis=0))
 
-    def blocks(self, texts: Corpus, progress: Report | None = None) -> Iterator[Array]:
-        """The vectors of texts, one on each line, (n, D), a block at a time. Raises W2VError for what is no text."""
+    def blocks(self, texts: Corpus, progress: Report | None = None, column: str | None = PLAIN) -> Iterator[Array]:
+        """The vectors of texts, one on each line or in the `column` of tables, (n, D), a block at a time.
+
+        Raises W2VError for what is no text and, if `column` is None, for tables.
+        """
         meter = Meter(progress, "encode")
         rest, share, done = np.zeros(self.size, np.float32), np.float32(0), 0  # of a text that a block has cut
-        for block in self._read(texts):
+        for block in self._read(texts, column):
             with naming(block):
                 text = self._normalise(self._normalise.valid(block.text))
             sums, shares = self._encoded(text)
@@ -96,10 +99,10 @@ class Encoder:
             meter(done, texts.total_bytes)
         meter(done, done)
 
-    def _read(self, texts: Corpus) -> Iterator[TextBlock]:
+    def _read(self, texts: Corpus, column: str | None) -> Iterator[TextBlock]:
         """The text in blocks; without markup, each line by itself, if the options say so."""
         rest = b""
-        for block in texts.blocks(PLAIN):
+        for block in texts.blocks(column, as_lines=True):
             if self._strips_markup:
                 *lines, rest = (rest + block.text[: -len(PADDING)]).split(b"\n")
                 plain = (b"".join(without_markup([line])).replace(b"\n", b" ") + b"\n" for line in lines)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
 from w2v.system.files import PathLike
+from w2v.system.schema import decode
 
 log = logging.getLogger("w2v")
 
@@ -77,11 +80,11 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     for _, block in _pieces(content.vectors):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), the largest first
-    reduced = replace(content, vectors=_projected(content.vectors, axes))
     tensors = _ngrams(content)
     if tensors:
         tensors["ngrams"] = _projected(tensors["ngrams"], axes)
-    return replace(reduced, tensors=tensors)
+    metadata = _with_settings(content.metadata, dropped=("vectors", "blocks"), vector_size=dims)
+    return replace(content, vectors=_projected(content.vectors, axes), tensors=tensors, metadata=metadata)
 
 
 def in_storage(content: VectorFile, storage: Storage) -> VectorFile:
@@ -89,7 +92,17 @@ def in_storage(content: VectorFile, storage: Storage) -> VectorFile:
     tensors = _ngrams(content)
     if tensors:
         tensors["ngrams"] = stored(tensors["ngrams"], storage)
-    return replace(content, vectors=stored(content.vectors, storage), tensors=tensors)
+    metadata = _with_settings(content.metadata, dropped=("storage",))  # those of training have fewer types
+    return replace(content, vectors=stored(content.vectors, storage), tensors=tensors, metadata=metadata)
+
+
+def _with_settings(metadata: dict[str, str], dropped: tuple[str, ...], **changed: int) -> dict[str, str]:
+    """The metadata with settings that hold for the new vectors. Raises W2VError for settings that are damaged."""
+    if "settings" not in metadata:
+        return metadata
+    settings = decode(dict[str, Any], metadata["settings"], "the settings of the vectors") | changed
+    kept = {name: value for name, value in settings.items() if name not in dropped or value == "input"}
+    return metadata | {"settings": json.dumps(kept)}
 
 
 def _pieces(matrix: Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:

@@ -196,8 +196,13 @@ def query(
     type=Choice(get_args(Weights)),
     default="sif",
     show_default=True,
-    help="Weights of the words: sif, by frequency, also removes what all texts have in common; idf, by frequency; or "
-    "the same for all (mean).",
+    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and what "
+    "all texts share is removed.",
+)
+@click.option(
+    "--column",
+    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. With none, what looks like a "
+    "table is read as plain text.  [default: plain text; tables are refused]",
 )
 @ERRORS
 @FORCE
@@ -208,6 +213,7 @@ def encode(
     texts: tuple[str, ...],
     output: Path,
     weights: Weights,
+    column: str | None,
     errors: Errors,
     force: bool,
     quiet: bool,
@@ -228,7 +234,7 @@ def encode(
     write = matrices.writer(output)
     with Reporter(quiet) as progress:
         encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
-        write(output, encoder.size, encoder.blocks(corpus, progress), force)
+        write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
     found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
     show.result({"output": str(output), "weights": weights, "vector_size": encoder.size} | found, as_json, quiet)
 
@@ -257,7 +263,9 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
-@click.option("--words", type=FILE, help="Keep the words of this file, one on each line, that MODEL has.")
+@click.option(
+    "--words", type=FILE, help="Keep the words of this file that MODEL has: on each line a word, or its first."
+)
 @click.option(
     "--dims", type=click.IntRange(min=1), metavar="D", help="Reduce the vectors to D values, by PCA without centring."
 )
@@ -291,8 +299,8 @@ def convert(
     """Convert MODEL to another format, or make it smaller.
 
     The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
-    With --top, --words, --dims or --storage, the output layer is not kept, so that training cannot be continued. These
-    are applied in this order.
+    --top, --words, --dims and --storage are applied in this order. With any of them, the output layer is not kept, so
+    that training cannot be continued, and n-grams only where they make up the vectors (--vectors input).
 
     \b
     w2v convert model.bin model.txt.gz
@@ -319,7 +327,7 @@ def convert(
         table.write(output, made, force, progress)
     lost = table.described_lost(output, stored, made)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
-    found |= {"vector_size": made.vectors.shape[1], "lost": lost if as_json else ", ".join(lost)}
+    found |= {"vector_size": made.vectors.shape[1], "lost": lost if as_json else ", ".join(lost) or None}
     show.result(found | ({"check": asdict(compared)} if compared and as_json else {}), as_json, quiet)
     if compared and not as_json and not quiet:
         show.comparison([str(model), str(output)], compared)
