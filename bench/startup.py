@@ -1,17 +1,22 @@
-"""How long do `import w2v`, `w2v --help` and shell completion take? Against Python alone and `import numpy`.
+"""How long do `import w2v`, `w2v --help` and shell completion take, and small calls of 20,000 vectors?
 
     python bench/startup.py [--repeats 21] [--json FILE]
 
-Whole processes of this Python, alternating, after one round that fills the disk's cache.
+Against Python alone and `import numpy`: whole processes of this Python, alternating, after one round that fills the
+disk's cache. Run by the Pythons of two installations, it compares these.
 """
 
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from timeit import timeit
 from unittest import mock
 
+import numpy as np
 from common import W2V, alternate, arguments, finish, run, spread, wall_seconds
+
+import w2v
 
 PYTHON = [sys.executable, "-c"]
 COMPLETION = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v train --loss ", "COMP_CWORD": "3"}
@@ -32,6 +37,22 @@ def complete() -> float:
     return seconds
 
 
+def small_calls() -> dict[str, Callable[[], float]]:
+    """Seconds of a look-up, a similarity and a query."""
+    words = [f"w{number}" for number in range(20_000)]
+    vectors = w2v.KeyedVectors(words, np.random.default_rng(1).normal(size=(len(words), 100)).astype(np.float32))
+    calls: dict[str, tuple[Callable[[], object], int]] = {
+        'vectors["w9"]': (lambda: vectors["w9"], 20_000),
+        "similarity": (lambda: vectors.similarity("w9", "w99"), 5_000),
+        "most_similar": (lambda: vectors.most_similar("w9"), 50),
+    }
+    return {name: partial(per_call, *call) for name, call in calls.items()}
+
+
+def per_call(call: Callable[[], object], number: int) -> float:
+    return timeit(call, number=number) / number
+
+
 def main() -> None:
     options = arguments(__doc__, repeats=21).parse_args()
     contestants: dict[str, Callable[[], float]]
@@ -40,12 +61,14 @@ def main() -> None:
     alternate(contestants, 1)
     times = alternate(contestants, options.repeats)
     beyond = [ours - numpy for ours, numpy in zip(times["import w2v"], times["import numpy"], strict=True)]
+    calls = {name: spread([1e6 * each for each in found]) for name, found in alternate(small_calls(), 9).items()}
     goals = {"w2v --help": 0.2}
     finish(
         options,
         "Start",
         "Goals: --help in 0.2 s, import w2v at most 0.05 s after import numpy.",
         seconds={name: spread(found, goals.get(name)) for name, found in times.items()},
+        microseconds_a_call=calls,
         difference={"import w2v − import numpy": spread(beyond, goal=0.05)},
     )
 

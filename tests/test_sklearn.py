@@ -65,11 +65,13 @@ def test_it_trains_on_the_texts() -> None:
 def test_what_it_refuses(model: Path) -> None:
     with pytest.raises(NotFittedError):
         WordVectors().transform(TEXTS)
-    for texts in ("one text", pd.DataFrame({"text": TEXTS}), 5):
+    for texts in ("one text", pd.DataFrame({"text": TEXTS}), 5, iter(TEXTS), set(TEXTS), dict.fromkeys(TEXTS)):
         with pytest.raises(ValueError, match="a list of texts is needed, such as one column of a table"):
             WordVectors(model).fit(texts)
     with pytest.raises(ValueError, match="each text must be a str or a list of words"):
         WordVectors(model).fit(pd.Series(["a", None]))
+    with pytest.raises(ValueError, match="training has no effect with a model"):
+        WordVectors(model, training={"epochs": 1}).fit(TEXTS)
     with pytest.raises(w2v.W2VError, match="5 is no model"):
         WordVectors(5).fit(TEXTS)
 

@@ -159,8 +159,8 @@ class BaseSettings:
     )
     stop_early: int | None = option(
         None,
-        "Hold out the end of the text, end training when the score on it has not risen for this many epochs, and keep "
-        "the vectors of the best epoch.",
+        "Hold out the last twentieth of the text, end training when the score on it has not risen for this many "
+        "epochs, and keep the vectors of the best epoch.",
         TRAINING,
         minimum=1,
         default_text="never",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +55,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def fit(self, X: Texts, y: object = None) -> Self:
         """Load the model or, without one, train word vectors on the texts."""
         texts = _checked(X)
+        if self.model is not None and self.training is not None:
+            raise ValueError("training has no effect with a model: give one of them")
         if self.model is None:
             self.vectors_ = train(texts, **self.training or {}).wv
         else:
@@ -80,8 +82,10 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def _checked(texts: Texts) -> list[Any]:
-    """The texts as a list. Raises ValueError for a single text, a table, and what is neither text nor list of words."""
-    if isinstance(texts, str) or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
+    """The texts as a list. Raises ValueError for a single text, a table, what can be read only once or has no order,
+    and what is neither text nor list of words."""
+    refused = isinstance(texts, str | Mapping | Set | Iterator)
+    if refused or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
         raise ValueError("a list of texts is needed, such as one column of a table")
     found = list(texts)
     if not all(isinstance(text, str | list | tuple) for text in found):

@@ -513,7 +513,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --workers 0", "workers 0"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
-        ("train {corpus} --min-ngram 5 --max-ngram 4", "subwords '5-4'"),
+        ("train {corpus} --min-ngram 7", "n-grams of 7 to 6 characters: give --min-ngram and --max-ngram; see"),
         ("train {corpus} --subwords 3-6 --max-ngram 4", "--max-ngram have no effect with --subwords"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
         ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),

@@ -73,6 +73,7 @@ COMMANDS = {
     "convert": Job(["convert", "model.safetensors", "new.txt.gz", "--force"], ("new.txt.gz",)),
     "convert to two files": Job(["convert", "model.bin", "new.npy", "--force"], ("new.npy", "new.words.txt")),
     "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
+    "encode": Job(["encode", "model.safetensors", "short.txt", "-o", "new.npy", "--force", "--quiet"], ("new.npy",)),
     "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
     "phrases": Job(
         ["phrases", "short.txt", "-o", "new.txt", "--force", "--threshold", "1", "--save-phrases", "phrases.tsv",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import w2v
 from tests.helpers import SMALL, run, run_json
 from w2v.formats import fasttext as ours
+from w2v.formats import table
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}
@@ -155,3 +156,13 @@ def test_settings_that_fasttext_writes_otherwise(fasttext: Any, sample: Path, tm
     assert (shown["window"], shown["sample"], shown["loss"]) == (5, 0, "hs")
     loaded = fasttext.load_model(str(path))
     np.testing.assert_allclose(loaded.get_word_vector("king"), w2v.load(path)["king"], atol=1e-6)
+
+
+def test_output_rows_are_kept_where_word_vectors_are_input_rows(sample: Path, tmp_path: Path) -> None:
+    for vectors, kept in (("input", True), ("combined", False)):
+        model = w2v.train(sample, vectors=vectors, vector_size=8, epochs=1, max_vocab=100)
+        model.save(tmp_path / f"{vectors}.ft.bin")
+        stored = table.read(tmp_path / f"{vectors}.ft.bin")
+        np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
+        assert ("outputs" in stored.tensors) == kept
+        assert ("outputs" in table.lost("x.ft.bin", model.content("x"))) != kept

@@ -184,7 +184,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
     ("options", "message"),
     [
         (["--vector-size", 7], "vector_size 7: the vectors of init have 6 values; leave it out"),
-        (["--subwords", "3-6"], "subwords cannot be made of init"),
+        (["--subwords", "3-6"], "subwords start anew, and init gives only whole words"),
         (["--continue", "{model}"], "--init has no effect with --continue"),
         (["--init", "{text}"], "a text, not a model"),
         (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),

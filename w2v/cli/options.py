@@ -335,6 +335,8 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         if given["subwords"]:
             raise click.UsageError("--min-ngram and --max-ngram have no effect with --subwords")
         shortest, longest = (length or usual for length, usual in zip(lengths, NGRAM_LENGTHS, strict=True))
+        if shortest > longest:
+            raise click.UsageError(f"n-grams of {shortest} to {longest} characters: give --min-ngram and --max-ngram")
         given = {**given, "subwords": f"{shortest}-{longest}"}
     chosen = {
         name: (value, f"{first_name(name)} {value}")

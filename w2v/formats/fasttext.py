@@ -108,7 +108,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         tensors = {}
         if LOSSES[found["loss"]] != "hs":
             _check_shape(path, file, words, size, old)
-            tensors["outputs"] = _rows(path, file, words, size)
+            outputs = _rows(path, file, words, size)
+            tensors = {"outputs": outputs} if outputs.any() else {}  # zeros stand for none
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
     settings |= {"model": MODELS[found["model"]], "loss": LOSSES[found["loss"]]}
@@ -193,8 +194,9 @@ def _rows(path: PathLike, file: BufferedReader, rows: int, columns: int) -> NDAr
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a model that fastText loads, atomically; it makes the same vectors of known and unknown words.
 
-    A model without n-grams becomes one of `-maxn 0`. Output rows are zero unless row w belongs to word w. Raises
-    W2VError if the file cannot be written, a word holds a NUL, or the vectors are not those that the n-grams make up.
+    A model without n-grams becomes one of `-maxn 0`. Output rows are zero unless row w belongs to word w, and the word
+    vectors are the input rows. Raises W2VError if the file cannot be written, a word holds a NUL, or the vectors are
+    not those that the n-grams make up.
     """
     check_content(path, content)
     words, vectors = content.words, content.vectors
@@ -218,7 +220,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         own = own_rows(vectors, words, ngrams)
     outputs = content.tensors.get("outputs", vectors[:0])
-    outputs = outputs if settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) else vectors[:0]
+    fits = settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) and "inputs" not in content.tensors
+    outputs = outputs if fits else vectors[:0]
     buckets = int(numbers["buckets"])
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:

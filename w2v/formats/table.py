@@ -131,7 +131,11 @@ def parts(content: VectorFile) -> list[str]:
 def lost(path: PathLike, content: VectorFile) -> list[str]:
     """The names of the content that the format of this name does not keep. Raises SettingsError as for_writing does."""
     kept = for_writing(path).keeps
-    return [name for name in parts(content) if name not in kept and kept != EVERYTHING]
+    if kept == EVERYTHING:
+        return []
+    if "inputs" in content.tensors:  # output rows belong to input rows
+        kept = tuple(name for name in kept if name not in OUTPUTS)
+    return [name for name in parts(content) if name not in kept]
 
 
 def described_lost(path: PathLike, before: VectorFile, made: VectorFile) -> list[str]:

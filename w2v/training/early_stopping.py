@@ -30,18 +30,18 @@ class EarlyStopping:
 
     def is_due(self, scores: list[float]) -> bool:
         """Whether a run with these scores, one for each epoch so far, ends now."""
-        return bool(scores) and len(scores) - 1 - int(np.argmax(scores)) >= self.patience
+        return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
 
     def look(self, state: State) -> list[float]:
         """The scores after one more epoch. Writes the state if its score is the highest."""
         scores = [*state.scores, self.held_out.score(vectors_of(state))]
-        if np.argmax(scores) == len(scores) - 1:
+        if best_epoch(scores) == len(scores):
             self.checkpoints.write_best(replace(state, scores=scores))
         return scores
 
     def restore_best(self, state: State) -> None:
         """Give the matrices of a run that has ended the values that they had after its best epoch."""
-        ended, best = len(state.scores), int(np.argmax(state.scores)) + 1
+        ended, best = len(state.scores), best_epoch(state.scores)
         score = f"score on held-out text {state.scores[best - 1]:.4f}"
         if best == ended:
             log.info("the last epoch, %d, was the best: %s", ended, score)
@@ -56,6 +56,11 @@ class EarlyStopping:
         for name, array in found.parameters.items():
             state.parameters[name][:] = array
         log.info("training ended after epoch %d: the vectors are those of epoch %d, %s", ended, best, score)
+
+
+def best_epoch(scores: list[float]) -> int:
+    """The number of the epoch, from 1, after which the score was the highest; the first of several."""
+    return int(np.argmax(scores)) + 1
 
 
 def vectors_of(state: State) -> Vector:

@@ -82,7 +82,7 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
-        raise SettingsError("subwords cannot be made of init, whose vectors have none: leave one of them out")
+        raise SettingsError("subwords start anew, and init gives only whole words a vector: leave one of them out")
     return settings
 
 
@@ -96,13 +96,17 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bo
     known = [(places[word], row) for row, word in enumerate(vectors.index_to_key) if word in places]
     if not known:
         raise W2VError(
-            "no word of the vocabulary is among those of init: their texts were split into words differently"
+            "no word of the vocabulary is among those of init: give vectors of the same language, whose text was split "
+            "into words in the same way"
         )
     rows, found = np.array(known, np.int64).T
     inputs = vectors.vectors[found]
     if not finite([inputs]):
         raise W2VError("the vectors of init have NaN or infinite values")
-    log.info("%s of %s words begin with the vectors of init; the others are new", f"{len(rows):,}", f"{len(places):,}")
+    others = "; the others are new" if len(rows) < len(places) else ""
+    log.info("%s of %s words begin with the vectors of init%s", f"{len(rows):,}", f"{len(places):,}", others)
+    if freeze and not others:
+        log.warning("freeze: all words keep their vectors, so training changes the output layer alone")
     frozen = np.zeros(len(vocabulary), bool)
     frozen[rows] = freeze
     return Start(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)

@@ -93,14 +93,14 @@ JOIN_PHRASES = click.option(
     cls=Option,
     group=MODEL_GROUP,
     type=click.IntRange(min=1),
-    help=f"Subwords from this length; the same as --subwords MIN-{NGRAM_LENGTHS[1]}.",
+    help=f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given.",
 )
 @click.option(
     "--max-ngram",
     cls=Option,
     group=MODEL_GROUP,
     type=click.IntRange(min=1),
-    help=f"Subwords up to this length; the same as --subwords {NGRAM_LENGTHS[0]}-MAX.",
+    help=f"Longest n-gram of --subwords; the shortest is {NGRAM_LENGTHS[0]} unless --min-ngram is given.",
 )
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", cls=Option, type=FILE, help="Use the words and counts of this file.")
