@@ -70,7 +70,7 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
         "objective": "train tune perplexity rank convert",
         "checkpoint_every": "train",
         "time": "tune",
-        "column": "train tune vocab phrases tree perplexity",
+        "column": "train tune vocab phrases tree perplexity encode",
         "delimiter": "phrases",
         "words": "similarity query plot tree",
         "analogies": "plot",
