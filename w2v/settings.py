@@ -16,11 +16,12 @@ WordVectors = Literal["combined", "concatenated", "input"]
 MAX_INPUTS_PER_STEP = 16  # context words of a window that take a step together (bench/NOTES.md)
 MAX_ADAPTIVE_BLOCKS = 16  # with adaptive_samples, the most blocks of `negative` samples drawn for a prediction
 
-# The headings of `w2v train --help`.
 MAX_WINDOW = 1 << 14
+
+# The headings of `w2v train --help`.
 TEXT, MODEL, LOSS, TRAINING, RUN = "Text", "Model", "Loss", "Training", "Run"
 
-# The names of our settings in gensim and word2vec.c.
+# The names of our settings in gensim, word2vec.c and fastText.
 RENAMED = {
     "size": "vector_size",
     "iter": "epochs",

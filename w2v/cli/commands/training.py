@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from functools import partial
@@ -65,6 +66,10 @@ JOIN_PHRASES = click.option(
 )
 
 
+def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, cls=Option, group=MODEL_GROUP, type=click.IntRange(min=1), help=text)
+
+
 @click.command(cls=TrainingCommand)
 @click.argument("corpus", nargs=-1, type=click.Path())
 @click.option(
@@ -88,19 +93,11 @@ JOIN_PHRASES = click.option(
 @click.option("--sg", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
 @click.option("--cbow", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model cbow.")
 @click.option("--hs", cls=Option, group=LOSS_GROUP, is_flag=True, help="The same as --loss hs.")
-@click.option(
-    "--min-ngram",
-    cls=Option,
-    group=MODEL_GROUP,
-    type=click.IntRange(min=1),
-    help=f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given.",
+@ngram_option(
+    "--min-ngram", f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given."
 )
-@click.option(
-    "--max-ngram",
-    cls=Option,
-    group=MODEL_GROUP,
-    type=click.IntRange(min=1),
-    help=f"Longest n-gram of --subwords; the shortest is {NGRAM_LENGTHS[0]} unless --min-ngram is given.",
+@ngram_option(
+    "--max-ngram", f"Longest n-gram of --subwords; the shortest is {NGRAM_LENGTHS[0]} unless --min-ngram is given."
 )
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
 @click.option("--read-vocab", cls=Option, type=FILE, help="Use the words and counts of this file.")
