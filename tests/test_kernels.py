@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers import loss_of
 from w2v import reference
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
+from w2v.formats import bfloat16
 from w2v.plan import INSTRUCTION_SETS, Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
@@ -89,22 +92,28 @@ def new_kernel(arguments: dict[str, Any], workers: int = 1, instruction_set: str
 
 def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Kernel:
     kernel = new_kernel(arguments, workers, instruction_set)
-    threads = [threading.Thread(target=kernel.run, args=(number,)) for number in range(workers)]
+    run_threads(kernel, workers)
+    return kernel
+
+
+def run_threads(kernel: Kernel, workers: int, end: int | None = None) -> None:
+    threads = [threading.Thread(target=kernel.run, args=(number, end)) for number in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return kernel
 
 
-def assert_equals_reference(arguments: dict[str, Any], instruction_sets: Sequence[str] = SETS[:1]) -> None:
+def assert_equals_reference(
+    arguments: dict[str, Any], instruction_sets: Sequence[str] = SETS[:1], workers: int = 1
+) -> None:
     exact = arguments | {name: arguments[name].astype(np.float64) for name in ("inputs", "outputs")}
     before = exact["inputs"].copy()
-    losses = reference.train(plan_of(exact), exact["inputs"], exact["outputs"])
+    losses = reference.train(plan_of(exact, workers), exact["inputs"], exact["outputs"])
     assert np.abs(exact["inputs"] - before).max() > 0.1  # it has learnt
     for name in instruction_sets:
         compiled = copied(arguments)
-        kernel = train(compiled, instruction_set=name)
+        kernel = train(compiled, workers, name)
         np.testing.assert_allclose(compiled["inputs"], exact["inputs"], atol=2e-4, err_msg=name)
         np.testing.assert_allclose(compiled["outputs"], exact["outputs"], atol=2e-4, err_msg=name)
         np.testing.assert_allclose(kernel.losses / kernel.predictions, losses, rtol=1e-5, err_msg=name)
@@ -211,6 +220,90 @@ def test_several_workers_learn_what_one_does(loss: str, workers: int, chunk: int
     np.testing.assert_allclose(kernel.losses / kernel.predictions, lone.losses / lone.predictions, rtol=0.05)
     moved, together = (np.linalg.norm(run["outputs"] - before, axis=1).mean() for run in (one, many))
     assert least < together / moved < 1.1
+
+
+ORDERED = ["ns", "nce", "sampled", "hs"]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("loss", ORDERED)
+@pytest.mark.parametrize(("workers", "chunk"), [(2, 16), (3, 10), (5, 90)])
+def test_deterministic_workers_equal_reference(workers: int, chunk: int, loss: str, model: dict[str, Any]) -> None:
+    """The changes of all workers in a round add up, all computed from the matrices before it."""
+    arguments = run_of(loss, chunk=chunk, alpha=0.05, deterministic=True, **model)
+    arguments["loss"].curvature = 0  # no change is reduced
+    assert_equals_reference(arguments, workers=workers)
+
+
+@pytest.mark.parametrize("loss", ORDERED)
+def test_deterministic_workers_compose_words_of_subwords(loss: str) -> None:
+    arguments = with_subwords(run_of(loss, alpha=0.03, deterministic=True), chunk=25)
+    arguments["loss"].curvature = 0
+    assert_equals_reference(arguments, workers=3)
+
+
+@pytest.mark.parametrize("loss", ORDERED)
+def test_many_deterministic_workers_learn_what_one_does(loss: str) -> None:
+    """Changes in one direction do not overshoot in sum."""
+    one = run_of(loss, size=60_000, chunk=100, alpha=0.02)
+    many = copied(one | {"deterministic": True})
+    lone, kernel = train(one), train(many, 8)
+    np.testing.assert_allclose(
+        kernel.losses[1] / kernel.predictions[1], lone.losses[1] / lone.predictions[1], rtol=0.01
+    )
+
+
+@pytest.mark.parametrize("storage", ["float32", "bf16"])
+@pytest.mark.parametrize("subwords", [False, True])
+@pytest.mark.parametrize("loss", ORDERED)
+def test_deterministic_workers_give_the_same_bits(loss: str, subwords: bool, storage: str) -> None:
+    arguments = run_of(loss, size=3000, chunk=40, deterministic=True, storage=storage)
+    if subwords:
+        arguments = with_subwords(arguments, chunk=40)
+    runs = [in_storage(copied(arguments)) for _ in range(3)]
+    kernels = [train(run, workers=4) for run in runs]
+    for run, kernel in zip(runs[1:], kernels[1:], strict=True):
+        np.testing.assert_array_equal(run["inputs"], runs[0]["inputs"])
+        np.testing.assert_array_equal(run["outputs"], runs[0]["outputs"])
+        np.testing.assert_array_equal(kernel.losses, kernels[0].losses)
+
+
+def in_storage(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The matrices of a run in the type of its storage."""
+    if arguments["storage"] == "bf16":
+        for name in ("inputs", "outputs"):
+            rows = memory.aligned_rows(*arguments[name].shape, bfloat16.bfloat16())
+            rows[:, : arguments[name].shape[1]] = arguments[name]
+            arguments[name] = bfloat16.bits(rows)
+    return arguments
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=6))
+def test_deterministic_workers_can_be_interrupted_anywhere(ends: list[int]) -> None:
+    """A run passes the end that it is given up to the end of a round, and goes on as if there had been none."""
+    arguments = run_of("ns", size=600, chunk=20, deterministic=True)
+    whole, parts = copied(arguments), copied(arguments)
+    train(whole, 3)
+    kernel = new_kernel(parts, 3)
+    for end in [*sorted(ends), 60]:
+        run_threads(kernel, 3, end)
+        assert end <= kernel.position < end + 3
+        kernel.restore(kernel.position, kernel.losses, kernel.predictions)
+    assert kernel.position == 60
+    np.testing.assert_array_equal(parts["inputs"], whole["inputs"])
+
+
+def test_deterministic_worker_does_not_wait_for_one_that_never_comes() -> None:
+    kernel = new_kernel(run_of("ns", chunk=20, deterministic=True), workers=2)
+    alone = threading.Thread(target=kernel.run, args=(0,))
+    alone.start()
+    kernel.stop()
+    alone.join()
+    kernel.run(1)
+    assert kernel.tokens_trained == 0
+    kernel.restore(0, kernel.losses, kernel.predictions)
+    run_threads(kernel, 2)
+    assert kernel.position == 2 * 15
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])

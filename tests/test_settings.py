@@ -104,6 +104,14 @@ def test_the_corrected_gradient_takes_twice_the_rate() -> None:
 def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
     with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
+    for options, what in (
+        ({"loss": "softmax"}, "loss softmax"),
+        ({"loss": "ns", "kernel": "numba"}, "kernel numba"),
+        ({"loss": "sampled", "adaptive_samples": True}, "adaptive_samples"),
+    ):
+        with pytest.raises(w2v.SettingsError, match=f"^deterministic: with {what} it needs workers 1$"):
+            w2v.Settings(deterministic=True, **options)
+        w2v.Settings(deterministic=True, workers=1, **options)
     with pytest.raises(w2v.SettingsError, match=r"kernel cython: loss mos needs kernel numba"):
         Settings(loss="mos", kernel="cython")
     assert Settings(loss="mos").kernel == "numba"

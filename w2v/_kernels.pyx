@@ -47,9 +47,13 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
             before the chunk, would overshoot.
 Prefetching. The rows of a window are chosen LOOKAHEAD windows before its step, and their cache lines are prefetched
             meanwhile: output rows are accessed at random, and the matrix is larger than any cache.
+Order.      In a deterministic run, threads train in rounds of one chunk each. They choose all windows of their chunks
+            first. A row that several of them need is updated in place by one and as a copy by the others; when the
+            round is over, the changes of the copies are added in the order of the threads. So the result depends on the
+            number of threads, but not on their speed. Rounds are short, so few rows need copies.
 Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, and
             rounds them stochastically when it has updated them.
-Races.      Hogwild (Recht et al. 2011): threads read and write the two matrices without locks, on purpose. They do so
+Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the two matrices without locks, on purpose. They do so
             in the step, in compose and spread, and in copy_hot and merge_hot: the output rows that all threads would
             write all the time (the nodes near the root, or the most frequent words) are copied for each worker during a
             chunk. The thread that checks for divergence reads some rows at the same time. The chunk counter, token
@@ -57,15 +61,15 @@ Races.      Hogwild (Recht et al. 2011): threads read and write the two matrices
 """
 
 cimport cython
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
-    BLOCK_OUTPUTS, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunctions, Window, Worker, lay_out, size_of,
-    step_choose, step_column, step_columns, step_loss_start, step_loss_total, step_rounded, step_widened, take,
+    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunctions, StepParts, Window, Worker,
+    lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total, step_rounded, step_widened, take,
 )
 
 import numpy as np
@@ -74,12 +78,18 @@ from w2v import settings
 
 cdef extern from * nogil:
     """
-    #define W2V_ATOMIC_ADD(where, what) __atomic_fetch_add(where, what, __ATOMIC_RELAXED)
-    #define W2V_ATOMIC_READ(where) __atomic_load_n(where, __ATOMIC_RELAXED)
-    #define W2V_ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELAXED)
+    #include <unistd.h>
+    #define W2V_ATOMIC_ADD(where, what) __atomic_fetch_add(where, what, __ATOMIC_ACQ_REL)
+    #define W2V_ATOMIC_READ(where) __atomic_load_n(where, __ATOMIC_ACQUIRE)
+    #define W2V_ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELEASE)
     #define W2V_HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define W2V_PREFETCH(pointer) __builtin_prefetch(pointer)
     #define W2V_READ(pointer) ((void)*(const volatile char *)(pointer))
+    #ifdef __x86_64__
+    #define W2V_REST() __builtin_ia32_pause()
+    #else
+    #define W2V_REST() ((void)0)
+    #endif
     """
     int64_t atomic_add "W2V_ATOMIC_ADD"(int64_t *where, int64_t what)
     int64_t atomic_read "W2V_ATOMIC_READ"(int64_t *where)
@@ -87,6 +97,9 @@ cdef extern from * nogil:
     uint64_t high_half "W2V_HIGH_HALF"(uint64_t a, uint64_t b)
     void prefetch "W2V_PREFETCH"(const void *pointer)
     void read "W2V_READ"(const void *pointer)
+    bint swap_if "__sync_bool_compare_and_swap"(int64_t *where, int64_t old, int64_t new)
+    void rest "W2V_REST"()
+    int usleep(unsigned int microseconds)
 
 cpdef enum:
     MAX_CHUNK_IDS = 16384
@@ -99,6 +112,9 @@ cdef enum:
     MIN_CHUNKS_TO_COPY = 64    # per worker: with fewer, the copies would be merged too rarely
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
+    BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
+    RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
+    SLEEP = 20                 # microseconds
 
 cdef int64_t CHUNK_WORK = 1 << 30  # multiply-adds: maximum in a chunk, for the scores of one context word per window
 cdef int64_t MAX_BLOCKS = settings.MAX_ADAPTIVE_BLOCKS
@@ -161,6 +177,12 @@ cdef struct Counters:
     int64_t position       # chunks handed out, through all epochs
     int64_t tokens         # known tokens trained
     int64_t stop           # whether threads are to return after their current chunk
+    # Of an ordered run:
+    int64_t entered        # workers that have called `run`; negative if one left because of `stop` before all came
+    int64_t meetings       # of all workers, so far
+    int64_t waiting        # workers that wait at the next one
+    int64_t first, count   # the chunks of this round
+    int64_t end            # where `run` ends
 
 
 def step_for(name: str) -> bool:
@@ -197,11 +219,12 @@ cdef class Kernel:
     cdef const int32_t[::1] class_of
     cdef Loss loss
     cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
-    cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns, lookahead
+    cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
+    cdef int64_t lookahead, prefetched       # windows chosen before the step of another, and those also prefetched
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] reaches       # of a window to the left and right, as in Plan
-    cdef float alpha, min_alpha
+    cdef float alpha, min_alpha, curvature
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] part_starts      # of each word, as in SubwordRows
@@ -209,6 +232,8 @@ cdef class Kernel:
     cdef const float[::1] shares             # of a word's change that each of its parts receives
     cdef bint composes                       # whether input rows are composed of subwords
     cdef int64_t hot, first_hot       # the output rows from first_hot to first_hot + hot are copied by each worker
+    cdef bint ordered                        # whether several threads give the same bits on every run
+    cdef int bit_shift                       # of a hash, for its place in Worker.used
     cdef Counters *counters
     cdef Worker **workers
     cdef int64_t worker_count
@@ -234,7 +259,10 @@ cdef class Kernel:
             self.starts, self.class_of = data["starts"], data["class_of"]
         elif self.loss != SOFTMAX:
             self.alias_table, self.offsets = data["alias_table"], data["offsets"]
-        self.lookahead = 0 if self.adaptive else LOOKAHEAD
+        self.ordered, self.curvature = self.sizes.bits > 0, loss.curvature
+        self.bit_shift = 65 - int(self.sizes.bits).bit_length()
+        self.prefetched = 0 if self.adaptive else LOOKAHEAD
+        self.lookahead = self.sizes.windows if self.ordered else self.prefetched
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
         self.distinct_inputs = self.loss == HS and not self.cbow  # in one step
@@ -277,7 +305,7 @@ cdef class Kernel:
         cdef uintptr_t start = <uintptr_t>memory
         cdef Worker *worker = <Worker *>take(&start, 0)
         cdef int64_t k
-        lay_out(worker, self.sizes, start)
+        start += lay_out(worker, self.sizes, start)
         worker.memory = memory
         step_loss_start(worker.loss)
         worker.step.loss = worker.loss
@@ -291,7 +319,8 @@ cdef class Kernel:
             worker.step.softmax = step_columns(self.starts.shape[0] - 1)
         elif self.loss == SAMPLED or self.loss == SOFTMAX:
             worker.step.softmax = self.columns
-        for k in range(LOOKAHEAD + 1):
+        for k in range(self.sizes.windows):
+            start += lay_out_window(&worker.windows[k], self.sizes, start)
             self.prepare_window(worker, &worker.windows[k])
         return worker
 
@@ -321,16 +350,15 @@ cdef class Kernel:
     def run(self, int64_t worker, end=None) -> None:
         """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
 
-        Each thread passes a different number `worker`, and the same `end`.
+        Each thread passes a different number `worker`, and the same `end`. An ordered run may pass it by less than the
+        number of threads, to the end of a round.
         """
-        cdef int64_t item, last = self.epochs * self.chunks if end is None else end
+        cdef int64_t last = self.epochs * self.chunks if end is None else end
         with nogil:
-            while not atomic_read(&self.counters.stop):
-                item = atomic_add(&self.counters.position, 1)
-                if item >= last:
-                    atomic_add(&self.counters.position, -1)  # not taken: a later call begins there
-                    break
-                self.train_chunk(worker, item // self.chunks, item % self.chunks)
+            if self.ordered:
+                self.run_rounds(worker, last)
+            else:
+                self.run_chunks(worker, last)
 
     def stop(self) -> None:
         """Makes every `run` return at the end of its current chunk."""
@@ -349,6 +377,7 @@ cdef class Kernel:
         atomic_write(&self.counters.position, position)
         atomic_write(&self.counters.tokens, epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk])
         atomic_write(&self.counters.stop, 0)
+        atomic_write(&self.counters.entered, 0)
 
     @property
     def position(self) -> int:
@@ -371,38 +400,66 @@ cdef class Kernel:
 
     # -- a chunk --------------------------------------------------------------------------------
 
+    cdef void run_chunks(self, int64_t number, int64_t end) noexcept nogil:
+        """Trains chunks as they come, until position `end`."""
+        cdef int64_t item
+        while not atomic_read(&self.counters.stop):
+            item = atomic_add(&self.counters.position, 1)
+            if item >= end:
+                atomic_add(&self.counters.position, -1)  # not taken: a later call begins there
+                break
+            self.train_chunk(number, item // self.chunks, item % self.chunks)
+
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
         cdef Worker *worker = self.workers[number]
-        cdef int64_t begin = chunk * self.chunk, end = min(begin + self.chunk, self.id_count)
-        cdef int64_t first = self.window + 1, last, centre, chosen = 0, done = 0, predictions = 0
+        cdef int64_t begin = min(chunk * self.chunk, self.id_count), end = min(begin + self.chunk, self.id_count)
+        cdef int64_t first = self.window + 1, last, centre, predictions = 0
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
-        cdef Window *window
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         worker.blocks = 1
+        worker.chosen = worker.done = 0
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         if self.asks_repeats:
             self.find_twins(worker, last)
-        self.copy_hot(worker)
-        self.compose(worker, last)
+        self.find_distinct(worker)
+        self.find_rows(worker)
+        if not self.ordered:
+            self.copy_hot(worker)
+            self.compose(worker)
         for centre in range(first, last):
             if worker.kept[centre] == END_OF_SENTENCE:
                 continue
-            window = &worker.windows[chosen % (LOOKAHEAD + 1)]
-            predictions += self.choose(worker, window, centre, tokens_before)
-            chosen += 1
-            if chosen > self.lookahead:
-                self.update(worker, &worker.windows[done % (LOOKAHEAD + 1)], window if self.lookahead else NULL)
-                done += 1
-        while done < chosen:
-            self.update(worker, &worker.windows[done % (LOOKAHEAD + 1)], NULL)
-            done += 1
-        self.merge_hot(worker)
-        self.spread(worker)
+            predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
+            worker.chosen += 1
+            if worker.chosen > self.lookahead:
+                self.update_next(worker)
+        if self.ordered:
+            self.compose(worker)
+            self.copy_contested(number)
+        while worker.done < worker.chosen:
+            self.update_next(worker)
         self.worker_losses[number, epoch] += step_loss_total(worker.loss)
         self.worker_predictions[number, epoch] += predictions
         atomic_add(&self.counters.tokens, worker.known)
+        if self.ordered:
+            self.merge_round(number)
+        else:
+            self.merge_hot(worker)
+            self.spread(worker, worker, 0, self.sizes.row_bytes)
+
+    cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
+        return &worker.windows[k & (self.sizes.windows - 1)]
+
+    cdef inline void update_next(self, Worker *worker) noexcept nogil:
+        """Takes the next step of the chunk, while the rows of a later window are prefetched."""
+        cdef int64_t coming = worker.done + self.prefetched
+        self.update(
+            worker, self.window_at(worker, worker.done),
+            self.window_at(worker, coming) if self.prefetched and coming < worker.chosen else NULL,
+        )
+        worker.done += 1
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Copies the rows that every thread writes all the time: shared, their cache lines would move between cores."""
@@ -418,33 +475,49 @@ cdef class Kernel:
         the mean of the changes; words one and a half times the mean, because they converge less (bench/NOTES.md). Rows
         that are not among the most frequently updated do not converge in a chunk and are not copied.
         """
-        cdef int64_t size = self.hot * self.sizes.width, k
+        cdef int64_t size = self.hot * self.sizes.width
         cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
-        cdef void *hot = &self.outputs[self.first_hot, 0] if size else NULL
-        cdef void *now = worker.copies
-        cdef void *then = worker.originals
+        if size:
+            self.add_change(worker, &self.outputs[self.first_hot, 0], worker.copies, worker.originals, size, share)
+
+    cdef void add_change(
+        self, Worker *worker, void *to, const void *now, const void *then, int64_t size, float share
+    ) noexcept nogil:
+        """to ← to + share · (now − then), of `size` values."""
+        cdef int64_t k
         if self.sizes.bfloat16:
             for k in range(size):
-                (<uint16_t *>hot)[k] = step_rounded(
-                    step_widened((<uint16_t *>hot)[k])
-                    + share * (step_widened((<uint16_t *>now)[k]) - step_widened((<uint16_t *>then)[k])),
+                (<uint16_t *>to)[k] = step_rounded(
+                    step_widened((<uint16_t *>to)[k])
+                    + share * (step_widened((<const uint16_t *>now)[k]) - step_widened((<const uint16_t *>then)[k])),
                     draw(worker) >> 48,
                 )
         else:
             for k in range(size):
-                (<float *>hot)[k] += share * ((<float *>now)[k] - (<float *>then)[k])
+                (<float *>to)[k] += share * ((<const float *>now)[k] - (<const float *>then)[k])
 
-    cdef void compose(self, Worker *worker, int64_t last) noexcept nogil:
-        """Composes the input row of each word in `kept`, whose chunk ends at `last`, of its subwords."""
-        cdef int64_t first = self.window + 1, k = first - 1, start
+    cdef void find_distinct(self, Worker *worker) noexcept nogil:
+        """Lists the distinct words in `kept` if their input rows are composed."""
+        cdef int64_t k
         worker.distinct_count = 0
-        if not self.composes or last == first:
-            return
-        while worker.kept[k] != END_OF_SENTENCE:
-            k -= 1
-        while k < last or worker.kept[k] != END_OF_SENTENCE:
-            self.add_distinct(worker, worker.kept[k])
-            k += 1
+        if self.composes:
+            for k in range(worker.start, worker.end):
+                self.add_distinct(worker, worker.kept[k])
+
+    cdef void find_rows(self, Worker *worker) noexcept nogil:
+        """Sets the input row of each word in `kept`: composed for the chunk, or in the matrix."""
+        cdef char *first = worker.composed if self.composes else &self.inputs[0, 0]
+        cdef int64_t k
+        cdef int32_t word
+        for k in range(worker.start, worker.end):
+            word = worker.kept[k]
+            if word != END_OF_SENTENCE:
+                worker.rows[k] = <float *>(first + (worker.slots[word] if self.composes else word)
+                                           * self.sizes.row_bytes)
+
+    cdef void compose(self, Worker *worker) noexcept nogil:
+        """Composes the input rows of the chunk's distinct words of their subwords."""
+        cdef int64_t k, start
         for k in range(worker.distinct_count):
             start = self.part_starts[worker.distinct[k]]
             self.functions.compose(
@@ -465,17 +538,199 @@ cdef class Kernel:
             worker.distinct[worker.distinct_count] = word
             worker.distinct_count += 1
 
-    cdef void spread(self, Worker *worker) noexcept nogil:
-        """Gives the changes of the composed rows to the subwords."""
+    cdef void spread(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
+        """Gives the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
         cdef int64_t k, start
-        for k in range(worker.distinct_count):
-            start = self.part_starts[worker.distinct[k]]
+        cdef StepParts parts = worker.parts
+        if begin == end:
+            return
+        parts.rows += begin
+        parts.width = (end - begin) * self.sizes.width // self.sizes.row_bytes
+        for k in range(other.distinct_count):
+            start = self.part_starts[other.distinct[k]]
             self.functions.spread(
-                &worker.parts, self.part_starts[worker.distinct[k] + 1] - start, &self.parts[start],
-                &self.shares[start], worker.composed + k * self.sizes.row_bytes,
-                worker.composed_before + k * self.sizes.row_bytes,
+                &parts, self.part_starts[other.distinct[k] + 1] - start, &self.parts[start], &self.shares[start],
+                other.composed + k * self.sizes.row_bytes + begin,
+                other.composed_before + k * self.sizes.row_bytes + begin,
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
+
+    # -- an ordered run: rounds of one chunk for each worker ------------------------------------
+
+    cdef void run_rounds(self, int64_t number, int64_t end) noexcept nogil:
+        """Trains the chunks of worker `number` in each round, until position `end` or later."""
+        cdef Counters *c = self.counters
+        if not self.enter(end):
+            return
+        self.meet(True)
+        while c.count:
+            # A worker without a chunk trains an empty one, and meets the others.
+            self.train_chunk(number, c.first // self.chunks, c.first % self.chunks + number if number < c.count
+                             else self.chunks)
+
+    cdef bint enter(self, int64_t end) noexcept nogil:
+        """Waits until all workers have called `run`; returns whether they have before `stop` was called."""
+        cdef Counters *c = self.counters
+        cdef int64_t entered, turns = 0
+        atomic_write(&c.end, end)
+        atomic_add(&c.entered, 1)
+        while True:
+            entered = atomic_read(&c.entered)
+            if entered < 0 or entered == self.worker_count:
+                return entered > 0
+            if atomic_read(&c.stop) and swap_if(&c.entered, entered, -self.worker_count):
+                return False
+            turns = self.wait(turns)
+
+    cdef void meet(self, bint takes_round) noexcept nogil:
+        """Waits until all workers are here. The last one takes the chunks of the next round if that is due."""
+        cdef Counters *c = self.counters
+        cdef int64_t meeting = atomic_read(&c.meetings), turns = 0
+        if atomic_add(&c.waiting, 1) + 1 < self.worker_count:
+            while atomic_read(&c.meetings) == meeting:
+                turns = self.wait(turns)
+            return
+        if takes_round:
+            c.first = c.position
+            c.count = 0
+            if c.first < c.end and not atomic_read(&c.stop):
+                c.count = min(self.worker_count, self.chunks - c.first % self.chunks)
+            else:
+                c.entered = 0
+            atomic_write(&c.position, c.first + c.count)
+        atomic_write(&c.waiting, 0)
+        atomic_add(&c.meetings, 1)
+
+    cdef inline int64_t wait(self, int64_t turns) noexcept nogil:
+        """Waits a moment, after `turns` of them; returns their number."""
+        if turns < RESTS:
+            rest()
+        else:
+            usleep(SLEEP)
+        return turns + 1
+
+    cdef inline uint64_t key_of_row(self, float *row, bint is_output) noexcept nogil:
+        """A number for a row of either matrix, the same on every run: its offset, plus 1 for an output row."""
+        return (<char *>row - (&self.outputs[0, 0] if is_output else &self.inputs[0, 0])) + is_output
+
+    cdef inline uint64_t bit_of(self, uint64_t key) noexcept nogil:
+        """The place of a row's bit in a set."""
+        return (key * <uint64_t>0x9E3779B97F4A7C15) >> self.bit_shift
+
+    cdef void copy_contested(self, int64_t number) noexcept nogil:
+        """Makes this worker's windows use copies of the rows that another worker updates in the same round.
+
+        One of the workers that use a row updates it in place; in turn, so that all copy equally many. A bit stands for
+        several rows, so a few are copied that only one worker uses, but no row is updated by two.
+        """
+        cdef Worker *worker = self.workers[number]
+        cdef int64_t size = self.sizes.bits // 64, k, s
+        cdef uint64_t *used
+        cdef uint64_t seen, own
+        memset(worker.used, 0, size * sizeof(uint64_t))
+        self.visit_rows(worker, False)
+        self.meet(False)
+        for k in range(number * size // self.worker_count, (number + 1) * size // self.worker_count):
+            seen = 0
+            for s in range(self.worker_count):
+                used = self.workers[(k + s) % self.worker_count].used
+                own = used[k]
+                used[k] &= seen
+                seen |= own
+        self.meet(False)
+        if worker.copy_count:
+            memset(worker.places, 0, power_of_2(2 * self.sizes.copied) * sizeof(int32_t))
+            worker.copy_count = 0
+        self.visit_rows(worker, True)
+        self.meet(False)
+
+    cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
+        """Notes the rows of the chunk's windows as used, or makes the windows use copies of those that were noted."""
+        cdef int64_t k, j, group
+        cdef Window *w
+        if not self.composes:  # composed rows are the worker's own
+            for k in range(worker.start, worker.end):
+                if worker.kept[k] != END_OF_SENTENCE:
+                    self.visit(worker, &worker.rows[k], False, copies, self.window)
+        for k in range(worker.chosen):
+            w = self.window_at(worker, k)
+            if not w.n:
+                continue
+            if copies:
+                for j in range(w.n):
+                    w.inputs[j] = worker.rows[w.left + j + (j >= w.place - w.left)]
+            for group in range(w.output_sets):
+                for j in range(group * self.max_rows, group * self.max_rows + w.m):
+                    if w.outputs[j] != worker.zero_row:
+                        self.visit(worker, &w.outputs[j], True, copies, 1 if self.cbow else w.n)
+
+    cdef inline void visit(
+        self, Worker *worker, float **row, bint is_output, bint copies, int64_t updates
+    ) noexcept nogil:
+        cdef uint64_t key = self.key_of_row(row[0], is_output), bit = self.bit_of(key)
+        if not copies:
+            worker.used[bit >> 6] |= <uint64_t>1 << (bit & 63)
+        elif worker.used[bit >> 6] >> (bit & 63) & 1:
+            row[0] = self.copy_of(worker, row[0], key, updates)
+
+    cdef int64_t place_of(self, Worker *worker, uint64_t key) noexcept nogil:
+        """The place of a copied row in the hash table, or the free one where it belongs."""
+        cdef int64_t mask = power_of_2(2 * self.sizes.copied) - 1, place = self.bit_of(key) & mask
+        while worker.places[place] and worker.homes[worker.places[place] - 1] != key:
+            place = (place + 1) & mask
+        return place
+
+    cdef float *copy_of(self, Worker *worker, float *row, uint64_t key, int64_t updates) noexcept nogil:
+        """The worker's copy of a row, which so many steps more will update."""
+        cdef int64_t place = self.place_of(worker, key), k = worker.places[place] - 1
+        if k < 0:
+            k = worker.copy_count
+            worker.copy_count += 1
+            worker.places[place] = <int32_t>worker.copy_count
+            worker.homes[k], worker.updates[k] = key, 0
+            memcpy(worker.copies + k * self.sizes.row_bytes, row, self.sizes.row_bytes)
+            memcpy(worker.originals + k * self.sizes.row_bytes, row, self.sizes.row_bytes)
+        worker.updates[k] += updates
+        return <float *>(worker.copies + k * self.sizes.row_bytes)
+
+    cdef void merge_round(self, int64_t number) noexcept nogil:
+        """Adds the changes of all workers' copies to the matrices, in the order of the workers.
+
+        Each worker does so for some of the rows, and for some columns of the subwords.
+        """
+        cdef Worker *worker = self.workers[number]
+        cdef Worker *other
+        cdef int64_t k, s, lines = self.sizes.row_bytes // LINE, row_bytes = self.sizes.row_bytes
+        cdef uint64_t key
+        self.meet(True)
+        for s in range(self.worker_count):
+            other = self.workers[s]
+            for k in range(other.copy_count):
+                key = other.homes[k]
+                if scramble(key) % <uint64_t>self.worker_count == <uint64_t>number:
+                    self.add_change(
+                        worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
+                        other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
+                        self.share_of(s, k),
+                    )
+            self.spread(worker, other, number * lines // self.worker_count * LINE,
+                        (number + 1) * lines // self.worker_count * LINE)
+        if self.composes:
+            self.meet(False)
+
+    cdef float share_of(self, int64_t number, int64_t k) noexcept nogil:
+        """The share of the change of worker `number`'s copy k that the row receives.
+
+        Changes of a row in one direction would overshoot in sum: each has the share of the way that those before it,
+        taken to be as long, have left.
+        """
+        cdef Worker *worker = self.workers[number]
+        cdef int64_t before = 1, s  # the worker that updates the row in place
+        for s in range(number):
+            before += self.workers[s].places[self.place_of(self.workers[s], worker.homes[k])] != 0
+        return exp(-self.curvature * worker.step.alpha * before * worker.updates[k])
+
+    # -- the words of a chunk -------------------------------------------------------------------
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
         """Writes the chunk's words that subsampling keeps into `kept`, from index window + 1; returns their end.
@@ -485,7 +740,7 @@ cdef class Kernel:
         """
         cdef int64_t first = self.window + 1, last = first, start, k, position
         cdef int32_t word
-        worker.known = 0
+        worker.known = worker.start = worker.end = 0
         for position in range(begin, end):
             if self.ids[position] == SENTENCE_END_ID:
                 worker.kept[last] = END_OF_SENTENCE
@@ -517,6 +772,7 @@ cdef class Kernel:
                 k += 1
             position += 1
         worker.kept[k] = END_OF_SENTENCE
+        worker.start, worker.end = start, k
         self.find_sentences(worker, start, k)
         return last
 
@@ -592,9 +848,10 @@ cdef class Kernel:
                 first = k
             else:
                 w.repeats |= repeated
-            w.inputs[w.n] = self.input_row(worker, kept[k])
+            w.inputs[w.n] = worker.rows[k]
             w.n += 1
         w.group_starts[w.groups] = w.n
+        w.left, w.place = left, centre
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
         """Sets the output rows that predict the centre word, their targets and offsets."""
@@ -613,16 +870,10 @@ cdef class Kernel:
 
     cdef inline void prefetch_inputs(self, Worker *worker, Window *w, int64_t centre) noexcept nogil:
         """Adds the input row that enters the next windows to the rows to prefetch, after the window's output rows."""
-        cdef int64_t entering = worker.kept[centre + self.window]  # after the end of a sentence: a word that comes soon
-        cdef float **last = &w.outputs[(w.output_sets - 1) * self.max_rows + w.m]
         if self.loss == HS:
             self.prefetch_path(worker.kept, centre)
-        last[0] = self.input_row(worker, entering) if entering >= 0 else w.inputs[0]
-
-    cdef inline float *input_row(self, Worker *worker, int64_t word) noexcept nogil:
-        """The address of a word's input row: composed for the chunk, or in the matrix."""
-        return <float *>(worker.composed + worker.slots[word] * self.sizes.row_bytes if self.composes
-                         else &self.inputs[0, 0] + word * self.sizes.row_bytes)
+        # After the end of the sentence this is a row of another one, whose prefetch does no harm.
+        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.rows[centre + self.window]
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """The address of an output row for this worker: among its copies, or in the matrix."""
@@ -820,5 +1071,11 @@ cdef Sizes sizes_of(plan) except *:
     s.composed = s.kept if plan.subwords else 0
     s.words = len(plan.keep) if plan.subwords else 0
     s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
-    s.hot = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
+    s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
+    s.windows, s.bits = power_of_2(LOOKAHEAD + 1), 0
+    if plan.deterministic and plan.workers > 1:
+        s.hot = 0
+        s.windows = power_of_2(plan.chunk)
+        s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
+        s.bits = max(64, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

@@ -52,13 +52,14 @@ cdef extern from "step.h" nogil:
     const StepFunctions *step_choose(const char *name)
 
 cdef enum:
-    LOOKAHEAD = 2     # windows
+    LOOKAHEAD = 2     # windows that are chosen, and prefetched, before the step of another
     LINE = 64         # bytes in a cache line
 
 
 cdef struct Window:
     # The rows of one centre word, chosen some windows before the step that updates them.
     int64_t n              # context words
+    int64_t left, place    # the first of them and the centre word in `kept`
     int64_t m              # output rows of a step
     int64_t groups         # groups of consecutive context words; each takes a step
     int32_t *group_starts  # groups + 1: the first context word of each group, and n
@@ -83,7 +84,10 @@ cdef struct Sizes:
     int64_t width          # values in a row
     int64_t row_bytes
     bint bfloat16          # whether rows are bfloat16; otherwise float32
-    int64_t hot            # maximum of copied output rows
+    int64_t windows        # windows that are chosen and have not taken their step, a power of 2
+    int64_t hot            # output rows that each worker copies during a chunk
+    int64_t copied         # rows that a worker copies during a chunk, at most
+    int64_t bits           # of the set of rows of a chunk, a power of 2; 0 if the run is not ordered
     int64_t n              # maximum of context words in a window
     int64_t inputs_per_step  # maximum of context words in a step
     int64_t m              # maximum of output rows in a step
@@ -101,12 +105,15 @@ cdef struct Worker:
     uint64_t random        # state of the chunk's SplitMix64 stream
     uint64_t *predrawn     # K random numbers for the next negatives
     int32_t *kept          # the chunk's words, without unknown and subsampled ones, and its neighbours'
+    int64_t start, end     # of the kept words, with the neighbours'
+    float **rows           # of each kept word: its input row
     int32_t *before        # of each kept word: the words of its sentence before it, and after it, in `kept`
     int32_t *after
     int32_t *twins         # of each kept word: see find_twins
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
-    Window windows[LOOKAHEAD + 1]
+    Window *windows        # a ring
+    int64_t chosen, done   # windows of the chunk that are chosen, and that have taken their step
     Step step
     StepLoss *loss
     int64_t blocks         # a prediction draws this many times K words
@@ -117,8 +124,13 @@ cdef struct Worker:
     int64_t distinct_count
     char *composed         # their input rows, which the steps update
     char *composed_before  # the same before the chunk
-    char *copies           # the worker's copies of the hot output rows
+    char *copies           # the worker's copies of rows
     char *originals        # their values when they were copied
+    int64_t copy_count     # in an ordered run ...
+    uint64_t *homes        # ... the keys of the rows that are copied; see Kernel.key_of_row
+    int64_t *updates       # ... how often the steps of the chunk update them
+    int32_t *places        # ... a hash table of their indices + 1, twice as large as `copies` or more
+    uint64_t *used         # ... a set of hashed keys: the rows that the chunk uses, then those that it copies
     void *memory
 
 
@@ -129,22 +141,32 @@ cdef inline void *take(uintptr_t *at, int64_t size) noexcept nogil:
     return <void *>piece
 
 
+cdef inline int64_t power_of_2(int64_t least) noexcept nogil:
+    """The lowest power of 2 that is not less."""
+    cdef int64_t power = 1
+    while power < least:
+        power *= 2
+    return power
+
+
 cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept nogil:
-    """Points a worker at its arrays, which follow it in memory from `start` on; returns their size and its own."""
+    """Points a worker at its arrays, in memory from `start` on, a cache line; returns their size and its own."""
     cdef uintptr_t at = start + sizeof(Worker)
-    cdef int64_t words = s.output_sets * s.m * sizeof(int32_t) if s.negative else 0
-    cdef Window *w
-    cdef int64_t k
     worker.loss = <StepLoss *>take(&at, sizeof(StepLoss))
     worker.kept = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.rows = <float **>take(&at, s.kept * sizeof(float *))
     worker.before = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.after = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.twins = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
     worker.zero_row = <float *>take(&at, s.row_bytes)
-    worker.copies = <char *>take(&at, s.hot * s.row_bytes)
-    worker.originals = <char *>take(&at, s.hot * s.row_bytes)
+    worker.copies = <char *>take(&at, s.copied * s.row_bytes)
+    worker.originals = <char *>take(&at, s.copied * s.row_bytes)
+    worker.homes = <uint64_t *>take(&at, s.copied * sizeof(uint64_t) if s.bits else 0)
+    worker.updates = <int64_t *>take(&at, s.copied * sizeof(int64_t) if s.bits else 0)
+    worker.places = <int32_t *>take(&at, power_of_2(2 * s.copied) * sizeof(int32_t) if s.bits else 0)
+    worker.used = <uint64_t *>take(&at, s.bits // 8)
     worker.parts.scratch = <float *>take(&at, 2 * s.width * sizeof(float) if s.composed else 0)
     worker.slots = <int32_t *>take(&at, s.words * sizeof(int32_t))
     worker.distinct = <int32_t *>take(&at, s.composed * sizeof(int32_t))
@@ -153,20 +175,27 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.step.scratch = <float *>take(
         &at, step_scratch(s.inputs_per_step, s.m, s.width, s.pooled, s.bfloat16) * sizeof(float)
     )
-    for k in range(LOOKAHEAD + 1):
-        w = &worker.windows[k]
-        w.inputs = <float **>take(&at, s.n * sizeof(float *))
-        w.group_starts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
-        w.outputs = <float **>take(&at, (s.output_sets * s.m + 1) * sizeof(float *))
-        w.words = <int32_t *>take(&at, words)
-        w.counts = <int32_t *>take(&at, words)
-        w.target = <float *>take(&at, s.columns * sizeof(float))
-        w.offset = <float *>take(&at, s.output_sets * s.columns * sizeof(float))
-        w.weight = <float *>take(&at, s.output_sets * s.columns * sizeof(float) if s.weighted else 0)
-    return at - start
+    worker.windows = <Window *>take(&at, s.windows * sizeof(Window))
+    return <uintptr_t>take(&at, 0) - start
+
+
+cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
+    """Points a window at its arrays, in memory from `start` on, a cache line; returns their size."""
+    cdef uintptr_t at = start
+    cdef int64_t words = s.output_sets * s.m * sizeof(int32_t) if s.negative else 0
+    w.inputs = <float **>take(&at, s.n * sizeof(float *))
+    w.group_starts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
+    w.outputs = <float **>take(&at, (s.output_sets * s.m + 1) * sizeof(float *))
+    w.words = <int32_t *>take(&at, words)
+    w.counts = <int32_t *>take(&at, words)
+    w.target = <float *>take(&at, s.columns * sizeof(float))
+    w.offset = <float *>take(&at, s.output_sets * s.columns * sizeof(float))
+    w.weight = <float *>take(&at, s.output_sets * s.columns * sizeof(float) if s.weighted else 0)
+    return <uintptr_t>take(&at, 0) - start
 
 
 cdef inline int64_t size_of(Sizes s) noexcept nogil:
-    """The bytes to allocate for a worker, at any alignment."""
+    """The bytes to allocate for a worker and its windows, at any alignment."""
     cdef Worker worker
-    return lay_out(&worker, s, 0) + LINE
+    cdef Window window
+    return lay_out(&worker, s, 0) + s.windows * lay_out_window(&window, s, 0) + LINE

@@ -40,7 +40,7 @@ class Plan:
         chunk: number of ids in a chunk.
         subwords: the subwords of each word, or None. shares: float32 (n,), the share of a word's change that each of
             subwords.rows receives.
-        workers: number of threads.
+        workers: number of threads. deterministic: whether they give the same bits on every run.
         instruction_set: the target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
     """
@@ -66,6 +66,7 @@ class Plan:
     instruction_set: str
     subwords: SubwordRows | None = None
     shares: NDArray[np.float32] | None = None
+    deterministic: bool = False
 
     def first(self, share: float) -> Plan:
         """The plan of a run over the first `share` of the ids, from 0 to 1, but at least one id."""

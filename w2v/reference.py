@@ -1,6 +1,6 @@
 """The kernel in plain NumPy, with the same names in the same order; tests compare the kernels with it.
 
-`train` gives the results of Kernel with one worker, up to rounding. In float64, tests check gradients with it.
+`train` gives the results of Kernel with one worker, or of a deterministic run, up to rounding. In float64, tests check gradients with it.
 """
 
 from __future__ import annotations
@@ -215,11 +215,31 @@ def spread(plan: Plan, inputs: Matrix, change: Matrix) -> None:
         np.add.at(inputs, plan.subwords.rows, plan.shares[:, np.newaxis] * changes)
 
 
+class Rounds:
+    """Rounds of chunks: each chunk is trained on the matrices as they were before its round, and the changes add up."""
+
+    def __init__(self, *matrices: Matrix) -> None:
+        self.matrices = matrices
+        self.before = [matrix.copy() for matrix in matrices]
+        self.after = [matrix.copy() for matrix in matrices]
+        self.number: Any = None
+
+    def begin_chunk(self, number: Any) -> None:
+        """Ends the chunk before, if any, and begins one of round `number`."""
+        for matrix, before, after in zip(self.matrices, self.before, self.after, strict=True):
+            after += matrix - before
+            if number != self.number:
+                before[:] = after
+            matrix[:] = before
+        self.number = number
+
+
 def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
     """Trains `inputs` and `outputs` in place, as Kernel does with the same arguments; returns its mean losses."""
     tokens = sum(plan.words[number] >= 0 for number in plan.ids.tolist())
     means = []
     composed = before = compose(plan, inputs)  # at the beginning of a chunk
+    rounds, chunks_of_round = Rounds(inputs, outputs), plan.workers if plan.deterministic else 1
     for epoch in range(plan.epochs):
         kept, _ = collect(plan.ids, plan.words, plan.keep, key_of(plan.seed, epoch, SUBSAMPLING))
         negative = plan.loss.predrawn
@@ -229,6 +249,7 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
             if position // plan.chunk != current:
                 current = position // plan.chunk
                 spread(plan, inputs, composed - before)
+                rounds.begin_chunk((epoch, current // chunks_of_round))
                 composed = compose(plan, inputs)
                 before = composed.copy()
                 random, blocks = Random(hash_of(key_of(plan.seed, epoch, WINDOWS), current), negative), 1
@@ -263,4 +284,5 @@ def train(plan: Plan, inputs: Matrix, outputs: Matrix) -> list[float]:
             blocks = adapted(blocks, least, negative) if np.isfinite(least) else blocks
         means.append(loss / predictions if predictions else float("nan"))
     spread(plan, inputs, composed - before)
+    rounds.begin_chunk(None)
     return means

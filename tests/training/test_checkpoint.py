@@ -49,6 +49,7 @@ OTHERS: list[dict[str, Any]] = [
         for each in ({"model": "cbow"}, {"loss": "hs"}, {"storage": "bf16"})
     ),
     {"kernel": "numba", "vector_size": 21},
+    *({"deterministic": True, "workers": 3, "model": "skipgram", "loss": loss} for loss in ("ns", "hs")),
     {"vectors": "concatenated"},
     {"epochs": "auto", "vector_size": 4},
     {"init": w2v.KeyedVectors(["the", "king"], [[1, -2], [3, 0.5]]), "vector_size": 2},

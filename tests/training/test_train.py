@@ -39,12 +39,16 @@ def test_every_token_is_trained_in_every_epoch(sample: Path, options: dict[str, 
 
 
 @pytest.mark.parametrize("options", MODELS, ids=str)
-def test_one_worker_and_seed_give_the_same_bits_from_files_and_lists(sample: Path, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("run", [{"workers": 1}, {"workers": 3, "deterministic": True}], ids=str)
+def test_one_seed_gives_the_same_bits_from_files_and_lists(
+    sample: Path, options: dict[str, Any], run: dict[str, Any]
+) -> None:
+    options = SMALL | options | run
     with sample.open(encoding="utf-8") as lines:
-        first = w2v.train((line.split() for line in lines), workers=1, **SMALL, **options)
-    second = w2v.train([sample], workers=1, **SMALL, **options)
+        first = w2v.train((line.split() for line in lines), **options)
+    second = w2v.train([sample], **options)
     assert_same(first, second)
-    other = w2v.train(sample, workers=1, seed=2, **SMALL, **options)
+    other = w2v.train(sample, seed=2, **options)
     assert not np.array_equal(first.inputs, other.inputs)
 
 

@@ -61,6 +61,8 @@ class HierarchicalSoftmax(Loss):
     name = branch = "hs"
     help = "hierarchical softmax"
     kernels = ("cython", "numba")
+    curvature = 0.25  # that of the logistic loss where both codes are as likely, as at the root
+    ordered = True
     alpha = Alpha(0.025, 0.05)
     settings_class = TreeSettings
     settings: TreeSettings

@@ -50,6 +50,8 @@ class SampledSoftmax(SamplingLoss):
                 f"negative {settings.negative}: adaptive_samples draws more when fewer than half of the drawn words "
                 "carry weight, and one always does: give 3 or more"
             )
+        if settings.adaptive_samples and settings.deterministic and settings.workers != 1:
+            raise SettingsError("deterministic: with adaptive_samples it needs workers 1")
 
     def prepare(self) -> None:
         super().prepare()

@@ -35,6 +35,7 @@ class SamplingLoss(Loss):
     """
 
     kernels = ("cython", "numba")
+    ordered = True
     storages = ("float32", "bf16")
     fixed_vocabulary = ""
     settings_class = SamplingSettings

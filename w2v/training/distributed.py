@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
+from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 from w2v.plan import Plan
 from w2v.progress import Meter, Report
@@ -63,8 +64,8 @@ WORDS_PER_ROW = 8  # words of a thread in a round for each of these rows, at lea
 ENOUGH_WORDS = 20_000_000  # of each rank: with fewer, exchanges take more time than ranks save (bench/README.md)
 ROUNDS, MAX_ROUNDS = 1000, 4000  # of an epoch: for each rank, and in all
 MIN_WORDS, MAX_WORDS = 1 << 10, 1 << 15  # of a thread in a round, for texts of any length
+CURVATURE = Loss.curvature  # for every loss
 MAX_CHUNK = 1 << 10  # ids: small, so that a round has several chunks per thread, since all threads wait for the last
-CURVATURE = 0.04  # of the loss of a prediction, along a row; see the head of the module
 ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 PART = 512  # rows that are read, changed and written together
 

@@ -39,6 +39,8 @@ DRAWN = 1 << 17  # initial values drawn at a time
 HISTORY_ROWS = 200  # of a whole run, about
 # Ids in a chunk with subwords, all of whose changes are computed from the values before the chunk: a share of the text.
 SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
+# Ids in a round and in a chunk of deterministic threads, which copy the rows that several chunks of a round need.
+ORDERED_ROUND, MIN_ORDERED_CHUNK, MAX_ORDERED_CHUNK = 2048, 64, 256
 FROZEN_CHUNK = 512  # ids in a chunk with frozen words, whose copies change within it
 MOST_CHANGES = 8  # in a chunk: single letters, which most words have, diverge with more
 DAMPING = 0.25  # of these changes: see shares_of
@@ -67,6 +69,8 @@ def plan_run(
     chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
+    if settings.deterministic:
+        chunk = min(chunk, max(MIN_ORDERED_CHUNK, min(ORDERED_ROUND // settings.threads, MAX_ORDERED_CHUNK)))
     if settings.ngrams:
         share = total(len(store.ids)) // SUBWORD_CHUNKS
         chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
@@ -101,6 +105,7 @@ def plan_run(
         instruction_set=instructions or instruction_set_of(settings.kernel),
         subwords=subwords,
         shares=shares,
+        deterministic=settings.deterministic,
     )
 
 

@@ -252,8 +252,9 @@ def resume(
     progress: Report | None = None,
     world: World | None = None,
 ) -> Model:
-    """Resume a run from the newest whole checkpoint in a folder; with one worker, to the same bits as if it had never
-    been stopped.
+    """Resume a run from the newest whole checkpoint in a folder.
+
+    With one worker, or `deterministic`, it ends with the same bits as if it had never been stopped.
 
     Args:
         folder: the `checkpoint` folder of `train`, or the result of checkpoint.latest for it.
