@@ -53,11 +53,11 @@ Order.      In a deterministic run, threads train in rounds of one chunk each. T
             number of threads, but not on their speed. Rounds are short, so few rows need copies.
 Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, and
             rounds them stochastically when it has updated them.
-Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the two matrices without locks, on purpose. They do so
-            in the step, in compose and spread, and in copy_hot and merge_hot: the output rows that all threads would
-            write all the time (the nodes near the root, or the most frequent words) are copied for each worker during a
-            chunk. The thread that checks for divergence reads some rows at the same time. The chunk counter, token
-            count and stop flag are atomic. All other state belongs to one thread.
+Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the two matrices without locks, on purpose.
+            They do so in the step, in compose and spread, and in copy_hot and merge_hot: the output rows that all
+            threads would write all the time (the nodes near the root, or the most frequent words) are copied for each
+            worker during a chunk. The thread that checks for divergence reads some rows at the same time. The counters
+            and the stop flag are atomic. All other state belongs to one thread.
 """
 
 cimport cython
@@ -69,7 +69,8 @@ from libc.string cimport memcpy, memset
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
     BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunctions, StepParts, Window, Worker,
-    lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total, step_rounded, step_widened, take,
+    lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start,
+    step_loss_total, step_rounded, step_widened, take,
 )
 
 import numpy as np
@@ -413,12 +414,12 @@ cdef class Kernel:
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
         cdef Worker *worker = self.workers[number]
         cdef int64_t begin = min(chunk * self.chunk, self.id_count), end = min(begin + self.chunk, self.id_count)
-        cdef int64_t first = self.window + 1, last, centre, predictions = 0
+        cdef int64_t first = self.window + 1, last, centre
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         worker.blocks = 1
-        worker.chosen = worker.done = 0
+        worker.chosen = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         if self.asks_repeats:
@@ -431,7 +432,7 @@ cdef class Kernel:
         for centre in range(first, last):
             if worker.kept[centre] == END_OF_SENTENCE:
                 continue
-            predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
+            worker.predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
             worker.chosen += 1
             if worker.chosen > self.lookahead:
                 self.update_next(worker)
@@ -440,17 +441,22 @@ cdef class Kernel:
             self.copy_contested(number)
         while worker.done < worker.chosen:
             self.update_next(worker)
-        self.worker_losses[number, epoch] += step_loss_total(worker.loss)
-        self.worker_predictions[number, epoch] += predictions
+        worker.chunk_loss = step_loss_total(worker.loss)
         atomic_add(&self.counters.tokens, worker.known)
         if self.ordered:
             self.merge_round(number)
         else:
+            self.count_loss(number, number, epoch)
             self.merge_hot(worker)
             self.spread(worker, worker, 0, self.sizes.row_bytes)
 
+    cdef inline void count_loss(self, int64_t row, int64_t number, int64_t epoch) noexcept nogil:
+        """Adds what worker `number` lost in its last chunk to a row of the sums."""
+        self.worker_losses[row, epoch] += self.workers[number].chunk_loss
+        self.worker_predictions[row, epoch] += self.workers[number].predictions
+
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
-        return &worker.windows[k & (self.sizes.windows - 1)]
+        return &worker.windows[<uint32_t>k % <uint32_t>self.sizes.windows]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
         """Takes the next step of the chunk, while the rows of a later window are prefetched."""
@@ -583,7 +589,7 @@ cdef class Kernel:
             turns = self.wait(turns)
 
     cdef void meet(self, bint takes_round) noexcept nogil:
-        """Waits until all workers are here. The last one takes the chunks of the next round if that is due."""
+        """Waits until all workers are here. The last one takes the next round if `takes_round`."""
         cdef Counters *c = self.counters
         cdef int64_t meeting = atomic_read(&c.meetings), turns = 0
         if atomic_add(&c.waiting, 1) + 1 < self.worker_count:
@@ -591,15 +597,21 @@ cdef class Kernel:
                 turns = self.wait(turns)
             return
         if takes_round:
-            c.first = c.position
-            c.count = 0
-            if c.first < c.end and not atomic_read(&c.stop):
-                c.count = min(self.worker_count, self.chunks - c.first % self.chunks)
-            else:
-                c.entered = 0
-            atomic_write(&c.position, c.first + c.count)
+            self.take_round()
         atomic_write(&c.waiting, 0)
         atomic_add(&c.meetings, 1)
+
+    cdef void take_round(self) noexcept nogil:
+        """Ends a round, if one was under way, and takes the chunks of the next, in one epoch; none after `end`."""
+        cdef Counters *c = self.counters
+        cdef int64_t number
+        for number in range(c.count):
+            self.count_loss(0, number, c.first // self.chunks)
+        c.first = c.position
+        c.count = min(self.worker_count, self.chunks - c.first % self.chunks)
+        if c.first >= c.end or atomic_read(&c.stop):
+            c.count = c.entered = 0
+        atomic_write(&c.position, c.first + c.count)
 
     cdef inline int64_t wait(self, int64_t turns) noexcept nogil:
         """Waits a moment, after `turns` of them; returns their number."""
@@ -831,7 +843,6 @@ cdef class Kernel:
         """Sets the input rows of the context words, and the groups of them that take a step together."""
         cdef int64_t first = left, k, j  # first: the first word of the group in `kept`
         cdef bint repeated
-        cdef const int32_t *kept = worker.kept
         w.n = w.groups = w.repeats = 0
         for k in range(left, right + 1):
             if k == centre:
@@ -1072,10 +1083,10 @@ cdef Sizes sizes_of(plan) except *:
     s.words = len(plan.keep) if plan.subwords else 0
     s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
-    s.windows, s.bits = power_of_2(LOOKAHEAD + 1), 0
+    s.windows, s.bits = LOOKAHEAD + 1, 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0
-        s.windows = power_of_2(plan.chunk)
+        s.windows = plan.chunk
         s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
         s.bits = max(64, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

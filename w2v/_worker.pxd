@@ -84,7 +84,7 @@ cdef struct Sizes:
     int64_t width          # values in a row
     int64_t row_bytes
     bint bfloat16          # whether rows are bfloat16; otherwise float32
-    int64_t windows        # windows that are chosen and have not taken their step, a power of 2
+    int64_t windows        # windows that are chosen and have not taken their step
     int64_t hot            # output rows that each worker copies during a chunk
     int64_t copied         # rows that a worker copies during a chunk, at most
     int64_t bits           # of the set of rows of a chunk, a power of 2; 0 if the run is not ordered
@@ -112,6 +112,8 @@ cdef struct Worker:
     int32_t *twins         # of each kept word: see find_twins
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
+    double chunk_loss      # of the last chunk, and its predictions
+    int64_t predictions
     Window *windows        # a ring
     int64_t chosen, done   # windows of the chunk that are chosen, and that have taken their step
     Step step

@@ -1,6 +1,7 @@
 """The kernel in plain NumPy, with the same names in the same order; tests compare the kernels with it.
 
-`train` gives the results of Kernel with one worker, or of a deterministic run, up to rounding. In float64, tests check gradients with it.
+`train` gives the results of Kernel with one worker, or of a deterministic run, up to rounding. In float64, tests check
+gradients with it.
 """
 
 from __future__ import annotations
