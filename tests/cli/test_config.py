@@ -132,8 +132,9 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     assert "vectors.safetensors: it has no settings" in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors, force=True)
     assert "its settings: damaged: " in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors, force=True)
-    assert "model files run no code" in error(vectors, code=2)
+    for code in ({"loss": "objective"}, {"objective": "os:abort"}, {"loss": "ns", "objective": "os:abort"}):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps(code)}).save(vectors, force=True)
+        assert "model files run no code" in error(vectors, code=2)
     for name in ("corpus", "output", "cache"):
         w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(
             vectors, force=True

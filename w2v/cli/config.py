@@ -95,7 +95,7 @@ def _of_model(path: Path) -> dict[str, Any]:
     if "settings" not in metadata:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
-    if values.get("loss") == OWN:
+    if values.get("loss") == OWN or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
