@@ -322,25 +322,25 @@ def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
     work: dict[str, Any] = {"workers": job.settings.threads, "progress": progress}
     with ExitStack() as stack:
         with together(world):
-            if job.settings.stop_early and job.checkpoints is None:  # for the best state
-                folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
-                job = replace(job, checkpoints=Checkpoints(folder, NEVER))
-            if job.checkpoints:
-                stack.enter_context(job.checkpoints)
+            best = job.checkpoints
+            if job.settings.stop_early and best is None:
+                best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER, sealed=False)
+            if best:
+                stack.enter_context(best)
             whole = has_columns(job.origin.column)
             part = job.text.part(world.rank, world.size, whole=whole) if world else job.text
             store = stack.enter_context(read_corpus(part, job.reading, **work))
             store, phrases = join_phrases(store, given, job.origin.cache, **work)
             stack.enter_context(store)
         types = merged_types(world, store) if world else store
-        run = _made(job, store, types, world)
+        run = _made(job, store, types, world, best)
         read = time.perf_counter()
         run.train(progress, job.checkpoints)
     return trained_model(run, types, read - started, job.origin.text, phrases)
 
 
-def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None) -> Run:
-    """The run, at the position where it begins or continues."""
+def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, best: Checkpoints | None) -> Run:
+    """The run, at the position where it begins or continues. If it may stop early, its best state is kept in `best`."""
     checkpoints, state, settings = job.checkpoints, job.state, job.settings
     with together(world):
         if not types.tokens:
@@ -352,15 +352,18 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None) -> 
             checkpoints.origin = replace(job.origin, checksum=checksum)
         instructions = _instruction_set_of(state, settings.kernel) if state else None
         start = job.make_start(types)
-    options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": job.ignore_memory}
+    options: dict[str, Any] = {
+        "copies": int(bool(checkpoints and checkpoints.copies)),
+        "ignore_memory": job.ignore_memory,
+    }
     if world:
         vocabulary = start.vocabulary
         world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
         run: Run = DistributedRun(world, settings, start, store, instructions, **options)
     else:
-        if settings.stop_early and checkpoints:
+        if settings.stop_early and best:
             options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
-            options["stopping"] = EarlyStopping(settings.stop_early, held_out, checkpoints)
+            options["stopping"] = EarlyStopping(settings.stop_early, held_out, best)
         run = Run(settings, start, store, instructions, **options)
     with together(world):
         header_bytes(
