@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,7 +20,7 @@ from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
-from w2v.training.start import continued_settings
+from w2v.training.start import Vocab, continued_settings
 from w2v.vectors.benchmarks import Method
 
 Command = Callable[..., Any]
@@ -28,6 +28,7 @@ Command = Callable[..., Any]
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 ALL = "w2v.help_all"  # in the meta of a context: whether all options are listed
 NGRAM_LENGTHS = (3, 6)  # the usual ones, those of fastText
+LOSS_NAMES = {"loss", "objective"}  # of which a run has one
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
 
@@ -310,21 +311,33 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
 
 
 def chosen_settings(
-    given: Mapping[str, Any], model: Model | None = None, config: Mapping[str, Any] | None = None
+    given: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+    model: Model | None = None,
+    words: Vocab = "old",
+    tried: Mapping[str, Sequence[object]] | None = None,
 ) -> Settings:
     """The settings given as options; the others are from a config file and a model that is continued, if any.
 
-    Raises click.UsageError for options that contradict each other or have no effect.
+    `tried` are settings of which a command tries several values. Raises click.UsageError for options that contradict
+    each other or have no effect.
     """
-    chosen = given_settings(given)
-    merged = {**(config or {}), **chosen}
-    settings = continued_settings(model, merged) if model else Settings(**merged)
+    chosen, merged = given_settings(given), merged_settings(given, config or {})
+    settings = continued_settings(model, words, merged) if model else Settings(**merged)
     for name in chosen:
-        if needs := settings.without_effect(name):
+        needs = settings.without_effect(name)
+        if needs and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
             found = getattr(settings, needs[0])
             other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
             raise click.UsageError(f"{first_name(name)} has no effect {other}")
     return settings
+
+
+def merged_settings(given: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a config file, overridden by those given as options: also the loss by an objective."""
+    chosen = given_settings(given)
+    replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else ()
+    return {name: value for name, value in config.items() if name not in replaced} | chosen
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from w2v.cli.options import (
     first_name,
     given_reading,
     given_settings,
+    merged_settings,
     reading_options,
     refuse_together,
 )
@@ -35,8 +36,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoints, latest
 from w2v.training.interval import DEFAULT_INTERVAL
 from w2v.training.model import Model
-from w2v.training.start import Vocab, opened, opened_vectors, settings_for_vectors, text_of
-from w2v.training.train import resume, train
+from w2v.training.start import OF_NEW_WORDS, Vocab, opened, opened_vectors, settings_for_vectors, text_of
+from w2v.training.train import NEEDS, resume, train
 from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
@@ -137,20 +138,23 @@ class Forecast:
 def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
-    find_objective(given["objective"] or file.settings.get("objective"))
+    find_objective(merged_settings(given, file.settings).get("objective"))
     corpus = options.corpus or file.corpus
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
-    for option, needed in (("checkpoint_every", "checkpoint"), ("vocab", "continue_from"), ("freeze", "init")):
+    for option, needed in NEEDS.items():
         if getattr(options, option) and not getattr(options, needed):
             name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
             raise click.UsageError(f"{name} has no effect without {other}")
     model = opened(options.continue_from) if options.continue_from else None
     vectors = opened_vectors(options.init) if options.init else None
-    settings = chosen_settings(given, model, file.settings)
+    words = options.vocab or "old"
+    unused = OF_NEW_WORDS if model and words == "old" else ()
+    config = {name: value for name, value in file.settings.items() if name not in unused}
+    settings, merged = chosen_settings(given, config, model, words), merged_settings(given, config)
     if vectors:
-        settings = settings_for_vectors(vectors, file.settings | given_settings(given), options.freeze)
+        settings = settings_for_vectors(vectors, merged, options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
     output = options.output or file.output or (OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT)
@@ -163,7 +167,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
-        begin = {"continue_from": model, "vocab": options.vocab or "old", **file.settings, **given_settings(given)}
+        begin = {"continue_from": model, "vocab": words, **merged}
     elif options.read_vocab:
         begin["vocabulary"] = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
     checkpoints = None
@@ -192,7 +196,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         options.force,
         options.checkpoint,
         resumable=lambda: bool(checkpoints and checkpoints.newest),
-        config=Config(corpus, output, settings.relevant() | reading, phrases),
+        config=Config(corpus, output, settings.saved() | reading, phrases),
     )
 
 

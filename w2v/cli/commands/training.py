@@ -312,7 +312,7 @@ def tune(
             stopped.add_note("to resume, repeat the command with --resume")
         raise
     model = result.model
-    used = Config(corpus, output, options=model.settings.relevant() | reading, phrases=phrases or False)
+    used = Config(corpus, output, options=model.settings.saved() | reading, phrases=phrases or False)
     outputs.save([(output, outputs.saving(model)), (config, outputs.saving(used))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
