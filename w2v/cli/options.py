@@ -282,6 +282,18 @@ OBJECTIVE = click.option(
     "--objective", cls=Option, metavar="NAME", help="The loss of the model, if it is your own: module:Name."
 )
 MODEL = click.argument("model", type=FILE)
+SHORT_OPTIONS = composed(
+    *(
+        click.option(
+            f"--{flag}",
+            cls=Option,
+            group=options_of(Settings)[name].group,
+            is_flag=True,
+            help=f"The same as --{name} {value}.",
+        )
+        for flag, (name, value) in SHORT.items()
+    )
+)
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())

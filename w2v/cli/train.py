@@ -25,7 +25,7 @@ from w2v.cli.options import (
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
-from w2v.losses.registry import LOSSES
+from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
 from w2v.plan import instruction_set
 from w2v.progress import Progress, Report, duration
@@ -157,7 +157,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         settings = settings_for_vectors(vectors, merged, options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
-    output = options.output or file.output or (OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT)
+    output = options.output or file.output or default_output(settings)
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
@@ -198,6 +198,10 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         resumable=lambda: bool(checkpoints and checkpoints.newest),
         config=Config(corpus, output, settings.saved() | reading, phrases),
     )
+
+
+def default_output(settings: Settings) -> Path:
+    return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
 
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:

@@ -128,7 +128,7 @@ def phrases(
     """
     written = list(filter(None, [output, save_phrases]))
     if not written:
-        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+        raise click.UsageError(f"nothing to write: name a file with -o{'' if read_phrases else ' or --save-phrases'}")
     if read_phrases:
         refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
     settings, text = chosen_settings(given), Corpus(list(corpus), of_paths=True)
@@ -202,6 +202,7 @@ def tree(
     if counted and len(corpus) > 1:
         raise click.UsageError("--vocabulary takes one file")
     if counted:
+        refuse_together("a file of words and counts", options_of(ReadingOptions))
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
         with read(Corpus(list(corpus), of_paths=True), settings, quiet, reading_options(given)) as store:

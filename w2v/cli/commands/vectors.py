@@ -93,7 +93,7 @@ def similarity(
     w2v similarity model.bin --words king queen
     """
     if words:
-        refuse_together("--words", ("pairs",))
+        refuse_together("--words", ("pairs", "verbose"))
         vectors = load(model, errors=errors)
         found = [queries.known_words(word, vectors) for word in words]
         first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
