@@ -132,7 +132,10 @@ def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
 
 
 class _StandardOutput(io.FileIO):
-    """Raises its first error, with its name, and drops later output: Python tries to write the rest again at exit."""
+    """The first failed write raises an error that names standard output.
+
+    Later writes are dropped, because Python would retry the buffered rest at exit and fail again.
+    """
 
     failed = False
 

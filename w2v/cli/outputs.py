@@ -50,9 +50,9 @@ def check(path: Path, force: bool, others: Iterable[Path] = (), option: str = "w
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
-def check_picture(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
+def check_picture(path: Path, force: bool, others: Iterable[Path] = (), option: str = "with -o") -> None:
     """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
-    check(path, force, others)
+    check(path, force, others, option)
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 
     format_of(path)

@@ -143,10 +143,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
-    for option, needed in NEEDS.items():
-        if getattr(options, option) and not getattr(options, needed):
-            name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
-            raise click.UsageError(f"{name} has no effect without {other}")
+    _refuse_what_needs_another(options)
     model = opened(options.continue_from) if options.continue_from else None
     vectors = opened_vectors(options.init) if options.init else None
     words = options.vocab or "old"
@@ -163,7 +160,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
-        check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
+        others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config}
+        check_outputs(output, others, options.plot, options.force, inputs)
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
@@ -174,7 +172,6 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
-    notes = Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot)
     inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     run = partial(
@@ -183,7 +180,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         **begin,
         phrases=phrases,
         checkpoint=checkpoints,
-        notes=notes,
+        notes=Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot),
         ignore_memory=options.ignore_memory,
         world=world,
         **reading,
@@ -198,6 +195,14 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         resumable=lambda: bool(checkpoints and checkpoints.newest),
         config=Config(corpus, output, settings.saved() | reading, phrases),
     )
+
+
+def _refuse_what_needs_another(options: Options) -> None:
+    """Raise click.UsageError for an option without the one that it needs."""
+    for option, needed in NEEDS.items():
+        if getattr(options, option) and not getattr(options, needed):
+            name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
+            raise click.UsageError(f"{name} has no effect without {other}")
 
 
 def default_output(settings: Settings) -> Path:
@@ -240,7 +245,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
     files = Corpus(list(options.corpus), of_paths=True).files if options.corpus else origin.sources
     if leads(world):
-        check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
+        check_outputs(output, {"--save-vocab": save_vocab}, plot, options.force, map(Path, files))
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
     run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
@@ -248,17 +253,21 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
 
 
 def check_outputs(
-    output: Path, others: Iterable[Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
+    output: Path, others: Mapping[str, Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
 ) -> None:
-    """Check the files to be written (the model, `others` and a plot), each against all that are read or written."""
-    read, written = list(inputs), [other for other in others if other]
+    """Check the files to be written (the model, `others` and a plot), each against all that are read or written.
+
+    `others` are by the option that names them.
+    """
+    read, named = list(inputs), {option: other for option, other in others.items() if other}
+    written = list(named.values())
     if plot:
-        outputs.check_picture(plot, force, [output, *read, *written])
+        outputs.check_picture(plot, force, [output, *read, *written], "with --plot")
     outputs.check(output, force, [*read, *written])
     for path in table.beside(output):
         outputs.check(path, force, [*read, *written])
-    for number, other in enumerate(written):
-        outputs.check(other, force, [*read, *written[:number]], "there")
+    for number, (option, other) in enumerate(named.items()):
+        outputs.check(other, force, [*read, *written[:number]], f"with {option}")
 
 
 def noted(path: PathText | None) -> Path | None:

@@ -96,10 +96,7 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bo
     places = {word: row for row, word in enumerate(vocabulary.words)}
     known = [(places[word], row) for row, word in enumerate(vectors.index_to_key) if word in places]
     if not known:
-        raise W2VError(
-            "no word of the vocabulary is among those of init: give vectors of the same language, whose text was split "
-            "into words in the same way"
-        )
+        raise W2VError("init has no vector for any word of this text: are language, --lower and --tokenize the same?")
     rows, found = np.array(known, np.int64).T
     inputs = vectors.vectors[found]
     if not finite([inputs]):

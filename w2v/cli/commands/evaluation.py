@@ -129,15 +129,15 @@ def perplexity(
 
     The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
 
-    Skip-gram predicts a word from each other word in its window, CBOW from their mean. Report the perplexity: it has
-    the subsampling of the training undone, so it compares with other models and with the unigram perplexity, that of
-    the word frequencies in the training text alone. As trained, a model underestimates frequent words: that perplexity
-    is shown, too. MODEL is a .safetensors file written by w2v train.
+    Skip-gram predicts a word from each other word in its window, CBOW from their mean. `perplexity` corrects for the
+    subsampling of the training, and can be compared with other models and with `unigram perplexity`, that of the word
+    frequencies in the training text: report this one. `perplexity as trained` is without the correction, and too high,
+    because subsampled frequent words are underestimated. MODEL is a .safetensors file written by w2v train.
 
-    The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
-    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
-    skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each normalisation takes 30 million
-    multiply-adds.
+    The losses hs and class compute only the path (hs) or the class (class) of each predicted word and of each word that
+    subsampling leaves out; this is fast. The others normalise over the whole vocabulary, in blocks of about 100 MB:
+    once per distinct word of the text in skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each
+    normalisation takes 30 million multiply-adds.
 
     \b
     w2v perplexity model.safetensors held-out.txt

@@ -134,7 +134,7 @@ def phrases(
     settings, text = chosen_settings(given), Corpus(list(corpus), of_paths=True)
     inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
     for number, path in enumerate(written):
-        outputs.check(path, force, [*inputs, *written[:number]])
+        outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
     known = Phrases.load(read_phrases) if read_phrases else None
     options = phrase_options(given)
     with Reporter(quiet) as progress:

@@ -142,7 +142,8 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "--checkpoint-every",
     cls=Option,
     metavar="INTERVAL",
-    help="Time between checkpoints, 30s, 10m or 2h, or text, 1epoch or 500chunks; never: only at the end.  "
+    help="Write a checkpoint after each such time (30s, 10m, 2h) or part of the text (1epoch, 500chunks); never: only "
+    "when the run ends or is stopped.  "
     f"[default: {DEFAULT_INTERVAL}]",
 )
 @click.option(
@@ -300,12 +301,11 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     settings = chosen_settings(given, tried=tuning.tried(given_settings(given)))
-    output = output or default_output(settings)
-    reading = asdict(reading_options(given))
+    output, reading = output or default_output(settings), asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     inputs = [*map(Path, Corpus(list(corpus), of_paths=True).files), *questions, *pairs]
     inputs += [Path(phrases)] if isinstance(phrases, str) else []
-    check_outputs(output, [config], None, force, inputs)
+    check_outputs(output, {"-o": config}, None, force, inputs)
     _check_state(state, resume, force, inputs)
     try:
         with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:

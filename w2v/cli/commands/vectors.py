@@ -196,13 +196,13 @@ def query(
     type=Choice(get_args(Weights)),
     default="sif",
     show_default=True,
-    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and what "
-    "all texts share is removed.",
+    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and the "
+    "direction that all text vectors have in common is subtracted.",
 )
 @click.option(
     "--column",
-    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. With none, what looks like a "
-    "table is read as plain text.  [default: plain text; tables are refused]",
+    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
+    "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
 @ERRORS
 @FORCE
@@ -299,8 +299,8 @@ def convert(
     """Convert MODEL to another format, or make it smaller.
 
     The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
-    --top, --words, --dims and --storage are applied in this order. With any of them, the output layer is not kept, so
-    that training cannot be continued, and n-grams only where they make up the vectors (--vectors input).
+    --top, --words, --dims and --storage are applied in this order. Any of them drops the output layer, so training
+    cannot be continued. N-grams stay only if the vectors are the input rows (--vectors input).
 
     \b
     w2v convert model.bin model.txt.gz
