@@ -558,7 +558,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} -dim 50", "-dim 50: write --vector-size 50"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
         ("train {corpus} --dim 50", "--dim 50: write --vector-size 50"),
-        ("train {corpus} --window 5;0", "'5;0' is neither a whole number nor two, as in 5,0"),
+        ("train {corpus} --window 5;0", "window '5;0': write how many words before and after the centre"),
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),
         ("similarity {model} a b", "for the cosine of two words: --words a b"),
@@ -575,7 +575,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
         ("convert {model} model.h5", "extension"),
-        ("train {corpus} --epochs often", "'often' is neither a whole number nor auto"),
+        ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )
 def test_wrong_use(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -133,21 +132,17 @@ def refuse_foreign_options(args: list[str]) -> None:
             raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
 
 
-def complete_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(incomplete, type="file")]
+def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """The completion of an option whose value is a file or one of these names."""
+
+    def completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        known = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [CompletionItem(incomplete, type="file"), *known]
+
+    return completed
 
 
-def complete_tree(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    names = [CompletionItem(name) for name in TREES if name.startswith(incomplete)]
-    return [CompletionItem(incomplete, type="file"), *names]
-
-
-def complete_connectors(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    names = [CompletionItem("english")] if "english".startswith(incomplete) else []
-    return [CompletionItem(incomplete, type="file"), *names]
-
-
-COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
+COMPLETIONS = {"tree": complete(*TREES), "tree_vectors": complete()}
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
@@ -163,28 +158,12 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no
         return value
 
 
-def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
-    """The type of an option whose value is a whole number or one of these words."""
-
-    def convert(text: str) -> Any:
-        if text in words:
-            return text
-        try:
-            return int(text)
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is neither a whole number nor {' or '.join(words)}.") from None
-
-    return convert
-
-
-def number_or_pair(text: str) -> int | str:
-    """An option's value: a whole number, or two with a comma."""
-    if re.fullmatch(r"\d+,\d+", text, re.ASCII):
-        return text
+def whole_number(text: str) -> int | str:
+    """A whole number, or the text of an option that may be something else; Settings checks it."""
     try:
         return int(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a whole number nor two, as in 5,0.") from None
+        return text
 
 
 def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
@@ -195,9 +174,9 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     if choices:
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN})
     elif words := words_of(kind, name):
-        value_type, metavar = number_or(words), "|".join(["INTEGER", *words])
+        value_type, metavar = whole_number, "|".join(["INTEGER", *words])
     elif takes_pair(kind, name):
-        value_type, metavar = number_or_pair, "INTEGER[,INTEGER]"
+        value_type, metavar = whole_number, "INTEGER[,INTEGER]"
     elif name == "cache":
         value_type = FILE
     shown = option.default_text or default

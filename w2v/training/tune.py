@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -41,6 +40,7 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.epochs import epochs_for
+from w2v.training.interval import interval
 from w2v.training.model import Model
 from w2v.training.run import Run
 from w2v.training.start import Start
@@ -58,7 +58,6 @@ KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the b
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # trainings with the defaults that must fit into the time
 PROBE = 0.02  # share of the first training after which its time is estimated
-SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 WITHOUT_EFFECT = {"cache", "workers"}  # on the scores
 READING = {each.name for each in fields(ReadingOptions)}
@@ -249,10 +248,10 @@ def tried(given: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
 
 def seconds_of(time: str) -> float:
     """The seconds of a time like 30s, 10m or 2h. Raises SettingsError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([smh])", time)
-    if not found or not float(found[1]):
-        raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
-    return float(found[1]) * SECONDS[found[2]]
+    with suppress(SettingsError):
+        if seconds := interval(time).seconds:
+            return seconds
+    raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
 
 
 def _before(path: PathLike | None, expected: TuningState) -> TuningState:

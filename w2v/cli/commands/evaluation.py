@@ -74,10 +74,9 @@ def evaluate(
         loaded = [load(model, errors=errors, progress=progress) for model in models]
         chosen: dict[str, Any] = {"questions": questions, "pairs": pairs, "top": top, "method": method, "seed": seed}
         found = evaluated.evaluate(*loaded, **chosen, progress=progress)
-    if as_json:
-        show.print_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
-    elif not quiet:
-        show.judgements(list(map(str, models)), found)
+    names = list(map(str, models))
+    results = {"models": names, "results": [asdict(one) for one in found]}
+    show.result(results, as_json, quiet, lambda _: show.judgements(names, found))
 
 
 @click.command(cls=ShortHelp)
@@ -104,10 +103,8 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, qui
     with Reporter(quiet) as progress:
         models = [load(path, errors=errors, progress=progress) for path in (first, second)]
         result = compared.compare(*models, top=top, words=words, progress=progress)
-    if as_json:
-        show.print_json({"models": [str(first), str(second)]} | asdict(result))
-    elif not quiet:
-        show.comparison([str(first), str(second)], result)
+    names = [str(first), str(second)]
+    show.result({"models": names} | asdict(result), as_json, quiet, lambda _: show.comparison(names, result))
 
 
 @click.command(cls=ShortHelp)

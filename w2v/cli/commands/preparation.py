@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from w2v.cli.options import (
     READING,
     ShortHelp,
     chosen_settings,
-    complete_connectors,
+    complete,
     phrase_options,
     reading_options,
     refuse_together,
@@ -68,7 +67,7 @@ def vocab(
     outputs.check(output, force, map(Path, text.files))
     with read(text, settings, quiet, reading_options(given)) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    outputs.save([(output, partial(outputs.save_words, vocabulary, store.sentences))], force)
+    outputs.save([(output, outputs.saving(vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
         "vocabulary_size": len(vocabulary),
@@ -95,7 +94,7 @@ def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOption
 @click.option(
     "--connectors",
     metavar="english|FILE",
-    shell_complete=complete_connectors,
+    shell_complete=complete("english"),
     help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
     "the words of a file.  [default: none]",
 )

@@ -30,7 +30,7 @@ from w2v.cli.options import (
     Option,
     TrainingCommand,
     chosen_settings,
-    complete_file,
+    complete,
     given_settings,
     reading_options,
     settings_options,
@@ -74,7 +74,7 @@ JOIN_PHRASES = click.option(
     flag_value=FIND,
     type=lambda text: True if text == FIND else text,
     metavar="[FILE]",
-    shell_complete=complete_file,
+    shell_complete=complete(),
     help="Join the words of phrases first: of the phrases in a file of w2v phrases --save-phrases or, without FILE, of "
     "those found in CORPUS.",
 )
@@ -238,7 +238,7 @@ def save_all(job: Job, model: Model) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     files: list[tuple[Path, outputs.Write]] = [(job.output, outputs.saving(model))]
     if job.save_vocab:
-        files.append((job.save_vocab, partial(outputs.save_words, model.vocabulary, model.metrics["sentences"])))
+        files.append((job.save_vocab, outputs.saving(model.vocabulary, model.metrics["sentences"])))
     if job.plot:
         from w2v.plotting.history import run_picture
 

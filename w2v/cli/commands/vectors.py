@@ -32,7 +32,7 @@ from w2v.cli.options import (
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
 from w2v.formats import matrices, table
-from w2v.formats.storage import Storage
+from w2v.formats.storage import FileStorage
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -67,10 +67,8 @@ def analogy(
     with Reporter(quiet) as progress:
         vectors = load(model, errors=errors, progress=progress)
         result = analogies(vectors, questions, top, method, progress=progress)
-    if as_json:
-        show.print_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
-    elif not quiet:
-        show.analogies(result)
+    found = asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}
+    show.result(found, as_json, quiet, lambda _: show.analogies(result))
 
 
 @click.command(cls=ShortHelp)
@@ -271,7 +269,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @click.option(
     "--storage",
-    type=Choice(get_args(Storage)),
+    type=Choice(get_args(FileStorage)),
     help="Store the vectors as float32, bfloat16, float16, or 8-bit integers and a scale for each word; .safetensors "
     "holds all, .npy float16.  [default: as in MODEL]",
 )
@@ -289,7 +287,7 @@ def convert(
     top: int | None,
     words: Path | None,
     dims: int | None,
-    storage: Storage | None,
+    storage: FileStorage | None,
     check: bool,
     objective: str | None,
     force: bool,
