@@ -68,3 +68,14 @@ def printable(text: str) -> str:
 def one_line(error: object) -> str:
     """The message of an error, or other text, as one short printable line: a damaged file can put any text there."""
     return printable(str(error)[:300] or type(error).__name__)[:300]
+
+
+def described(error: Exception) -> str:
+    """What an error says to a user."""
+    if isinstance(error, W2VError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError):
+        return ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error)))))
+    return f"internal error: {type(error).__name__}: {error}"  # a bug of ours

@@ -86,7 +86,8 @@ class BaseSettings:
         "The word vectors: input and output rows combined into --vector-size values, concatenated into twice as many, "
         "or the input rows alone.",
         MODEL,
-        default_text="combined, where output rows belong to words",
+        default_text="combined; input with --subwords, above 1,024 dimensions, and for losses whose output rows do not "
+        "belong to words",
     )
     subwords: str | tuple[int, int] | None = option(
         None,
@@ -114,7 +115,8 @@ class BaseSettings:
     )
     shrink_windows: bool = option(
         True,
-        "Draw each window's size from 1 to --window, or always use --window.",
+        "Draw each window's size at random from 1 to --window (--shrink-windows), or always use --window "
+        "(--fixed-windows).",
         MODEL,
         flags=("--shrink-windows/--fixed-windows",),
     )
@@ -127,14 +129,15 @@ class BaseSettings:
     )
     per_pair: bool = option(
         False,
-        "Take one step per context word, as word2vec.c does, or one per window.",
+        "Update after each context word, as word2vec.c does (--per-pair), or once per window (--shared, faster).",
         MODEL,
         flags=("--per-pair/--shared",),
         only_with=("model", ("skipgram",)),
     )
     epochs: int | Literal["auto"] = option(
         "auto",
-        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words.",
+        "Passes over the corpus; auto: 10, more for little text, and 5 above 100 million words; always 5 for the "
+        "losses other than ns, nce and sampled.",
         TRAINING,
         minimum=1,
         maximum=1_000_000,
@@ -160,8 +163,8 @@ class BaseSettings:
     )
     stop_early: int | None = option(
         None,
-        "Hold out the last twentieth of the text, end training when the score on it has not risen for this many "
-        "epochs, and keep the vectors of the best epoch.",
+        "Hold out the last twentieth of the text, at most 500,000 words, end training when the score on it has not "
+        "risen for this many epochs, and keep the vectors of the best epoch.",
         TRAINING,
         minimum=1,
         default_text="never",

@@ -85,11 +85,44 @@ def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
     expected = w2v.load(first)
     assert w2v.load(second).vectors.tobytes() == expected.vectors.tobytes()
     third = tmp_path / "3.bin"
-    run("train", sample, "--config", first, "-o", third)  # a model's own settings
+    run("train", sample, "--config", first, "-o", third, "--workers", 1)  # a model's own settings
     assert third.read_bytes() == second.read_bytes()
     assert "exists" in run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", first, code=1).stderr
     two = run("train", "--config", file, "-o", tmp_path / "4.bin", "--save-config", file, "--force", code=2).stderr
     assert "is named twice" in two
+
+
+@pytest.mark.parametrize("source", ["run.toml", "m.safetensors"])
+def test_options_override_a_file_and_what_was_computed_from_it(sample: Path, tmp_path: Path, source: str) -> None:
+    """Settings that were not given depend on the others of the new run, not on those of the run that wrote the file."""
+    saved = ["-o", tmp_path / "m.safetensors", "--save-config", tmp_path / "run.toml"]
+    run("train", sample, *saved, "--epochs", 1, "--vector-size", 4, "--min-count", 40)
+    for options in ({"loss": "hs"}, {"loss": "dsoftmax"}, {"model": "skipgram"}, {"subwords": "3-4"}):
+        flags = [text for name, value in options.items() for text in (f"--{name}", value)]
+        expected = w2v.Settings(**{"epochs": 1, "vector_size": 4, "min_count": 40} | options)
+        assert used(tmp_path / source, sample, *flags) == expected.as_dict()
+
+
+def test_given_settings_are_saved_even_if_they_are_the_defaults() -> None:
+    given: dict[str, Any] = {"alpha": 0.075, "min_alpha": 7.5e-6, "window": 8, "vectors": "combined", "workers": 3}
+    assert w2v.Settings(**given).saved().items() >= given.items()
+    assert not w2v.Settings(**given).left_open().saved().keys() & (given.keys() - {"workers"})
+    assert w2v.Settings(alpha=0.5, min_alpha=0.2).left_open() == w2v.Settings(alpha=0.5, min_alpha=0.2)
+    assert "kernel" not in w2v.Settings(loss="mos").saved()
+    assert w2v.Settings(kernel="numba").saved()["kernel"] == "numba"
+
+
+def test_a_loss_overrides_an_objective(sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('objective = "no_such_module:Name"\nloss = "objective"\nepochs = 1\nvector_size = 4\n')
+    assert used(file, sample, "--hs")["loss"] == "hs"
+
+
+def test_pairs_may_be_lists(sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("subwords = [3, 4]\nwindow = [2, 0]\nepochs = 1\nvector_size = 4\n")
+    settings = used(file, sample)
+    assert (settings["subwords"], settings["window"]) == ("3-4", "2,0")
 
 
 @pytest.mark.parametrize(
@@ -132,8 +165,9 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     assert "vectors.safetensors: it has no settings" in error(vectors)
     w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors, force=True)
     assert "its settings: damaged: " in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({"loss": "objective"})}).save(vectors, force=True)
-    assert "model files run no code" in error(vectors, code=2)
+    for code in ({"loss": "objective"}, {"objective": "os:abort"}, {"loss": "ns", "objective": "os:abort"}):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps(code)}).save(vectors, force=True)
+        assert "model files run no code" in error(vectors, code=2)
     for name in ("corpus", "output", "cache"):
         w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(
             vectors, force=True

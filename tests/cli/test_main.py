@@ -450,7 +450,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
     assert "either side, or before and after, as in 5,0. [default: 5 for skip-gram, 8 for CBOW]" in shown
-    assert "100 million words. [default: auto]" in shown
+    assert "sampled. [default: auto]" in shown
     assert "[default: shrink- windows]" in shown or "[default: shrink-windows]" in shown
 
 
@@ -549,6 +549,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("tree", "CORPUS"),
         ("tree {corpus} --max-vocab 0", "max_vocab 0"),
         ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
+        ("tree {corpus} --vocabulary --lower", "--lower has no effect with a file of words and counts"),
         ("tree {corpus} --tree clustered", "give both"),
         ("tree {corpus} --tree-vectors {model}", "give both"),
         ("analogy", "MODEL"),
@@ -557,11 +558,12 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} -dim 50", "-dim 50: write --vector-size 50"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
         ("train {corpus} --dim 50", "--dim 50: write --vector-size 50"),
-        ("train {corpus} --window 5;0", "'5;0' is neither a whole number nor two, as in 5,0"),
+        ("train {corpus} --window 5;0", "window '5;0': write how many words before and after the centre"),
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),
         ("similarity {model} a b", "for the cosine of two words: --words a b"),
         ("similarity {model} pairs --words a b", "pairs has no effect with --words"),
+        ("similarity {model} --verbose --words a b", "--verbose has no effect with --words"),
         ("query {model} king --top 0", "--top"),
         ("perplexity {model}", "CORPUS"),
         ("perplexity {model} {corpus} --max-types 0", "max_types"),
@@ -573,7 +575,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("info {model} {model}", "unexpected"),
         ("convert {model}", "OUT"),
         ("convert {model} model.h5", "extension"),
-        ("train {corpus} --epochs often", "'often' is neither a whole number nor auto"),
+        ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )
 def test_wrong_use(

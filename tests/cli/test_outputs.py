@@ -107,7 +107,9 @@ def test_what_cannot_be_written_is_refused_before_the_work(
     command = arguments(output, sample, model, tmp_path / "out")
     written(command, tmp_path / "out").write_bytes(b"old")
     error = run(*command, code=1).stderr
-    assert re.search(r"exists: name another file (with -o|as OUT|there), or add --force", error)
+    where = {"output": "as OUT" if output[0] == "convert" else "with -o"}
+    option = where.get(output[1], f"with --{output[1].replace('_', '-')}")
+    assert f"exists: name another file {option}, or add --force" in error
     assert written(command, tmp_path / "out").read_bytes() == b"old"
 
 

@@ -224,6 +224,12 @@ def test_the_browser_gets_no_secret_as_an_argument(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_printed_if_it_is_to_be_quiet(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "run", lambda server, *_: server.server_close())
+    result = run("explore", model, "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+
+
 def test_a_browser_that_leaves_is_no_failure(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", server.server_port)) as connection:

@@ -103,7 +103,10 @@ def kinds_of_training() -> Iterator[Job]:
     from w2v.losses.registry import LOSSES
 
     def job(corpus: str, every: str, *options: str) -> Job:
-        command = ["train", corpus, "-o", "new.safetensors", "--force", "--workers", "1", "--min-count", "1", "--quiet"]
+        command = ["train", corpus, "-o", "new.safetensors", "--force", "--workers", "1", "--quiet"]
+        command += (
+            [] if "old" in options else ["--min-count", "1"]
+        )  # with the words of a continued model it has no place
         command += ["--checkpoint", "checkpoints", "--checkpoint-every", every, *options]
         return Job(command, ("new.safetensors",))
 

@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.errors import W2VError
 from w2v.formats import native, table
-from w2v.formats.storage import DTYPES, Rounded, Storage, stored
+from w2v.formats.storage import DTYPES, FileStorage, Rounded, stored
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import models as w2v_gensim
 from w2v.text.words import Words
@@ -41,8 +41,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "m.safetensors"
 
 
-@pytest.mark.parametrize("storage", get_args(Storage))
-def test_every_type(path: Path, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("storage", get_args(FileStorage))
+def test_every_type(path: Path, storage: FileStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     small, whole = path.with_name("small.safetensors"), content()
     result = run_json("convert", path, small, "--storage", storage, "--check")
     assert result["lost"] == ["output layer"]

@@ -1,6 +1,7 @@
 """Every registered loss fulfils the protocol; a new one works everywhere without any other change."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     path = tmp_path / "m.safetensors"
     model.save(path)
     loaded = w2v.Model.load(path)
-    assert loaded.settings.as_dict() == model.settings.as_dict()
+    assert loaded.settings.as_dict() == replace(model.settings, workers=None).as_dict()
     assert isinstance(loaded.loss, NEW[name])
     for key, array in model.learnt.items():
         np.testing.assert_array_equal(loaded.learnt[key], array)

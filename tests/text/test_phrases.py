@@ -359,7 +359,9 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_wrong_use_of_the_command(tmp_path: Path) -> None:
     path = corpus(tmp_path)
-    assert "nothing to write" in run("phrases", path, code=2).stderr
+    assert "nothing to write: name a file with -o or --save-phrases" in run("phrases", path, code=2).stderr
+    reading = run("phrases", path, "--read-phrases", path, code=2).stderr
+    assert "nothing to write: name a file with -o;" in reading
     given = ["phrases", path, "-o", tmp_path / "out"]
     assert (
         "--min-count has no effect with --read" in run(*given, "--read-phrases", path, "--min-count", 3, code=2).stderr

@@ -228,17 +228,19 @@ def test_time_decides(sample: Path, tmp_path: Path) -> None:
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.001s", progress=stop, **SMALL | {"epochs": 100_000})
 
 
+@pytest.mark.parametrize("every", ["1epoch", "never"])
 def test_a_checkpoint_is_written_before_a_hard_limit_of_processor_time(
-    tmp_path: Path, given: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, given: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch, every: str
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, 100))
-        checkpoints = Checkpoints(tmp_path, "1epoch")
+        checkpoints = Checkpoints(tmp_path, every)
     due = []
     for seconds in (74, 76):
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
-    checkpoints.write(given.state)
+    checkpoints.copy(given.state)
+    assert checkpoints.newest == checkpoint.files(tmp_path)[0]
     assert [*due, checkpoints.due] == [False, True, False]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk
+from w2v.training.checkpoint import Checkpoints
 from w2v.vectors.held_out import HeldOut
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
@@ -79,6 +80,18 @@ def test_a_best_state_that_cannot_be_written_is_told(
 def test_the_end_of_the_text_is_not_trained(sample: Path) -> None:
     whole, most = (w2v.train(sample, **(SETTINGS | {"stop_early": stop})).metrics["tokens"] for stop in (None, 9))
     assert most == pytest.approx(0.95 * whole, rel=0.01)
+
+
+def test_only_the_best_state_is_written_without_a_folder_for_checkpoints(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> None:
+        pytest.fail("a checkpoint")
+
+    monkeypatch.setattr(Checkpoints, "write", write)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    w2v.train(sample, **SETTINGS)
+    assert list(tmp_path.iterdir()) == []  # no key either
 
 
 def test_the_last_epoch_may_be_the_best(sample: Path, caplog: pytest.LogCaptureFixture) -> None:

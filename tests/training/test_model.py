@@ -60,7 +60,7 @@ def test_training_continues_from_the_matrices(sample: Path, tmp_path: Path) -> N
     one, other = (w2v.train(more, continue_from=start, sample=0) for start in (model, tmp_path / "m.safetensors"))
     np.testing.assert_array_equal(one.inputs, other.inputs)
     np.testing.assert_array_equal(one.inputs[50:], model.inputs[50:])
-    assert one.settings.vectors == "combined"
+    assert one.settings.word_vectors == "combined"
 
 
 @pytest.mark.parametrize("vectors", ["combined", "concatenated"])

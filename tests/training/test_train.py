@@ -146,6 +146,7 @@ def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest
     w2v.train(sample, **options)
     with pytest.raises(w2v.W2VError, match="or add --ignore-memory"):  # for the copies that checkpoints take
         w2v.train(sample, checkpoint=tmp_path, **options)
+    w2v.train(sample, checkpoint=tmp_path / "never", checkpoint_every="never", **options)  # which takes none
     w2v.train(sample, checkpoint=tmp_path, ignore_memory=True, **options)
     run("train", sample, "-o", tmp_path / "m.bin", "--ignore-memory", *QUICK)
 

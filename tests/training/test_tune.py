@@ -256,6 +256,21 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
     run("tune", text, "-o", output, *QUICK, "--resume", "--force")
     after = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
     assert after == before
-    other = (*QUICK[:-1], 2)
-    assert "workers" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
+    other = ("--vector-size", 9, *QUICK[2:])
+    assert "vector_size" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
     assert output.exists()
+    faster = (*QUICK[:-1], 2, "--cache", tmp_path / "text.ids")
+    run("tune", text, "-o", output, *faster, "--resume", "--force")
+    assert json.loads((tmp_path / "best.tune.json").read_text())["trials"] == before
+
+
+def test_settings_of_what_is_tried_have_an_effect(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "SEEDS", (1,))
+    monkeypatch.setattr(tuning, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
+    monkeypatch.chdir(tmp_path)
+    options = (*QUICK, "--per-pair", "--tree", "balanced", "--subwords", "3-4", "--max-vocab", 100)
+    assert "model.safetensors" in run("tune", text, *options).stdout
+    assert w2v.Model.load("model.safetensors").ngrams
+    assert "--per-pair has no effect" in run("tune", text, *options, "--model", "cbow", code=2).stderr
+    said = run("tune", text, *options, "-o", "best.bin").stderr
+    assert "best.bin has no n-grams" in said

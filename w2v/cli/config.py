@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
-from w2v.losses.registry import OWN, Settings
+from w2v.losses.registry import OWN, Settings, joined
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, atomic_write, errors_named
@@ -64,7 +64,9 @@ class Config:
             phrases = values.pop("phrases", False)
             if not isinstance(phrases, bool | str) or phrases == "":
                 raise SettingsError(f"phrases {phrases!r}: it must be true, or a path")
-            checked = {name: checked_value(options[name], name, value) for name, value in values.items()}
+            checked = {name: checked_value(options[name], name, joined(name, value)) for name, value in values.items()}
+            if path.suffix == MODEL_SUFFIX:
+                checked = _open_to_change(checked)
         except SettingsError as error:
             raise SettingsError(f"{path}: {one_line(error)}") from error
         return cls(tuple(corpus), Path(output) if output else None, checked, phrases)
@@ -95,10 +97,18 @@ def _of_model(path: Path) -> dict[str, Any]:
     if "settings" not in metadata:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
-    if values.get("loss") == OWN:
+    if values.get("loss") == OWN or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _open_to_change(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a model without the values that training computed: other options given may change these."""
+    names = options.keys() & {*Settings.names()}
+    settings = Settings(**{name: options[name] for name in names}).left_open()
+    others = {name: value for name, value in options.items() if name not in names}
+    return replace(settings, workers=None).saved() | others
 
 
 def _line(path: PathLike, name: str, value: Any) -> bytes:

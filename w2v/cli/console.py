@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from w2v.errors import SettingsError, TextWarning, W2VError, printable
+from w2v.errors import SettingsError, TextWarning, described, printable
 from w2v.options import suggestion
 from w2v.progress import formatted_values, quantity
 from w2v.system._signals import end_on_bus_error
@@ -67,16 +67,8 @@ class Program(click.Command):
             _fail(2, message if message.endswith("?") else "; ".join(filter(None, [message.rstrip("."), place])))
         except click.ClickException as error:
             _fail(error.exit_code, error.format_message())
-        except SettingsError as error:
-            _fail(2, str(error))
-        except W2VError as error:
-            _fail(1, str(error))
-        except OSError as error:
-            _fail(1, ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error))))))
-        except MemoryError:
-            _fail(1, "out of memory")
         except Exception as error:
-            _fail(1, f"internal error: {type(error).__name__}: {error}")  # a bug of ours
+            _fail(2 if isinstance(error, SettingsError) else 1, described(error))
         except Stopped as stopped:
             number = signal.Signals(stopped.args[0])
             by = "Ctrl-C" if number == signal.SIGINT else number.name
@@ -132,7 +124,10 @@ def _text_stream(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
 
 
 class _StandardOutput(io.FileIO):
-    """Raises its first error, with its name, and drops later output: Python tries to write the rest again at exit."""
+    """The first failed write raises an error that names standard output.
+
+    Later writes are dropped, because Python would retry the buffered rest at exit and fail again.
+    """
 
     failed = False
 

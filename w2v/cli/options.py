@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,7 +19,7 @@ from w2v.system.files import Errors
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
-from w2v.training.start import continued_settings
+from w2v.training.start import Vocab, continued_settings
 from w2v.vectors.benchmarks import Method
 
 Command = Callable[..., Any]
@@ -28,6 +27,7 @@ Command = Callable[..., Any]
 GROUPS = (settings.TEXT, settings.MODEL, settings.LOSS, settings.TRAINING, settings.RUN)
 ALL = "w2v.help_all"  # in the meta of a context: whether all options are listed
 NGRAM_LENGTHS = (3, 6)  # the usual ones, those of fastText
+LOSS_NAMES = {"loss", "objective"}  # of which a run has one
 SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", "hs")}
 
 
@@ -132,21 +132,17 @@ def refuse_foreign_options(args: list[str]) -> None:
             raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
 
 
-def complete_file(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(incomplete, type="file")]
+def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """The completion of an option whose value is a file or one of these names."""
+
+    def completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        known = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [CompletionItem(incomplete, type="file"), *known]
+
+    return completed
 
 
-def complete_tree(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    names = [CompletionItem(name) for name in TREES if name.startswith(incomplete)]
-    return [CompletionItem(incomplete, type="file"), *names]
-
-
-def complete_connectors(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    names = [CompletionItem("english")] if "english".startswith(incomplete) else []
-    return [CompletionItem(incomplete, type="file"), *names]
-
-
-COMPLETIONS = {"tree": complete_tree, "tree_vectors": complete_file}
+COMPLETIONS = {"tree": complete(*TREES), "tree_vectors": complete()}
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
@@ -162,28 +158,12 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no
         return value
 
 
-def number_or(words: tuple[str, ...]) -> Callable[[str], Any]:
-    """The type of an option whose value is a whole number or one of these words."""
-
-    def convert(text: str) -> Any:
-        if text in words:
-            return text
-        try:
-            return int(text)
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is neither a whole number nor {' or '.join(words)}.") from None
-
-    return convert
-
-
-def number_or_pair(text: str) -> int | str:
-    """An option's value: a whole number, or two with a comma."""
-    if re.fullmatch(r"\d+,\d+", text, re.ASCII):
-        return text
+def whole_number(text: str) -> int | str:
+    """A whole number, or the text of an option that may be something else; Settings checks it."""
     try:
         return int(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a whole number nor two, as in 5,0.") from None
+        return text
 
 
 def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
@@ -194,9 +174,9 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
     if choices:
         value_type = Choice({choice: meaning for choice, meaning in choices.items() if choice != OWN})
     elif words := words_of(kind, name):
-        value_type, metavar = number_or(words), "|".join(["INTEGER", *words])
+        value_type, metavar = whole_number, "|".join(["INTEGER", *words])
     elif takes_pair(kind, name):
-        value_type, metavar = number_or_pair, "INTEGER[,INTEGER]"
+        value_type, metavar = whole_number, "INTEGER[,INTEGER]"
     elif name == "cache":
         value_type = FILE
     shown = option.default_text or default
@@ -281,6 +261,18 @@ OBJECTIVE = click.option(
     "--objective", cls=Option, metavar="NAME", help="The loss of the model, if it is your own: module:Name."
 )
 MODEL = click.argument("model", type=FILE)
+SHORT_OPTIONS = composed(
+    *(
+        click.option(
+            f"--{flag}",
+            cls=Option,
+            group=options_of(Settings)[name].group,
+            is_flag=True,
+            help=f"The same as --{name} {value}.",
+        )
+        for flag, (name, value) in SHORT.items()
+    )
+)
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
@@ -310,21 +302,33 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
 
 
 def chosen_settings(
-    given: Mapping[str, Any], model: Model | None = None, config: Mapping[str, Any] | None = None
+    given: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+    model: Model | None = None,
+    words: Vocab = "old",
+    tried: Mapping[str, Sequence[object]] | None = None,
 ) -> Settings:
     """The settings given as options; the others are from a config file and a model that is continued, if any.
 
-    Raises click.UsageError for options that contradict each other or have no effect.
+    `tried` are settings of which a command tries several values. Raises click.UsageError for options that contradict
+    each other or have no effect.
     """
-    chosen = given_settings(given)
-    merged = {**(config or {}), **chosen}
-    settings = continued_settings(model, merged) if model else Settings(**merged)
+    chosen, merged = given_settings(given), merged_settings(given, config or {})
+    settings = continued_settings(model, words, merged) if model else Settings(**merged)
     for name in chosen:
-        if needs := settings.without_effect(name):
+        needs = settings.without_effect(name)
+        if needs and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
             found = getattr(settings, needs[0])
             other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
             raise click.UsageError(f"{first_name(name)} has no effect {other}")
     return settings
+
+
+def merged_settings(given: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a config file, overridden by those given as options: also the loss by an objective."""
+    chosen = given_settings(given)
+    replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else ()
+    return {name: value for name, value in config.items() if name not in replaced} | chosen
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:

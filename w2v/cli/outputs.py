@@ -15,7 +15,6 @@ from w2v.system.files import destination
 
 if TYPE_CHECKING:
     from w2v.plotting.figure import Picture
-    from w2v.text.vocabulary import Vocabulary
 
 Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if it exists and the flag is false
 
@@ -50,9 +49,9 @@ def check(path: Path, force: bool, others: Iterable[Path] = (), option: str = "w
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
-def check_picture(path: Path, force: bool, others: Iterable[Path] = ()) -> None:
+def check_picture(path: Path, force: bool, others: Iterable[Path] = (), option: str = "with -o") -> None:
     """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
-    check(path, force, others)
+    check(path, force, others, option)
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 
     format_of(path)
@@ -101,13 +100,9 @@ def save(files: Iterable[tuple[Path, Write]], force: bool) -> None:
         raise W2VError("; ".join(failures))
 
 
-def saving(thing: Any) -> Write:
-    """The `save` method of a model, page or the like."""
-    return lambda path, force: thing.save(path, force=force)
-
-
-def save_words(vocabulary: "Vocabulary", sentences: int, path: Path, force: bool) -> None:
-    vocabulary.save(path, sentences, force=force)
+def saving(thing: Any, *more: Any) -> Write:
+    """The `save` method of a model, page or the like, with `more` arguments."""
+    return lambda path, force: thing.save(path, *more, force=force)
 
 
 def save_picture(picture: "Picture", path: Path, force: bool) -> None:

@@ -19,12 +19,13 @@ from w2v.cli.options import (
     first_name,
     given_reading,
     given_settings,
+    merged_settings,
     reading_options,
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
-from w2v.losses.registry import LOSSES
+from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
 from w2v.plan import instruction_set
 from w2v.progress import Progress, Report, duration
@@ -35,8 +36,8 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoints, latest
 from w2v.training.interval import DEFAULT_INTERVAL
 from w2v.training.model import Model
-from w2v.training.start import Vocab, opened, opened_vectors, settings_for_vectors, text_of
-from w2v.training.train import resume, train
+from w2v.training.start import OF_NEW_WORDS, Vocab, opened, opened_vectors, settings_for_vectors, text_of
+from w2v.training.train import NEEDS, resume, train
 from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
@@ -137,40 +138,40 @@ class Forecast:
 def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
-    find_objective(given["objective"] or file.settings.get("objective"))
+    find_objective(merged_settings(given, file.settings).get("objective"))
     corpus = options.corpus or file.corpus
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
-    for option, needed in (("checkpoint_every", "checkpoint"), ("vocab", "continue_from"), ("freeze", "init")):
-        if getattr(options, option) and not getattr(options, needed):
-            name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
-            raise click.UsageError(f"{name} has no effect without {other}")
+    _refuse_what_needs_another(options)
     model = opened(options.continue_from) if options.continue_from else None
     vectors = opened_vectors(options.init) if options.init else None
-    settings = chosen_settings(given, model, file.settings)
+    words = options.vocab or "old"
+    unused = OF_NEW_WORDS if model and words == "old" else ()
+    config = {name: value for name, value in file.settings.items() if name not in unused}
+    settings, merged = chosen_settings(given, config, model, words), merged_settings(given, config)
     if vectors:
-        settings = settings_for_vectors(vectors, file.settings | given_settings(given), options.freeze)
+        settings = settings_for_vectors(vectors, merged, options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
     files = Corpus(list(corpus), of_paths=True).files
-    output = options.output or file.output or (OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT)
+    output = options.output or file.output or default_output(settings)
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
-        check_outputs(output, [options.save_vocab, options.save_config], options.plot, options.force, inputs)
+        others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config}
+        check_outputs(output, others, options.plot, options.force, inputs)
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
-        begin = {"continue_from": model, "vocab": options.vocab or "old", **file.settings, **given_settings(given)}
+        begin = {"continue_from": model, "vocab": words, **merged}
     elif options.read_vocab:
         begin["vocabulary"] = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
     checkpoints = None
     if options.checkpoint and leads(world):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
-    notes = Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot)
     inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     run = partial(
@@ -179,7 +180,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         **begin,
         phrases=phrases,
         checkpoint=checkpoints,
-        notes=notes,
+        notes=Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot),
         ignore_memory=options.ignore_memory,
         world=world,
         **reading,
@@ -192,8 +193,20 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         options.force,
         options.checkpoint,
         resumable=lambda: bool(checkpoints and checkpoints.newest),
-        config=Config(corpus, output, settings.relevant() | reading, phrases),
+        config=Config(corpus, output, settings.saved() | reading, phrases),
     )
+
+
+def _refuse_what_needs_another(options: Options) -> None:
+    """Raise click.UsageError for an option without the one that it needs."""
+    for option, needed in NEEDS.items():
+        if getattr(options, option) and not getattr(options, needed):
+            name, other = (f"--{each.removesuffix('_from').replace('_', '-')}" for each in (option, needed))
+            raise click.UsageError(f"{name} has no effect without {other}")
+
+
+def default_output(settings: Settings) -> Path:
+    return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
 
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
@@ -232,7 +245,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
     files = Corpus(list(options.corpus), of_paths=True).files if options.corpus else origin.sources
     if leads(world):
-        check_outputs(output, [save_vocab], plot, options.force, map(Path, files))
+        check_outputs(output, {"--save-vocab": save_vocab}, plot, options.force, map(Path, files))
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
     run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
@@ -240,17 +253,21 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
 
 
 def check_outputs(
-    output: Path, others: Iterable[Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
+    output: Path, others: Mapping[str, Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
 ) -> None:
-    """Check the files to be written (the model, `others` and a plot), each against all that are read or written."""
-    read, written = list(inputs), [other for other in others if other]
+    """Check the files to be written (the model, `others` and a plot), each against all that are read or written.
+
+    `others` are by the option that names them.
+    """
+    read, named = list(inputs), {option: other for option, other in others.items() if other}
+    written = list(named.values())
     if plot:
-        outputs.check_picture(plot, force, [output, *read, *written])
+        outputs.check_picture(plot, force, [output, *read, *written], "with --plot")
     outputs.check(output, force, [*read, *written])
     for path in table.beside(output):
         outputs.check(path, force, [*read, *written])
-    for number, other in enumerate(written):
-        outputs.check(other, force, [*read, *written[:number]], "there")
+    for number, (option, other) in enumerate(named.items()):
+        outputs.check(other, force, [*read, *written[:number]], f"with {option}")
 
 
 def noted(path: PathText | None) -> Path | None:

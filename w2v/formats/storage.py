@@ -12,10 +12,10 @@ from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.system import memory
 
-Storage = Literal["float32", "bf16", "f16", "int8"]
+FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
 SCALES = "_scales"  # ends the name of the array with the scales of another, of int8
-DTYPES: dict[Storage, Callable[[], np.dtype[Any]]] = {
+DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
     "float32": lambda: np.dtype(np.float32),
     "bf16": bfloat16.bfloat16,
     "f16": lambda: np.dtype(np.float16),
@@ -65,7 +65,7 @@ def is_matrix(array: NDArray[Any]) -> bool:
     return isinstance(array, Rounded) or bfloat16.is_kept(array) or array.dtype == np.float16
 
 
-def stored(matrix: NDArray[Any], storage: Storage) -> NDArray[Any]:
+def stored(matrix: NDArray[Any], storage: FileStorage) -> NDArray[Any]:
     """A matrix (V, D) in another type; int8 as Rounded.
 
     Raises SettingsError for values that float16 cannot hold, and for bfloat16 if ml_dtypes is missing.

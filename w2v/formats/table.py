@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
-from w2v.formats.storage import Storage
+from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike, errors_named
@@ -46,12 +46,14 @@ class Format(NamedTuple):
     beside: Callable[[PathLike], Path] | None = None
     folder: bool = False
     packed: bool = False
-    storages: tuple[Storage, ...] = ("float32",)
+    storages: tuple[FileStorage, ...] = ("float32",)
 
 
 # The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
 FORMATS = (
-    Format("native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING, storages=get_args(Storage)),
+    Format(
+        "native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING, storages=get_args(FileStorage)
+    ),
     Format(
         "fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, packed=True
     ),
@@ -95,7 +97,7 @@ def for_writing(path: PathLike) -> Format:
     raise SettingsError(f"{path}: unknown extension: use one of {known}")
 
 
-def check_storage(path: PathLike, storage: Storage) -> None:
+def check_storage(path: PathLike, storage: FileStorage) -> None:
     """Raise SettingsError if the format of a file of this name does not hold vectors in this type."""
     if storage not in for_writing(path).storages:
         known = [one.extensions[0] for one in WRITTEN if storage in one.storages]

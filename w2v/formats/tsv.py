@@ -27,7 +27,10 @@ def metadata(path: PathLike) -> Path:
 
 
 def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file with this name has words beside it: its content is only numbers, as many a text's."""
+    """Whether a file with this name has words beside it.
+
+    The content alone does not tell: many text files hold only numbers.
+    """
     return Path(path).suffix.lower() == ".tsv" and metadata(path).is_file()
 
 
@@ -68,7 +71,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 
 
 class _Named(RawIOBase):
-    """The lines of a file, each after a word that stands for its own: word2vec's text."""
+    """The lines of a file with a placeholder word before each, so that the reader of word2vec text can parse them."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._file, self._begins, self._rest = file, True, b""

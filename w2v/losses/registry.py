@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ MAX_COMBINED = 1024  # the largest vector_size at which vectors are combined by 
 CORRECTED = 2  # the best learning rate of CBOW's corrected gradient, relative to the faithful one's
 WITH_SUBWORDS = 0.8  # the best learning rate of skip-gram with subwords, relative to that without; CBOW has the same
 
+PAIRS = {"subwords": "-", "window": ","}  # settings that may be pairs of numbers, and what is between these as text
+
 _known: dict[str, Loss] = {}
 
 
@@ -86,10 +89,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     def __post_init__(self) -> None:
         if isinstance(self.objective, Loss):
             object.__setattr__(self, "objective", use(self.objective))
-        if isinstance(self.subwords, list | tuple):
-            object.__setattr__(self, "subwords", "-".join(map(str, self.subwords)))
-        if isinstance(self.window, list | tuple):
-            object.__setattr__(self, "window", ",".join(map(str, self.window)))
+        for name in PAIRS:
+            object.__setattr__(self, name, joined(name, getattr(self, name)))
         self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
         super().__post_init__()
         self._choose_loss()
@@ -193,8 +194,26 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         values = self.as_dict()
         return {name: value for name, value in values.items() if not self.without_effect(name) and value is not None}
 
+    def saved(self) -> dict[str, Any]:
+        """The settings that have an effect, for a file; those that training computes only if they were given."""
+        computed = ("kernel",) if self.kernel == self.loss_class.kernels[0] else ()
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None and name not in computed and not self.without_effect(name)
+        }
+
+    def left_open(self) -> Settings:
+        """The same settings; those with the value that training would compute are left to it."""
+        values = asdict(self)
+        for name in ("min_alpha", "alpha", "window", "vectors", "workers"):
+            with suppress(SettingsError):  # the given min_alpha is above the default alpha
+                if Settings(**values | {name: None}).as_dict() == self.as_dict():
+                    values[name] = None
+        return Settings(**values)
+
     def without_effect(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """The other setting, and its values, without which this one has no effect; None if it has an effect."""
+        """The (name, values) of `needed_for` without which this setting has no effect here; None: it has one."""
         needs = needed_for(name)
         if not needs or getattr(self, needs[0]) in needs[1] or (not needs[1] and getattr(self, needs[0])):
             return None
@@ -203,6 +222,11 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
     @classmethod
     def names(cls) -> list[str]:
         return [field.name for field in fields(cls)]
+
+
+def joined(name: str, value: Any) -> Any:
+    """The value of a setting, as text if it is a pair of numbers."""
+    return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
 
 
 def settings_from(text: str, where: object, **missing: Any) -> Settings:
@@ -222,7 +246,10 @@ def settings_from(text: str, where: object, **missing: Any) -> Settings:
 
 
 def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The other setting, and its values (none: any), with which a setting has an effect; None if it always has one."""
+    """(name, values): the setting has an effect only if setting `name` has one of `values`, or any if these are empty.
+
+    None: it always has one.
+    """
     if name not in {each.name for each in fields(BaseSettings)} and name not in Settings.__annotations__:
         return "loss", tuple(
             loss for loss, kind in LOSSES.items() if name in {each.name for each in fields(kind.settings_class)}

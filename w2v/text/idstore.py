@@ -207,8 +207,8 @@ class ReadingOptions(TextOptions):
 
     column: str | None = option(
         None,
-        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence. With none, what looks "
-        "like a table is read as plain text.",
+        "Read the text in this column of JSON lines, CSV or Parquet; each row ends a sentence. `--column none` "
+        "reads a file as plain text even if it looks like a table.",
         TEXT,
         default_text="plain text; tables are refused",
     )

@@ -45,7 +45,7 @@ Arrays = dict[str, NDArray[Any]]
 NAME, BEST = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
 RUN_VALUES = ("position", "end", "tokens_trained", "seconds", "instruction_set", "ranks", "scores")  # of State
 BYTES_AT_ONCE = 1 << 20  # for the checksum
-LAST_CHANCE = 0.75  # of a hard limit of processor time, whose end kills the process: then a checkpoint is written
+LAST_CHANCE = 0.75  # share of the hard CPU limit after which a checkpoint is written: at 1 the system kills the process
 INPUTS = "vectors"  # the input rows in the native format
 
 log = logging.getLogger("w2v")
@@ -153,14 +153,21 @@ class Checkpoint:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
 
-    `every` is an interval, see below. `after` is the checkpoint that the run resumes from. The folder is locked until
-    the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
-    folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is false. A
-    folder that is removed during the run is made again; if another run has taken its place, nothing more is written.
+    `every` is an interval, see below. `after` is the checkpoint that the run resumes from. `sealed` is false for a
+    folder from which no run resumes. The folder is locked until the end of a `with` block, or of the process. Raises
+    SettingsError for an impossible interval; W2VError if the folder cannot be written, another run writes to it, or it
+    holds checkpoints of another run and `replace` is false. A folder that is removed during the run is made again; if
+    another run has taken its place, nothing more is written.
     """
 
     def __init__(
-        self, folder: PathLike, every: str = DEFAULT_INTERVAL, *, replace: bool = False, after: Checkpoint | None = None
+        self,
+        folder: PathLike,
+        every: str = DEFAULT_INTERVAL,
+        *,
+        replace: bool = False,
+        after: Checkpoint | None = None,
+        sealed: bool = True,
     ):
         self.folder = Path(folder).absolute()
         self.every = every
@@ -169,7 +176,7 @@ class Checkpoints:
         self._lost = False  # another run has taken the folder
         self._interval = interval(every)
         self._mine: dict[Path, float] = {}  # see `rise`
-        self._copies: Arrays = {}
+        self._copied: Arrays = {}
         self._writer: Thread | None = None
         self._taken: State | None = None
         self._last = time.monotonic()
@@ -201,7 +208,8 @@ class Checkpoints:
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
-        make_key()
+        if sealed:
+            make_key()
 
     def __enter__(self) -> Self:
         return self
@@ -252,6 +260,11 @@ class Checkpoints:
         self._mine = {path: self._mine[path] for path in paths}
 
     @property
+    def copies(self) -> bool:
+        """Whether states are copied during the run."""
+        return any(self._interval)
+
+    @property
     def due(self) -> bool:
         """Whether so much time has passed that the next checkpoint is due, and the previous one is written."""
         if self._lost or (self._writer and not self._writer.ended):
@@ -268,15 +281,20 @@ class Checkpoints:
         return max(position + 1, math.ceil((position // step + 1) * step))
 
     def copy(self, state: State) -> None:
-        """Copy the state of a run whose threads have stopped; the copy is written while training continues."""
-        if not any(self._interval):
+        """Copy the state of a run whose threads have stopped; the copy is written while training continues.
+
+        With the interval "never" the state is not copied: it is written at once where processor time runs out.
+        """
+        if not self.copies:
+            if time.process_time() >= self._last_chance:
+                self.write(state)
             return
         self._wait()
         for name, array in state.parameters.items():
-            if name not in self._copies:
-                self._copies[name] = np.empty(array.shape, array.dtype)
-            np.copyto(self._copies[name], array)
-        self._start(state, self._copies)
+            if name not in self._copied:
+                self._copied[name] = np.empty(array.shape, array.dtype)
+            np.copyto(self._copied[name], array)
+        self._start(state, self._copied)
 
     def write(self, state: State) -> None:
         """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""

@@ -24,10 +24,10 @@ def finite(parameters: Iterable[NDArray[Any]]) -> bool:
 
 
 def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
-    """The highest mean loss of an epoch, as a multiple of the best one before it, but of 1 nat at least.
+    """By what factor the mean loss of an epoch exceeds the lowest before it, at worst.
 
-    All epochs have the same text, so that their means can be compared. That of an unfinished epoch is what it will have
-    at least.
+    A lowest loss below 1 nat counts as 1. All epochs have the same text, so that their means can be compared. An
+    unfinished epoch counts with a lower bound.
 
     Args:
         losses, predictions: of each epoch, (epochs,); see State.

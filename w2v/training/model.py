@@ -182,6 +182,7 @@ class Model:
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
         """The model of a .safetensors file; with `mmap`, its matrices are memory-mapped.
 
+        Its settings do not have the number of threads, which depends on the machine.
         Raises W2VError for a file that cannot be read or has only vectors, without the output layer.
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
@@ -191,7 +192,8 @@ class Model:
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
                 f'(model.save("model.safetensors")), which {WHOLE_MODEL}'
             )
-        settings = settings_from(stored.metadata["settings"], f"{path}: its settings", vectors="input")
+        stored_settings = settings_from(stored.metadata["settings"], f"{path}: its settings", vectors="input")
+        settings = replace(stored_settings, workers=None)
         measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
         metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
         if LOSS_BY_EPOCH in stored.tensors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ log = logging.getLogger("w2v")
 
 Vocab = Literal["old", "union"]
 
+OF_NEW_WORDS = ("min_count", "max_vocab")  # settings that choose the words of a text
 FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
 
 
@@ -95,10 +96,7 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bo
     places = {word: row for row, word in enumerate(vocabulary.words)}
     known = [(places[word], row) for row, word in enumerate(vectors.index_to_key) if word in places]
     if not known:
-        raise W2VError(
-            "no word of the vocabulary is among those of init: give vectors of the same language, whose text was split "
-            "into words in the same way"
-        )
+        raise W2VError("init has no vector for any word of this text: are language, --lower and --tokenize the same?")
     rows, found = np.array(known, np.int64).T
     inputs = vectors.vectors[found]
     if not finite([inputs]):
@@ -112,9 +110,14 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bo
     return Start(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def continued_settings(model: Model, given: Mapping[str, Any]) -> Settings:
+def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> Settings:
     """A model's settings, updated by `given`. Raises SettingsError for a setting that cannot change."""
-    settings = model.settings.as_dict()
+    settings = asdict(model.settings.left_open())
+    for name in OF_NEW_WORDS if words == "old" else ():
+        if given.get(name) is not None:
+            raise SettingsError(
+                f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
+            )
     for name in FIXED_SETTINGS:
         if str(given.get(name, settings[name])) != str(settings[name]):  # a path may be a Path
             raise SettingsError(f"{name} {given[name]}: the continued model has {settings[name]}; leave it out")

@@ -55,6 +55,7 @@ from w2v.vectors.held_out import HeldOut
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
+NEEDS = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}  # each has no effect without
 OF_TYPES = "types "  # prefix of a checksum of the text's types rather than of the text
 
 log = logging.getLogger("w2v")
@@ -77,10 +78,6 @@ class RunOptions(ReadingOptions):
     ignore_memory: bool = False
     progress: Report | None = None
     world: World | None = None
-
-    @property
-    def reading(self) -> ReadingOptions:
-        return ReadingOptions.of(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +114,8 @@ def train(corpus: Source, **given: Any) -> Model:
             `w2v train --help` describes. `objective` may be a Loss itself.
         vocabulary: words to use instead of those of the corpus.
         continue_from: a model, or the .safetensors file of one, to continue: its vectors and its settings, except for
-            those given. `vocab` is "old" to keep its words, counts and tree, or "union" to add the corpus's; new
-            words start like those of a new model.
+            those given and, from a file, workers. `vocab` is "old" to keep its words, counts and tree, or "union" to
+            add the corpus's; new words start like those of a new model.
         init: vectors, or a file of any format that w2v.load reads: their words begin with them, the others anew, and
             so does the output layer. With `freeze`, these words keep their vectors as they are.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
@@ -143,8 +140,9 @@ def train(corpus: Source, **given: Any) -> Model:
     options = {name: value for name, value in given.items() if name not in own}
     if run.settings and options:
         raise SettingsError(f"{sorted(options)[0]} is given in addition to settings: make it a part of them")
-    if run.freeze and run.init is None:
-        raise SettingsError("freeze has no effect without init")
+    for name, needed in NEEDS.items():
+        if getattr(run, name) != getattr(RunOptions, name) and getattr(run, needed) is None:
+            raise SettingsError(f"{name} has no effect without {needed}")
     with together(run.world):
         if run.continue_from is not None:
             model = opened(run.continue_from)
@@ -206,11 +204,7 @@ def _location(text: Corpus) -> dict[str, Any]:
 
 def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     settings = run.settings or Settings(**options)
-
-    def make_start(store: TypeCounts) -> Start:
-        return Start(_vocabulary(run, settings, store))
-
-    return settings, make_start
+    return settings, lambda store: Start(_vocabulary(run, settings, store))
 
 
 def _vocabulary(run: RunOptions, settings: Settings, store: TypeCounts) -> Vocabulary:
@@ -225,11 +219,7 @@ def _initialised(
     run: RunOptions, vectors: KeyedVectors, options: dict[str, Any]
 ) -> tuple[Settings, Callable[[TypeCounts], Start]]:
     settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options, run.freeze)
-
-    def make_start(store: TypeCounts) -> Start:
-        return start_from_vectors(vectors, _vocabulary(run, settings, store), run.freeze)
-
-    return settings, make_start
+    return settings, lambda store: start_from_vectors(vectors, _vocabulary(run, settings, store), run.freeze)
 
 
 def _continued(
@@ -239,7 +229,7 @@ def _continued(
         raise SettingsError("continue_from has its own vectors: leave init out")
     if run.settings or run.vocabulary:
         raise SettingsError("continue_from has its own settings and vocabulary: give only the settings to change")
-    settings = continued_settings(model, options)
+    settings = continued_settings(model, run.vocab, options)
     return settings, partial(start_from_model, model, run.vocab, settings)
 
 
@@ -323,25 +313,25 @@ def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
     work: dict[str, Any] = {"workers": job.settings.threads, "progress": progress}
     with ExitStack() as stack:
         with together(world):
-            if job.settings.stop_early and job.checkpoints is None:  # for the best state
-                folder = stack.enter_context(TemporaryDirectory(prefix="w2v-"))
-                job = replace(job, checkpoints=Checkpoints(folder, NEVER))
-            if job.checkpoints:
-                stack.enter_context(job.checkpoints)
+            best = job.checkpoints
+            if job.settings.stop_early and best is None:
+                best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER, sealed=False)
+            if best:
+                stack.enter_context(best)
             whole = has_columns(job.origin.column)
             part = job.text.part(world.rank, world.size, whole=whole) if world else job.text
             store = stack.enter_context(read_corpus(part, job.reading, **work))
             store, phrases = join_phrases(store, given, job.origin.cache, **work)
             stack.enter_context(store)
         types = merged_types(world, store) if world else store
-        run = _made(job, store, types, world)
+        run = _made(job, store, types, world, best)
         read = time.perf_counter()
         run.train(progress, job.checkpoints)
     return trained_model(run, types, read - started, job.origin.text, phrases)
 
 
-def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None) -> Run:
-    """The run, at the position where it begins or continues."""
+def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, best: Checkpoints | None) -> Run:
+    """The run, at the position where it begins or continues. If it may stop early, its best state is kept in `best`."""
     checkpoints, state, settings = job.checkpoints, job.state, job.settings
     with together(world):
         if not types.tokens:
@@ -353,15 +343,18 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None) -> 
             checkpoints.origin = replace(job.origin, checksum=checksum)
         instructions = _instruction_set_of(state, settings.kernel) if state else None
         start = job.make_start(types)
-    options: dict[str, Any] = {"copies": int(bool(checkpoints)), "ignore_memory": job.ignore_memory}
+    options: dict[str, Any] = {
+        "copies": int(bool(checkpoints and checkpoints.copies)),
+        "ignore_memory": job.ignore_memory,
+    }
     if world:
         vocabulary = start.vocabulary
         world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
         run: Run = DistributedRun(world, settings, start, store, instructions, **options)
     else:
-        if settings.stop_early and checkpoints:
+        if settings.stop_early and best:
             options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
-            options["stopping"] = EarlyStopping(settings.stop_early, held_out, checkpoints)
+            options["stopping"] = EarlyStopping(settings.stop_early, held_out, best)
         run = Run(settings, start, store, instructions, **options)
     with together(world):
         header_bytes(

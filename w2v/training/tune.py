@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -41,6 +40,7 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.epochs import epochs_for
+from w2v.training.interval import interval
 from w2v.training.model import Model
 from w2v.training.run import Run
 from w2v.training.start import Start
@@ -58,8 +58,8 @@ KEEP_PROBABILITY = 0.75  # probability that a candidate keeps a setting of the b
 DRAWS = 100 * CANDIDATES  # for a bracket, after which all candidates count as tried
 MIN_TRAININGS = 3  # trainings with the defaults that must fit into the time
 PROBE = 0.02  # share of the first training after which its time is estimated
-SECONDS = {"s": 1, "m": 60, "h": 3600}
 
+WITHOUT_EFFECT = {"cache", "workers"}  # on the scores
 READING = {each.name for each in fields(ReadingOptions)}
 
 Choice = str | float | None
@@ -229,7 +229,7 @@ def _fixed_and_choices(
     """The settings of all trials, and the values to try for others. Raises SettingsError if they contradict."""
     if given.get("stop_early"):
         raise SettingsError("stop_early has no effect on tuning, which tries several numbers of epochs: leave it out")
-    choices = {name: values for name, values in CHOICES.items() if name not in given}
+    choices = tried(given)
     if max_size is not None:
         if "vector_size" in given:
             raise SettingsError("max_size has no effect with vector_size: give one of them")
@@ -237,16 +237,21 @@ def _fixed_and_choices(
         choices["vector_size"] = tuple(max(1, round(share * max_size)) for share in SIZES)
     if given.get("objective") is not None:
         registry.find(str(given["objective"]))
-        choices.pop("loss", None)
     return given, choices
+
+
+def tried(given: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
+    """The values to try for settings that are not given."""
+    own = {"loss"} if given.get("objective") is not None else set()
+    return {name: values for name, values in CHOICES.items() if name not in given.keys() | own}
 
 
 def seconds_of(time: str) -> float:
     """The seconds of a time like 30s, 10m or 2h. Raises SettingsError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([smh])", time)
-    if not found or not float(found[1]):
-        raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
-    return float(found[1]) * SECONDS[found[2]]
+    with suppress(SettingsError):
+        if seconds := interval(time).seconds:
+            return seconds
+    raise SettingsError(f"time {time!r}: it must be a number with s, m or h, like 10m")
 
 
 def _before(path: PathLike | None, expected: TuningState) -> TuningState:
@@ -259,7 +264,7 @@ def _before(path: PathLike | None, expected: TuningState) -> TuningState:
         found = decode(TuningState, Path(path).read_bytes(), path)
     if found.text != expected.text:
         raise W2VError(f"{path}: its trials are of another text")
-    for name in {**found.about, **expected.about}:
+    for name in sorted({*found.about, *expected.about} - WITHOUT_EFFECT):
         before, now = (one.about.get(name) or "none" for one in (found, expected))
         if before != now:
             raise W2VError(f"{path}: its trials have {name} {one_line(before)}, not {one_line(now)}")

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, SettingsError, W2VError, one_line
+from w2v.errors import INSTALL, SettingsError, W2VError, described, one_line
 from w2v.system.launcher import launched
 from w2v.system.threads import processors
 
@@ -97,7 +97,7 @@ class World:
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         """End all ranks after an error that the others do not know of: they would wait for this rank."""
         if isinstance(error, Exception) and error is not self._agreed:
-            self.abort(f"{self.name(self.rank)}: {_described(error)}")
+            self.abort(f"{self.name(self.rank)}: {one_line(described(error))}")
         if error is None or error is self._agreed:
             self.wait(self._comm.Ibarrier())
         self._end_watch()
@@ -182,7 +182,7 @@ class World:
             yield
         except Exception as error:
             own = error
-        messages = self.gather("" if own is None else _described(own))
+        messages = self.gather("" if own is None else one_line(described(own)))
         failed = [rank for rank, message in enumerate(messages) if message]
         if failed:
             everywhere = len(set(messages)) == 1  # then the message names no rank
@@ -265,13 +265,3 @@ def leads(world: World | None) -> bool:
 def together(world: World | None) -> AbstractContextManager[None]:
     """A step that all ranks of a world take, if there is one; see World.together."""
     return world.together() if world else nullcontext()
-
-
-def _described(error: Exception) -> str:
-    if isinstance(error, W2VError):
-        return one_line(error)
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    if isinstance(error, OSError):
-        return ": ".join(map(str, filter(None, (error.filename, error.strerror or str(error)))))
-    return f"internal error: {type(error).__name__}: {one_line(error)}"

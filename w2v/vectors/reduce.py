@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, counted
-from w2v.formats.storage import Storage, stored
+from w2v.formats.storage import FileStorage, stored
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
@@ -30,7 +30,7 @@ def reduced(
     top: int | None = None,
     words: PathLike | None = None,
     dims: int | None = None,
-    storage: Storage | None = None,
+    storage: FileStorage | None = None,
 ) -> VectorFile:
     """The content after those of the functions below that are asked for, in this order."""
     made = content if top is None else first_words(content, top)
@@ -87,7 +87,7 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     return replace(content, vectors=_projected(content.vectors, axes), tensors=tensors, metadata=metadata)
 
 
-def in_storage(content: VectorFile, storage: Storage) -> VectorFile:
+def in_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
     """The same words, their vectors and the rows of n-grams stored in another type. Raises as `stored` does."""
     tensors = _ngrams(content)
     if tensors:

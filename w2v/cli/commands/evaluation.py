@@ -74,10 +74,9 @@ def evaluate(
         loaded = [load(model, errors=errors, progress=progress) for model in models]
         chosen: dict[str, Any] = {"questions": questions, "pairs": pairs, "top": top, "method": method, "seed": seed}
         found = evaluated.evaluate(*loaded, **chosen, progress=progress)
-    if as_json:
-        show.print_json({"models": list(map(str, models)), "results": [asdict(one) for one in found]})
-    elif not quiet:
-        show.judgements(list(map(str, models)), found)
+    names = list(map(str, models))
+    results = {"models": names, "results": [asdict(one) for one in found]}
+    show.result(results, as_json, quiet, lambda _: show.judgements(names, found))
 
 
 @click.command(cls=ShortHelp)
@@ -104,10 +103,8 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, qui
     with Reporter(quiet) as progress:
         models = [load(path, errors=errors, progress=progress) for path in (first, second)]
         result = compared.compare(*models, top=top, words=words, progress=progress)
-    if as_json:
-        show.print_json({"models": [str(first), str(second)]} | asdict(result))
-    elif not quiet:
-        show.comparison([str(first), str(second)], result)
+    names = [str(first), str(second)]
+    show.result({"models": names} | asdict(result), as_json, quiet, lambda _: show.comparison(names, result))
 
 
 @click.command(cls=ShortHelp)
@@ -129,15 +126,15 @@ def perplexity(
 
     The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
 
-    Skip-gram predicts a word from each other word in its window, CBOW from their mean. Report the perplexity: it has
-    the subsampling of the training undone, so it compares with other models and with the unigram perplexity, that of
-    the word frequencies in the training text alone. As trained, a model underestimates frequent words: that perplexity
-    is shown, too. MODEL is a .safetensors file written by w2v train.
+    Skip-gram predicts a word from each other word in its window, CBOW from their mean. `perplexity` corrects for the
+    subsampling of the training, and can be compared with other models and with `unigram perplexity`, that of the word
+    frequencies in the training text: report this one. `perplexity as trained` is without the correction, and too high,
+    because subsampled frequent words are underestimated. MODEL is a .safetensors file written by w2v train.
 
-    The losses hs and class compute only the path or the class of each word, and of the words that were subsampled. The
-    others normalise over the whole vocabulary, in blocks of about 100 MB: once per distinct word of the text in
-    skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each normalisation takes 30 million
-    multiply-adds.
+    The losses hs and class compute only the path (hs) or the class (class) of each predicted word and of each word that
+    subsampling leaves out; this is fast. The others normalise over the whole vocabulary, in blocks of about 100 MB:
+    once per distinct word of the text in skip-gram, once per word in CBOW. With 100,000 words of 300 dimensions, each
+    normalisation takes 30 million multiply-adds.
 
     \b
     w2v perplexity model.safetensors held-out.txt

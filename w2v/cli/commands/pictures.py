@@ -236,7 +236,7 @@ def explore(
     with Reporter(quiet) as progress:
         served = [_served(name, each, top, method, approximate, progress) for name, each in loaded(progress)]
     facts, explorers = zip(*served, strict=True)
-    show.result({"url": server.url}, as_json, shown=lambda found: click.echo(found["url"]))
+    show.result({"url": server.url}, as_json, quiet, lambda found: click.echo(found["url"]))
     if not (as_json or quiet):
         say("the page is served at this address until Ctrl-C")
     with ExitStack() as stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from w2v.cli.options import (
     READING,
     ShortHelp,
     chosen_settings,
-    complete_connectors,
+    complete,
     phrase_options,
     reading_options,
     refuse_together,
@@ -68,7 +67,7 @@ def vocab(
     outputs.check(output, force, map(Path, text.files))
     with read(text, settings, quiet, reading_options(given)) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    outputs.save([(output, partial(outputs.save_words, vocabulary, store.sentences))], force)
+    outputs.save([(output, outputs.saving(vocabulary, store.sentences))], force)
     metrics = {
         "output": str(output),
         "vocabulary_size": len(vocabulary),
@@ -95,7 +94,7 @@ def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOption
 @click.option(
     "--connectors",
     metavar="english|FILE",
-    shell_complete=complete_connectors,
+    shell_complete=complete("english"),
     help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
     "the words of a file.  [default: none]",
 )
@@ -128,13 +127,13 @@ def phrases(
     """
     written = list(filter(None, [output, save_phrases]))
     if not written:
-        raise click.UsageError("nothing to write: name a file with -o or --save-phrases")
+        raise click.UsageError(f"nothing to write: name a file with -o{'' if read_phrases else ' or --save-phrases'}")
     if read_phrases:
         refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
     settings, text = chosen_settings(given), Corpus(list(corpus), of_paths=True)
     inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
     for number, path in enumerate(written):
-        outputs.check(path, force, [*inputs, *written[:number]])
+        outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
     known = Phrases.load(read_phrases) if read_phrases else None
     options = phrase_options(given)
     with Reporter(quiet) as progress:
@@ -202,6 +201,7 @@ def tree(
     if counted and len(corpus) > 1:
         raise click.UsageError("--vocabulary takes one file")
     if counted:
+        refuse_together("a file of words and counts", options_of(ReadingOptions))
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
         with read(Corpus(list(corpus), of_paths=True), settings, quiet, reading_options(given)) as store:

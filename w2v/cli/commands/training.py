@@ -25,21 +25,31 @@ from w2v.cli.options import (
     NGRAM_LENGTHS,
     QUIET,
     READING,
+    SHORT_OPTIONS,
     Choice,
     Option,
     TrainingCommand,
     chosen_settings,
-    complete_file,
+    complete,
     given_settings,
     reading_options,
     settings_options,
 )
-from w2v.cli.train import OUTPUT, RESUMABLE, Forecast, Job, Options, check_outputs, new_job, resume_job
+from w2v.cli.train import (
+    OUTPUT,
+    RESUMABLE,
+    Forecast,
+    Job,
+    Options,
+    check_outputs,
+    default_output,
+    new_job,
+    resume_job,
+)
 from w2v.errors import W2VError
 from w2v.formats import table
 from w2v.losses.registry import Settings
 from w2v.progress import Report
-from w2v.settings import LOSS as LOSS_GROUP
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import TEXT
 from w2v.system import memory
@@ -50,7 +60,11 @@ from w2v.training.model import WHOLE_MODEL, Model
 from w2v.training.start import Vocab
 from w2v.training.world import join, leads, together
 
+DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 FIND = ""  # the value of --phrases without FILE
+IGNORE_MEMORY = click.option(
+    "--ignore-memory", cls=Option, is_flag=True, help="Train even if memory looks insufficient."
+)
 JOIN_PHRASES = click.option(
     "--phrases",
     cls=Option,
@@ -60,7 +74,7 @@ JOIN_PHRASES = click.option(
     flag_value=FIND,
     type=lambda text: True if text == FIND else text,
     metavar="[FILE]",
-    shell_complete=complete_file,
+    shell_complete=complete(),
     help="Join the words of phrases first: of the phrases in a file of w2v phrases --save-phrases or, without FILE, of "
     "those found in CORPUS.",
 )
@@ -77,8 +91,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "--output",
     type=FILE,
     help="File to write: .bin, .txt or .vec (with .gz too), or .safetensors, which stores the whole model; w2v convert "
-    "--help lists all formats.  "
-    f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]",
+    f"--help lists all formats.  {DEFAULT_OUTPUT}",
 )
 @click.option(
     "--config",
@@ -90,9 +103,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 @click.option("--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file, for --config.")
 @settings_options(*Settings.names())
 @READING
-@click.option("--sg", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model skipgram.")
-@click.option("--cbow", cls=Option, group=MODEL_GROUP, is_flag=True, help="The same as --model cbow.")
-@click.option("--hs", cls=Option, group=LOSS_GROUP, is_flag=True, help="The same as --loss hs.")
+@SHORT_OPTIONS
 @ngram_option(
     "--min-ngram", f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given."
 )
@@ -131,7 +142,8 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "--checkpoint-every",
     cls=Option,
     metavar="INTERVAL",
-    help="Time between checkpoints, 30s, 10m or 2h, or text, 1epoch or 500chunks; never: only at the end.  "
+    help="Write a checkpoint after each such time (30s, 10m, 2h) or part of the text (1epoch, 500chunks); never: only "
+    "when the run ends or is stopped.  "
     f"[default: {DEFAULT_INTERVAL}]",
 )
 @click.option(
@@ -143,7 +155,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     type=FILE,
     help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf.",
 )
-@click.option("--ignore-memory", cls=Option, is_flag=True, help="Train even if memory looks insufficient.")
+@IGNORE_MEMORY
 @click.option("--verbose", cls=Option, is_flag=True, help="Show all settings and measurements at the end.")
 @FORCE
 @QUIET
@@ -199,10 +211,14 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
         show.print_json(metrics)
     elif not quiet:
         show.training(metrics | {"settings": model.settings.relevant()}, verbose)
-        if "ngrams" in table.lost(job.output, model.content(job.output)):
-            say(f"{job.output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
+        _warn_of_lost_ngrams(job.output, model)
         if job.output == OUTPUT:
             say(f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {WHOLE_MODEL}")
+
+
+def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
+    if "ngrams" in table.lost(output, model.content(output)):
+        say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
 def _measured(job: Job, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
@@ -222,7 +238,7 @@ def save_all(job: Job, model: Model) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     files: list[tuple[Path, outputs.Write]] = [(job.output, outputs.saving(model))]
     if job.save_vocab:
-        files.append((job.save_vocab, partial(outputs.save_words, model.vocabulary, model.metrics["sentences"])))
+        files.append((job.save_vocab, outputs.saving(model.vocabulary, model.metrics["sentences"])))
     if job.plot:
         from w2v.plotting.history import run_picture
 
@@ -237,10 +253,8 @@ def save_all(job: Job, model: Model) -> None:
     "-o",
     "--output",
     type=FILE,
-    default=OUTPUT,
-    show_default=True,
     help="File to write the best model to, as w2v train does; its settings go to a file of this name with .toml, and "
-    "the trials to one with .tune.json.",
+    f"the trials to one with .tune.json.  {DEFAULT_OUTPUT}",
 )
 @click.option("--time", default="10m", show_default=True, help="Time limit for everything: 30s, 10m or 2h.")
 @click.option("--questions", multiple=True, type=FILE, help="Judge by these analogy questions; may be repeated.")
@@ -254,14 +268,14 @@ def save_all(job: Job, model: Model) -> None:
 @settings_options(*Settings.names())
 @JOIN_PHRASES
 @click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
-@click.option("--ignore-memory", cls=Option, is_flag=True, help="Train even if memory looks insufficient.")
+@IGNORE_MEMORY
 @READING
 @FORCE
 @QUIET
 @JSON
 def tune(
     corpus: tuple[str, ...],
-    output: Path,
+    output: Path | None,
     questions: tuple[Path, ...],
     pairs: tuple[Path, ...],
     phrases: bool | str | None,
@@ -286,12 +300,12 @@ def tune(
     w2v tune corpus.txt -o best.safetensors --resume
     w2v train --config best.toml -o again.safetensors
     """
-    chosen_settings(given)  # raises for options that contradict each other
-    reading = asdict(reading_options(given))
+    settings = chosen_settings(given, tried=tuning.tried(given_settings(given)))
+    output, reading = output or default_output(settings), asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     inputs = [*map(Path, Corpus(list(corpus), of_paths=True).files), *questions, *pairs]
     inputs += [Path(phrases)] if isinstance(phrases, str) else []
-    check_outputs(output, [config], None, force, inputs)
+    check_outputs(output, {"-o": config}, None, force, inputs)
     _check_state(state, resume, force, inputs)
     try:
         with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:
@@ -312,11 +326,13 @@ def tune(
             stopped.add_note("to resume, repeat the command with --resume")
         raise
     model = result.model
-    used = Config(corpus, output, options=model.settings.relevant() | reading, phrases=phrases or False)
+    used = Config(corpus, output, options=model.settings.saved() | reading, phrases=phrases or False)
     outputs.save([(output, outputs.saving(model)), (config, outputs.saving(used))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
     show.result(metrics | {"seconds": result.seconds, "peak_memory_bytes": memory.peak()}, as_json, quiet)
+    if not (as_json or quiet):
+        _warn_of_lost_ngrams(output, model)
 
 
 def _check_state(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:

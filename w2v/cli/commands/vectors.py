@@ -32,7 +32,7 @@ from w2v.cli.options import (
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
 from w2v.formats import matrices, table
-from w2v.formats.storage import Storage
+from w2v.formats.storage import FileStorage
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -67,10 +67,8 @@ def analogy(
     with Reporter(quiet) as progress:
         vectors = load(model, errors=errors, progress=progress)
         result = analogies(vectors, questions, top, method, progress=progress)
-    if as_json:
-        show.print_json(asdict(result) | {"formula": show.ANALOGY_FORMULA[method]})
-    elif not quiet:
-        show.analogies(result)
+    found = asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}
+    show.result(found, as_json, quiet, lambda _: show.analogies(result))
 
 
 @click.command(cls=ShortHelp)
@@ -93,7 +91,7 @@ def similarity(
     w2v similarity model.bin --words king queen
     """
     if words:
-        refuse_together("--words", ("pairs",))
+        refuse_together("--words", ("pairs", "verbose"))
         vectors = load(model, errors=errors)
         found = [queries.known_words(word, vectors) for word in words]
         first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
@@ -196,13 +194,13 @@ def query(
     type=Choice(get_args(Weights)),
     default="sif",
     show_default=True,
-    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and what "
-    "all texts share is removed.",
+    help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and the "
+    "direction that all text vectors have in common is subtracted.",
 )
 @click.option(
     "--column",
-    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. With none, what looks like a "
-    "table is read as plain text.  [default: plain text; tables are refused]",
+    help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
+    "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
 @ERRORS
 @FORCE
@@ -271,7 +269,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @click.option(
     "--storage",
-    type=Choice(get_args(Storage)),
+    type=Choice(get_args(FileStorage)),
     help="Store the vectors as float32, bfloat16, float16, or 8-bit integers and a scale for each word; .safetensors "
     "holds all, .npy float16.  [default: as in MODEL]",
 )
@@ -289,7 +287,7 @@ def convert(
     top: int | None,
     words: Path | None,
     dims: int | None,
-    storage: Storage | None,
+    storage: FileStorage | None,
     check: bool,
     objective: str | None,
     force: bool,
@@ -299,8 +297,8 @@ def convert(
     """Convert MODEL to another format, or make it smaller.
 
     The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
-    --top, --words, --dims and --storage are applied in this order. With any of them, the output layer is not kept, so
-    that training cannot be continued, and n-grams only where they make up the vectors (--vectors input).
+    --top, --words, --dims and --storage are applied in this order. Any of them drops the output layer, so training
+    cannot be continued. N-grams stay only if the vectors are the input rows (--vectors input).
 
     \b
     w2v convert model.bin model.txt.gz
