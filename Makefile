@@ -107,11 +107,12 @@ bench: build
 	@mkdir -p build/bench
 	python bench/step.py --json build/bench/step.json
 	python bench/limit.py $(CORPUS) --share 0.25 --json build/bench/limit.json
-	python bench/scaling.py $(CORPUS) --share 0.25 --json build/bench/scaling.json
+	python bench/variants.py $(CORPUS) threads --share 0.25 --json build/bench/threads.json
+	python bench/variants.py $(CORPUS) deterministic --share 0.25 --json build/bench/deterministic.json
 	python bench/train.py $(CORPUS) --share 0.25 --only sg-ns-300 sg-ns-100 sg-hs-300 cbow-ns-300 cbow-hs-300 --json build/bench/train.json
 	python bench/train.py $(CORPUS) --repeats 2 --only whole --json build/bench/whole.json
 	python bench/memory.py $(CORPUS) --json build/bench/memory.json
-	python bench/storage.py $(CORPUS) --share 0.25 --repeats 3 --json build/bench/storage.json
+	python bench/variants.py $(CORPUS) storage --share 0.25 --repeats 3 --json build/bench/storage.json
 	python bench/checkpoint.py $(CORPUS) --json build/bench/checkpoint.json
 	python bench/reader.py $(CORPUS) --json build/bench/reader.json
 	python bench/phrases.py $(CORPUS) --share 0.25 --json build/bench/phrases.json

@@ -1,0 +1,70 @@
+"""What does a setting cost or gain in speed?
+
+    python bench/variants.py TEXT threads|deterministic|storage|kernel [--share 0.25] [--repeats 5] [--json FILE]
+
+threads         1, 2, 4, … threads up to the number of processors, skip-gram; goal for two: 1.85
+deterministic   `--deterministic` with a thread per processor, for each model and loss; goal: 0.7
+storage         `--storage bf16`, two threads, for each model and loss
+kernel          the Numba kernel, which is compiled before, with one thread; goal: a third
+
+Training alone, alternating; the first value of a setting is the one that the others are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, get_args
+
+from common import Spread, alternate, arguments, finish, prepared, quotients, spread, training_seconds
+from peers import BASE, CONFIGURATIONS
+
+from w2v.losses.registry import Settings
+from w2v.settings import Storage
+from w2v.system.threads import processors
+
+SKIPGRAMS = {name: CONFIGURATIONS[name] for name in ("sg-ns-300", "sg-ns-100")}
+THREADS = sorted({1, processors(), *(2**k for k in range(processors().bit_length()))})
+
+# The configurations, the changed settings by name, and goals.
+Variants = tuple[Mapping[str, Settings], Mapping[str, dict[str, Any]], Mapping[str, float]]
+VARIANTS: dict[str, Variants] = {
+    "threads": (SKIPGRAMS, {f"threads {count}": {"workers": count} for count in THREADS}, {"threads 2": 1.85}),
+    "deterministic": (
+        CONFIGURATIONS,
+        {"free": {"workers": processors()}, "deterministic": {"workers": processors(), "deterministic": True}},
+        {"deterministic": 0.7},
+    ),
+    "storage": (CONFIGURATIONS, {storage: {"storage": storage} for storage in get_args(Storage)}, {}),
+    "kernel": (SKIPGRAMS, {name: {"kernel": name, "workers": 1} for name in ("cython", "numba")}, {"numba": 1 / 3}),
+}
+
+
+def main() -> None:
+    parser = arguments(__doc__, 5, corpus=True)
+    parser.add_argument("setting", choices=VARIANTS)
+    options = parser.parse_args()
+    configurations, variants, goals = VARIANTS[options.setting]
+    first = next(iter(variants))
+    speeds: dict[str, Spread] = {}
+    ratios: dict[str, Spread] = {}
+    with prepared(options.corpus, options.share, BASE) as text:
+        for configuration, settings in configurations.items():
+            work = {
+                name: partial(training_seconds, replace(settings, **changed), text.vocabulary, text.store)
+                for name, changed in variants.items()
+            }
+            if options.setting == "kernel":
+                work["numba"]()  # compiles
+            found = alternate(work, options.repeats)
+            for name, times in found.items():
+                speeds[f"{configuration}, {name}"] = spread(text.store.tokens / taken for taken in times)
+                if name != first:
+                    label = f"{configuration}, {name} / {first}"
+                    ratios[label] = spread(quotients(found[first], times), goals.get(name))
+    finish(options, f"Variants: {options.setting}", "Training alone.", raw_words_a_second=speeds, ratios=ratios)
+
+
+if __name__ == "__main__":
+    main()
