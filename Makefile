@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check
+# Prints the packages that w2v needs: they are installed while it is compiled.
+DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
@@ -20,7 +22,8 @@ $(VENV)/.built: $(SOURCES)
 	@test -e "`$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))'`/Python.h" || { echo "w2v needs Python's C headers: Python.h is not there; on Debian and Ubuntu: apt install python3-dev" >&2; exit 1; }
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "building w2v in $(VENV): about a minute"
-	@$(PIP) --editable .
+	@$(RUN)/python -c '$(DEPENDENCIES)' | $(PIP) --requirement /dev/stdin & others=$$!; \
+	$(PIP) --no-deps --editable . && wait $$others
 	@touch $@
 
 # What the checks need, without building again: w2v itself is installed already.
