@@ -9,6 +9,7 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.evaluation import compare as comparing
 from w2v.evaluation.compare import compare
+from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
 
 
 def random_vectors(words: int, seed: int = 1) -> w2v.KeyedVectors:
@@ -27,6 +28,13 @@ def test_a_rotated_model_is_the_same() -> None:
     assert [band.words for band in found.bands] == [100, 200]
     assert max(moved.distance for moved in found.moved) < 1e-5
     assert all(moved.first == moved.second for moved in found.moved)
+
+
+def test_models_of_gensim() -> None:
+    one = random_vectors(30)
+    other = GensimVectors(10)
+    other.add_vectors(one.index_to_key, one.vectors)
+    assert compare(other, one) == compare(one, one)
 
 
 def test_the_word_that_moved_is_named() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from w2v.gensim import sentences
 from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Text8Corpus
 
 LINES = [[f"w{number * place % 11}" for place in range(1 + number % 9)] for number in range(60)]
@@ -30,6 +31,17 @@ def test_readers_are_gensims(file: Path) -> None:
         assert list(LineSentence(opened)) == LINES
     file.write_text(file.read_text().replace("\n", " "))
     assert list(Text8Corpus(file, 100)) == list(theirs.Text8Corpus(str(file), 100))
+
+
+class Chunk(bytes):
+    def __radd__(self, other: bytes) -> bytes:
+        raise AssertionError("the unfinished line is copied for each chunk")
+
+
+def test_long_lines(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [b"a b", b"c d", b"e\nf", b"g"]
+    monkeypatch.setattr(sentences, "_chunks", lambda _: map(Chunk, chunks))
+    assert list(LineSentence(file)) == [["a", "bc", "de"], ["fg"]]
 
 
 def test_lines_are_no_file() -> None:

@@ -13,6 +13,7 @@ import pytest
 import w2v
 from tests.helpers import Stop, run, run_json, start
 from w2v.progress import Progress
+from w2v.text.corpus import Corpus
 from w2v.training import tune as tuning
 from w2v.training.model import Model
 from w2v.training.tune import Trial, Tuner, Watch
@@ -213,6 +214,19 @@ def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) ->
         (tmp_path / name).unlink()
     result = run("tune", text, "-o", output, "--pairs", tmp_path / "none", *QUICK, code=1)
     assert "cannot read" in result.stderr
+
+
+def test_command_reads_the_files_of_a_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def tune(corpus: list[str], **_: Any) -> None:
+        raise w2v.W2VError(", ".join(map(str, Corpus(corpus).files)))
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    folder = tmp_path / "my texts"
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / name).write_text("some text\n")
+    result = run("tune", folder / "*", "-o", tmp_path / "best.bin", code=1)
+    assert result.stderr == f"w2v: {folder / 'one'}, {folder / 'two'}\n"
 
 
 def test_command_ends_when_nobody_reads_its_table(text: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow.parquet
 import pytest
 
@@ -59,6 +60,14 @@ def test_the_formulas(vectors: KeyedVectors, weights: str, ngrams: bool, monkeyp
     assert (encoder.words, encoder.unknown) == (6, 2 * (not ngrams))
 
 
+def test_tables_are_refused(vectors: KeyedVectors) -> None:
+    for table in (pandas.DataFrame({"text": TEXTS}), {"text": TEXTS}):
+        with pytest.raises(w2v.W2VError, match="not a table: give one of its columns"):
+            vectors.encode(table)  # type: ignore[arg-type]
+    series = pandas.Series(TEXTS, range(5, 10))
+    np.testing.assert_array_equal(vectors.encode(series), vectors.encode(TEXTS))
+
+
 def test_weights_need_counts(vectors: KeyedVectors) -> None:
     plain = KeyedVectors(WORDS, vectors.vectors)
     with pytest.raises(w2v.SettingsError, match="weights sif: these vectors have no counts; choose mean"):
@@ -109,6 +118,8 @@ def test_what_cannot_be_encoded(vectors: KeyedVectors, tmp_path: Path) -> None:
     vectors.save(model)
     assert "use one of .npy," in run("encode", model, "-o", tmp_path / "o.bin", code=2).stderr
     problem = run("encode", model, "-o", tmp_path / "o.npy", stdin=b"a\nb\xff\n", code=1)
-    assert "standard input: byte 3" in problem.stderr
+    assert "standard input: byte 3," in problem.stderr
+    problem = run("encode", model, "-o", tmp_path / "o.npy", stdin=b"<b>a</b>\nb\xff\n", code=1)
+    assert "standard input: byte 10," in problem.stderr  # counted with the markup
     assert not (tmp_path / "o.npy").exists()
     run("encode", model, "-o", tmp_path / "o.npy", "--errors", "replace", stdin=b"a\nb\xff\n")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
 from w2v.text.normalise import TextOptions
 from w2v.vectors import query
 from w2v.vectors.query import parse, suggestions
@@ -36,6 +37,9 @@ def vectors() -> w2v.KeyedVectors:
 )
 def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
     assert suggestions(word, vectors) == expected
+    gensims = GensimVectors(vectors.vector_size)
+    gensims.add_vectors(vectors.index_to_key, vectors.vectors)
+    assert suggestions(word, gensims) == expected
 
 
 @pytest.mark.parametrize(

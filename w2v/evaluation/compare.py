@@ -96,7 +96,7 @@ def compare(
     check_whole(1, top=top)
     check_whole(0, words=words)
     models = vectors_of(first), vectors_of(second)
-    shared = [word for word in models[0] if models[1].is_known(word)]
+    shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:
         raise W2VError(f"the models share {counted(len(shared), 'word')}: at least 2 are needed to compare them")
     vectors = [unit(model[shared]) for model in models]

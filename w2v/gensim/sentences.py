@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from w2v.gensim import utils
 from w2v.system.files import PathLike
+from w2v.text.columns import lines_of
 from w2v.text.decompress import decompressed
 
 MAX_WORDS_IN_BATCH = 10_000
@@ -110,12 +111,7 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def _lines(path: PathLike) -> Iterator[bytes]:
-    rest = b""
-    for chunk in _chunks(path):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
-    if rest:
-        yield rest
+    return lines_of(str(path), _chunks(path))
 
 
 def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[str] | None:

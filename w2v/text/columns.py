@@ -6,6 +6,7 @@ import contextlib
 import csv
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
@@ -118,7 +119,7 @@ def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     Columns of CSV are separated as in `_delimiter`. Texts that are null or missing are empty. Raises W2VError, naming
     the line, if a line is not a row or its column not text, and for a missing column.
     """
-    lines = enumerate(_lines(name, chunks), 1)
+    lines = enumerate(lines_of(name, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
     start = first.lstrip()[:1]
     if start == b"[":
@@ -175,17 +176,19 @@ def _delimiter(first: bytes) -> str:
     return "\t" if b"\t" in first else ";" if first.count(b";") > first.count(b",") else ","
 
 
-def _lines(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with their ends. Raises W2VError for one of more than MAX_ROW_BYTES."""
+def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Iterator[bytes]:
+    """Lines with their ends. Raises W2VError for one of more than `limit` bytes."""
     parts: list[bytes] = []
+    size = 0
     for chunk in chunks:
         rest, *lines = chunk.split(b"\n")
         parts.append(rest)
-        if sum(map(len, parts)) > MAX_ROW_BYTES:
-            raise W2VError(f"{name}: a row of more than {MAX_ROW_BYTES >> 20} MB")
+        size += len(rest)
+        if size > limit:
+            raise W2VError(f"{name}: a row of more than {limit / 2**20:.0f} MB")
         for line in lines:
             yield b"".join([*parts, b"\n"])
-            parts = [line]
+            parts, size = [line], len(line)
     if last := b"".join(parts):
         yield last
 

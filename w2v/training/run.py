@@ -320,7 +320,7 @@ class Run:
 
     def _meter(self, report: Report | None) -> Meter:
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
-        meter = Meter(report, "train", self.kernel.tokens_trained, **known)
+        meter = Meter(report, "train", self._words_trained, **known)
         self._report(meter)
         return meter
 

@@ -15,7 +15,7 @@ from w2v.progress import Meter, Report
 from w2v.system.files import Errors
 from w2v.text._text import PADDING, Lookup
 from w2v.text.columns import PLAIN
-from w2v.text.corpus import Corpus, TextBlock
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import naming
 from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
@@ -87,27 +87,27 @@ class Encoder:
         """
         meter = Meter(progress, "encode")
         rest, share, done = np.zeros(self.size, np.float32), np.float32(0), 0  # of a text that a block has cut
-        for block in self._read(texts, column):
-            with naming(block):
-                text = self._normalise(self._normalise.valid(block.text))
-            sums, shares = self._encoded(text)
+        for text, bytes_done in self._read(texts, column):
+            sums, shares = self._encoded(self._normalise(text))
             sums[0] += rest
             shares[0] += share
             rest, share = sums[-1], shares[-1]
             yield self._means(sums[:-1], shares[:-1])
-            done = block.bytes_done
+            done = bytes_done
             meter(done, texts.total_bytes)
         meter(done, done)
 
-    def _read(self, texts: Corpus, column: str | None) -> Iterator[TextBlock]:
-        """The text in blocks; without markup, each line by itself, if the options say so."""
+    def _read(self, texts: Corpus, column: str | None) -> Iterator[tuple[bytes, int]]:
+        """The text in blocks, in UTF-8, and the bytes read so far; each line without markup, if the options say so."""
         rest = b""
         for block in texts.blocks(column, as_lines=True):
+            with naming(block):
+                text = self._normalise.valid(block.text)
             if self._strips_markup:
-                *lines, rest = (rest + block.text[: -len(PADDING)]).split(b"\n")
+                *lines, rest = (rest + text[: -len(PADDING)]).split(b"\n")
                 plain = (b"".join(without_markup([line])).replace(b"\n", b" ") + b"\n" for line in lines)
-                block = block._replace(text=b"".join([*plain, PADDING]))
-            yield block
+                text = b"".join([*plain, PADDING])
+            yield text, block.bytes_done
 
     def _encoded(self, text: bytes) -> tuple[Array, Array]:
         """For each line and, last, for what follows the last newline: the sum of its vectors, and of its weights."""

@@ -18,7 +18,7 @@ from w2v.pictured import Pictured
 from w2v.progress import Report
 from w2v.shown import html_table
 from w2v.system.files import Errors, PathLike
-from w2v.text.corpus import Corpus
+from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words
@@ -394,8 +394,11 @@ class KeyedVectors(Pictured):
         """The vectors of n texts or lists of words, float32 (n, D): weighted means of the vectors of their words.
 
         Texts are split into words as `words_in` does. Encoder describes the `weights`: "mean", "idf" or "sif". A text
-        without a known word gets zeros. Raises SettingsError for "idf" and "sif" if `counts` are unknown.
+        without a known word gets zeros. Raises SettingsError for "idf" and "sif" if `counts` are unknown, and W2VError
+        for a table.
         """
+        if isinstance(texts, Table | Mapping):
+            raise W2VError("a list of texts is needed, not a table: give one of its columns")
         lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in _listed(texts))
         blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
         return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])

@@ -148,7 +148,7 @@ def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
     for spelling in dict.fromkeys((word, lower)):
         candidates = (
             known
-            for known in vectors
+            for known in vectors.index_to_key
             if abs(len(known) - len(word)) <= 2 and (known[:1] == spelling[:1] or known[-2:] == spelling[-2:])
         )
         found += difflib.get_close_matches(spelling, islice(candidates, CANDIDATES), SUGGESTIONS, SIMILAR)

@@ -101,6 +101,13 @@ def test_words_are_added_and_the_others_kept() -> None:
     assert (model.wv["new"] != new).any()
 
 
+def test_words_are_added_to_those_without_counts() -> None:
+    model = Word2Vec(SENTENCES, **SMALL)
+    del model.wv.expandos["count"]
+    model.build_vocab([["new", "w1"]] * 5, update=True)
+    assert [model.wv.get_vecattr(word, "count") for word in ("new", "w1", "w2")] == [5, 5, 0]
+
+
 class Watcher(CallbackAny2Vec):
     def __init__(self) -> None:
         self.calls: list[str] = []

@@ -303,14 +303,14 @@ def tune(
     settings = chosen_settings(given, tried=tuning.tried(given_settings(given)))
     output, reading = output or default_output(settings), asdict(reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
-    inputs = [*map(Path, Corpus(list(corpus), of_paths=True).files), *questions, *pairs]
-    inputs += [Path(phrases)] if isinstance(phrases, str) else []
+    files = Corpus(list(corpus), of_paths=True).files
+    inputs = [*map(Path, files), *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs(output, {"-o": config}, None, force, inputs)
     _check_state(state, resume, force, inputs)
     try:
         with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:
             result = tuning.tune(
-                list(corpus),
+                files,
                 questions=questions,
                 pairs=pairs,
                 phrases=phrases or False,

@@ -225,7 +225,7 @@ class Word2Vec(Trainable):
         if not dry_run:
             if update:
                 old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
-                old += wv.expandos.get("count", old[:0])
+                old += wv.expandos.get("count", 0)
                 new = [word for word in kept if word not in wv.key_to_index]
             else:
                 self.min_count, self.sample = min_count, sample
