@@ -188,7 +188,7 @@ class BaseSettings:
     )
     deterministic: bool = option(
         False,
-        "Give the same vectors on every run with this number of threads; this takes up to 1.7 times as long.",
+        "Give the same vectors on every run with this number of threads; this takes up to twice as long.",
         TRAINING,
         flags=("--deterministic/--free",),
     )
