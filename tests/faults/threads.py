@@ -19,6 +19,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 
 WORKERS = 4
+RUNS = [(loss, False) for loss in LOSSES] + [(loss, True) for loss in ("ns", "nce", "sampled", "hs")]
 
 
 class Halfway(Exception):
@@ -40,13 +41,14 @@ def main() -> None:
         with read_corpus(Corpus(path), workers=WORKERS) as store, read_corpus(Corpus(path), workers=1) as slow:
             assert np.array_equal(store.ids, slow.ids)
         read_corpus(Corpus(path), ReadingOptions(max_types=100), workers=WORKERS).close()
-        for model, loss in itertools.product(("skipgram", "cbow"), LOSSES):
+        for model, (loss, deterministic) in itertools.product(("skipgram", "cbow"), RUNS):
             trained = w2v.train(
-                path, model=model, loss=loss, workers=WORKERS, vector_size=8, max_vocab=64, epochs=2,
-                progress=lambda _: None,
+                path, model=model, loss=loss, deterministic=deterministic, workers=WORKERS, vector_size=8, max_vocab=64,
+                epochs=2, progress=lambda _: None,
             )  # fmt: skip
             assert trained.metrics["tokens_trained"] == 2 * trained.metrics["tokens"]
-            print(model, loss, f"{trained.metrics['tokens_trained']:,} tokens", flush=True)
+            order = "deterministic" if deterministic else ""
+            print(model, loss, order, f"{trained.metrics['tokens_trained']:,} tokens", flush=True)
         try:
             w2v.train(path, workers=WORKERS, max_vocab=64, vector_size=8, epochs=1000, progress=stop_halfway)
         except Halfway:
