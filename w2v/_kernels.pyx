@@ -725,8 +725,9 @@ cdef class Kernel:
                         other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
                         self.share_of(s, k),
                     )
-            self.spread(worker, other, number * lines // self.worker_count * LINE,
-                        (number + 1) * lines // self.worker_count * LINE)
+            if self.composes:
+                self.spread(worker, other, number * lines // self.worker_count * LINE,
+                            (number + 1) * lines // self.worker_count * LINE)
         if self.composes:
             self.meet(False)
 
