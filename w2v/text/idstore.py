@@ -437,7 +437,7 @@ def _scanned(
 
 
 def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
-    """The smallest number from `minimum` on that at most `max_types` of the counts exceed."""
+    """The lowest threshold, at least `minimum`, above which no more than `max_types` counts lie."""
     rank = counts.size - max_types - 1
     return max(minimum, int(np.partition(counts, rank)[rank]))
 

@@ -400,8 +400,8 @@ def _count(
 def _most_frequent(rows: tuple[Array, ...], size: int) -> tuple[Array, ...]:
     """At most `size` pairs, without those of the lowest counts.
 
-    The pairs left at the end do not depend on the order in which parts are added: their counts are above the smallest
-    number that at most `size` of all counts exceed.
+    The pairs left at the end do not depend on the order in which parts are added: their counts are above the
+    lowest threshold above which no more than `size` counts lie.
     """
     counts = rows[-1]
     if len(counts) <= size:

@@ -112,9 +112,9 @@ def plan_run(
 def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
     """The share of a word's change that each of its rows receives, float32 (n,) as subwords.rows.
 
-    `presence` is the probability that a word is in a chunk, (V,). A subword that m words of a chunk are expected to
-    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum. A row that is the sum of
-    several subwords receives all of theirs.
+    `presence` is the probability that a word is in a chunk, (V,). If about m words of a chunk contain a subword, it
+    takes the fraction m^-DAMPING of each word's change, and at most MOST_CHANGES whole changes in total. A row that is
+    the sum of several subwords receives all of theirs.
     """
     together = np.maximum(1, subwords.totals(presence))
     together[: len(presence)] = 1  # words' own rows

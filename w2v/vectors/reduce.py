@@ -126,6 +126,6 @@ def _taken(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
 
 
 def _ngrams(content: VectorFile) -> dict[str, Array]:
-    """The arrays of n-grams, unless they make up input rows that are not the vectors; all others are of all words."""
+    """The arrays of n-grams, unless the vectors are not the input rows. Other arrays have a row for every word."""
     names = [] if "inputs" in content.tensors else ["ngrams", "ngram_buckets"]
     return {name: content.tensors[name] for name in names if name in content.tensors}
