@@ -9,7 +9,7 @@ import secrets
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, fields
 from itertools import chain, count, repeat
 from pathlib import Path
@@ -191,11 +191,13 @@ class Phrases:
         if options and given:
             raise SettingsError(f"{sorted(given)[0]} is given in addition to options: make it a part of them")
         options = options or PhraseOptions(**given)
-        with _opened(corpus, reading, workers, progress) as store:
+        with ExitStack() as stack:
+            store = stack.enter_context(_opened(corpus, reading, workers, progress))
             passes = [_find(store, options, workers, progress)]
             for _ in range(1, options.passes):
-                with cls(options, passes).join(store, workers=workers, progress=progress) as joined:
-                    passes.append(_find(joined, options, workers, progress))
+                last = cls(options, passes[-1:])
+                store = stack.enter_context(last.join(store, workers=workers, progress=progress))
+                passes.append(_find(store, options, workers, progress))
         return cls(options, passes)
 
     def join(
