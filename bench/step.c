@@ -21,7 +21,7 @@ double take_steps(const char *instruction_set, float *pool, int64_t width, const
         step.n = shapes[shape];
         for (int64_t i = 0; i < step.n; i++) inputs[i] = pool + chosen[i] * width;
         for (int64_t j = 0; j < m; j++) outputs[j] = pool + chosen[MAX_ROWS + j] * width;
-        functions->move(&step);
+        functions->step(&step);
         if (++shape == shape_count) shape = 0;
     }
     return step_loss_total(&loss);

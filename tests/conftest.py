@@ -52,7 +52,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def model(sample: Path) -> Path:
-    """A model of twice as much text, with every word of the bundled questions and all that the native format keeps."""
+    """A model of 300,000 words, with the words of all bundled questions, and all that the native format keeps."""
     path = sample.with_name("model.safetensors")
     sentences = (line.split() for line in make.corpus(300_000, seed=1))
     w2v.train(sentences, model="skipgram", epochs=5, vector_size=50, alpha=0.1, sample=3e-4, workers=1).save(path)

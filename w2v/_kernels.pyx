@@ -1,23 +1,30 @@
 """The training loop of every model.
 
-word2vec slides a window over the text and predicts the centre word from the context words around it. With v the input
-vectors and v' the output vectors, the score of a word w for an input row x is s_w = v'_w · x, and the loss of one
-prediction of word o from x is
+word2vec slides a window over the text and predicts the centre word from the context words around it. Each word has a
+row v of the input matrix and a row v' of the output matrix. The score of a word w for an input row x is s_w = v'_w · x.
+With σ(s) = 1 / (1 + e^−s), V the number of words, and K negatives, which are words drawn with the probabilities q
+(noise), the loss of one prediction of word o from x is
 
     full softmax           − log softmax(s)_o                         over all words
     class-based softmax    − log softmax(s)_c − log softmax(s)_o      over the classes, and the words of o's class c
     hierarchical softmax   − Σ_b log σ(± s_b)                         b: inner nodes on o's path; + for code 0
-    sampled softmax        − log softmax(s − log K q)_o               over o and K words drawn from the noise q
-    noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: K words drawn from q; z = log(K q V)
+    sampled softmax        − log softmax(s − log K q)_o               over o and the K negatives
+    noise-contrastive      − log σ(s_o − z_o) − Σ_k log σ(z_k − s_k)  k: the K negatives; z = log(K q V)
     negative sampling      − log σ(s_o) − Σ_k log σ(−s_k)
 
-Each loss is a choice of output rows Y, with an offset and a target for each row (1 for o, its class or a code 0;
-otherwise 0), and of a link: the logistic function σ of each score, or a softmax over them. The gradient with respect to
-a score is link(s) − t in every case. Skip-gram predicts from each context word separately: X holds the rows v of the
-context words. CBOW predicts once: X is the mean of these rows. So a window is a choice of rows, and one step updates
-them:
+A loss decides three things: which output rows Y to use; for each row an offset and a target (1 for what is right, 0 for
+the rest); and the link, which turns scores into probabilities: σ of each score, or a softmax over them. Skip-gram
+predicts the centre from each context word separately, which gives the same pairs of words as the papers' prediction of
+each context word from the centre: X (n, D) holds the rows v of n context words. CBOW predicts once: X (1, D) is the
+mean of these rows. So a window is a choice of rows X and Y (m, D), in skip-gram with negative sampling for instance 6
+context words and 6 output rows of 300 values, and one step updates them:
 
     S = X Yᵀ − offset       E = t − link(S)       X ← X + alpha E Y       Y ← Y + alpha Eᵀ X
+
+E is minus the gradient of the loss with respect to the scores, whatever the loss. The step pulls an input row towards
+the output rows with target 1 and pushes it away from the others; so words that occur in the same contexts are pulled
+towards the same output rows and become similar. A word that occurs twice among the context words is two rows of X, and
+both changes are added to its one row.
 
 The step is all the arithmetic of training. It is in simd/step_body.h and knows nothing about words. This file chooses
 the rows. Its design:
@@ -36,9 +43,10 @@ Sharing.    The K negatives are drawn once per window and shared by its context 
             with its own negatives: all changes of an output row in a step are computed from its old value, and the sum
             of too many of them overshoots.
             Hierarchical softmax cannot share like this, because the nodes near the root are in every prediction. Its
-            steps are sequential: each context word sees the output rows as updated by the words before it. With
-            G = X Xᵀ, these updates change the scores of row i by Σ_k<i G_ik alpha E_k. So the step still consists of
-            matrix products, and gives the result of one step per word.
+            steps are sequential: each context word sees the output rows as updated by the words before it. The
+            words before word i have moved each output row by alpha Σ E_k x_k, so word i's score grows by
+            alpha Σ_k<i E_k (x_k · x_i). These products are G = X Xᵀ. So the step still consists of matrix products,
+            and gives the result of one step per word.
 Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is the mean of its subwords: its own row and
             the rows of its n-grams. One row stands for all n-grams that the same words have; see SubwordRows. These
             rows are the word's parts. `compose` makes the means of all words of a chunk, once each, the steps update
@@ -117,7 +125,8 @@ cdef enum:
     RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
     SLEEP = 20                 # microseconds
 
-cdef int64_t CHUNK_WORK = 1 << 30  # multiply-adds: maximum in a chunk, for the scores of one context word per window
+# Limits a chunk's work: multiply-adds, if each window had one context word and only scores were computed.
+cdef int64_t CHUNK_WORK = 1 << 30
 cdef int64_t MAX_BLOCKS = settings.MAX_ADAPTIVE_BLOCKS
 
 
@@ -803,8 +812,9 @@ cdef class Kernel:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
     cdef void find_twins(self, Worker *worker, int64_t last) noexcept nogil:
-        """Sets the twin of each word that a window of the chunk, which ends at `last`, can reach: the nearest earlier
-        place of the same word in `kept` that is in one window with it, or 0."""
+        """For each word, where the same word stood last, if one window can hold both; otherwise 0.
+
+        These are the words that windows of the chunk, which ends at `last`, can reach."""
         cdef const int32_t *kept = worker.kept
         cdef int64_t k, j
         for k in range(1, last + self.window):
@@ -850,9 +860,11 @@ cdef class Kernel:
                 continue
             repeated = False
             if self.asks_repeats:
+                # The centre is not in the group, so look past it:
                 j = worker.twins[k] if worker.twins[k] != centre else worker.twins[centre]
                 repeated = j >= first
-            # A sequential step equals steps of one word each only if no word occurs twice in it.
+            # A word that comes again begins a new group, because the step computes all scores from the inputs' old
+            # values.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
                     or (repeated and self.distinct_inputs)):
                 w.group_starts[w.groups] = w.n
@@ -1045,7 +1057,7 @@ cdef class Kernel:
             if coming != NULL and coming.groups and group < coming.output_sets:
                 step.prefetch = coming.outputs + group * self.max_rows + coming.no_prefetch
                 step.prefetch_count = coming.m - coming.no_prefetch + (group + 1 == coming.output_sets)
-            self.functions.move(step)
+            self.functions.step(step)
         if self.adaptive and w.groups:
             self.adapt_samples(worker)
 

@@ -34,7 +34,7 @@ cdef extern from "step.h" nogil:
         int bfloat16
         float *scratch
     ctypedef struct StepFunctions:
-        void (*move)(const Step *step) noexcept nogil
+        void (*step)(const Step *step) noexcept nogil
         void (*compose)(
             const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random
         ) noexcept nogil
@@ -63,7 +63,7 @@ cdef struct Window:
     int64_t m              # output rows of a step
     int64_t groups         # groups of consecutive context words; each takes a step
     int32_t *group_starts  # groups + 1: the first context word of each group, and n
-    int64_t output_sets    # sets of output rows: one for all groups, or one for each
+    int64_t output_sets    # sets of output rows: 1 if all groups share one, otherwise as many as groups
     int64_t no_prefetch    # output rows at the beginning of a set not to prefetch: in cache already, or too many
     int64_t target_column  # the column with target 1 in a softmax over classes or words
     int32_t centre

@@ -33,7 +33,7 @@ class Plan:
         keep: uint32 (V,): a token is kept when a uniform 32-bit number is <= keep[word].
         loss: see Loss.
         cbow: whether the input row is the mean of the context words; otherwise each word is one (skip-gram).
-        corrected: whether CBOW divides the gradient among the context words.
+        corrected: whether CBOW divides the gradient by the number of context words, or gives each all of it.
         sides: the most words of a window before and after its centre. shrink_windows, per_pair, alpha, min_alpha,
             epochs, seed: see Settings.
         vector_size: D. storage: the type of the matrices.
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def reaches(self) -> NDArray[np.int32]:
-        """The words before and after the centre of a window that reaches so far: int32 (2, window + 1)."""
+        """How many words a window of each size from 0 has before its centre, and after it: int32 (2, window + 1)."""
         reach = np.arange(self.window + 1)
         return np.array([-(-reach * side // self.window) for side in self.sides], np.int32)
 

@@ -91,8 +91,8 @@ class BaseSettings:
     )
     subwords: str | tuple[int, int] | None = option(
         None,
-        "Compose each word's vector of those of its character n-grams, for instance of 3 to 6 characters (3-6), so "
-        "that unknown words have a vector, too.",
+        "Build each word's vector from its character n-grams, for instance those of 3 to 6 characters (3-6), so that "
+        "unknown words get a vector too.",
         MODEL,
         default_text="none",
         fixed=True,

@@ -234,7 +234,7 @@ def report_and_wait(self, progress):
     if progress.phase == "train" and progress.done:
         poll = select.poll()
         poll.register(2, 0)
-        poll.poll(60_000)
+        poll.poll()
 console.Reporter.__call__ = report_and_wait
 """
 

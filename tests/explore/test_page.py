@@ -68,7 +68,7 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
     )
 
 
-def test_a_page_of_10_000_words_has_at_most_5_megabytes() -> None:
+def test_a_page_of_10_000_words_has_less_than_3_megabytes() -> None:
     random = np.random.default_rng(1)
     words = [f"{row}-{'x' * 20}" for row in range(10_000)]
     vectors = w2v.KeyedVectors(words, random.normal(size=(10_000, 100)), random.integers(1, 10**9, 10_000))

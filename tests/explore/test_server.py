@@ -36,11 +36,11 @@ def server(model: Path) -> Iterator[Server]:
 
 
 def connected(server: Server) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+    return socket.create_connection(("127.0.0.1", server.server_port))
 
 
 def request(server: Server, method: str, path: str = "", body: Any = None, **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     try:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path or server.path, None if body is None else json.dumps(body), headers)
@@ -251,5 +251,5 @@ def test_ctrl_c_ends_it_at_once(model: Path) -> None:
         assert url.hostname == "127.0.0.1"
         with socket.create_connection((url.hostname, url.port or 0)):  # one that asks nothing, and stays
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 128 + signal.SIGINT
+            assert process.wait() == 128 + signal.SIGINT
         assert_one_line(process.stderr.read())

@@ -54,6 +54,11 @@ def test_settings_are_refused_or_train(loss: str, data: st.DataObject) -> None:
     is_trained(data.draw(TEXT), **{"loss": loss} | chosen)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_plain_settings_train(loss: str) -> None:
+    assert is_trained([["a", "b"], ["a", "c"]] * 5, loss=loss)
+
+
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [

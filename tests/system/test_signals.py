@@ -68,7 +68,8 @@ def cut(progress):
         os.truncate(next(folder.glob("*.w2v-ids")), 100_000)
 try:
     w2v.train(
-        folder / "text", cache=folder, progress=cut, workers=2, epochs=1000, vector_size=8, checkpoint=folder / "states"
+        folder / "text", cache=folder, progress=cut, workers=2, epochs=100_000, vector_size=8,
+        checkpoint=folder / "states",
     )
 except w2v.W2VError as error:
     print(error, list((folder / "states").iterdir()))

@@ -1,4 +1,4 @@
-"""Threads whose start is interrupted."""
+"""Threads whose start is interrupted, and results in order."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.system.threads import NoThread, Thread
+from w2v.system.threads import NoThread, Thread, in_order
 
 
 class Stop(Exception):
@@ -70,3 +70,15 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(
         with pytest.raises(NoThread, match=r"^cannot start another thread: close other programs, [^\n]+$"):
             use()
     assert len(w2v.load(tmp_path / "m.bin")) == 3000  # one thread is enough to read
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_are_in_order(workers: int) -> None:
+    def inverse(number: int) -> float:
+        return 1 / number
+
+    assert list(in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]
+    found = in_order(inverse, range(3, -30, -1), workers)
+    with pytest.raises(ZeroDivisionError):
+        list(found)
+    assert list(in_order(inverse, [], workers)) == []

@@ -138,7 +138,6 @@ def test_what_is_plainly_not_text(tmp_path, head, message, pack):
     content = head + b" more words" * 100
     if message.startswith("file is compressed") and pack is bytes:
         content = gzip.compress(head)
-        pack = bytes
     (tmp_path / "file").write_bytes(pack(content))
     fails(tmp_path / "file", message)
 
@@ -327,6 +326,9 @@ def test_strings_that_are_paths(tmp_path, monkeypatch, paths):
     Path("there").write_text("a file")
     fails(paths, "^corpus file '.*' does not exist")
     assert text([*paths, "there"][-1:]) == b"a file\n"
+
+
+def test_strings_that_are_said_to_be_paths():
     with pytest.raises(W2VError, match=r"^corpus file 'the cat' does not exist"):
         Corpus(["the cat", "a dog"], of_paths=True)
 

@@ -217,15 +217,19 @@ def test_folders_that_will_not_do(sample: Path, model: Path, tmp_path: Path) -> 
         w2v.train(sample, checkpoint=model / "below")
 
 
-def test_time_decides(sample: Path, tmp_path: Path) -> None:
+def test_time_decides(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run does not end by itself."""
+    copy, turns = Checkpoints.copy, itertools.count(1)
 
-    def stop(_: w2v.Progress) -> None:
-        if len(checkpoint.files(tmp_path)) == 2:
+    def copy_or_stop(self: Checkpoints, state: checkpoint.State) -> None:
+        if next(turns) == 3:
             raise Stop
+        copy(self, state)
 
+    monkeypatch.setattr(Checkpoints, "copy", copy_or_stop)
     with pytest.raises(Stop):
-        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.001s", progress=stop, **SMALL | {"epochs": 100_000})
+        w2v.train(sample, checkpoint=tmp_path, checkpoint_every="0.001s", **SMALL | {"epochs": 100_000})
+    assert len(checkpoint.files(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("every", ["1epoch", "never"])

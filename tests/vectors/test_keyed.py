@@ -45,7 +45,6 @@ def test_looking_up(ours: KeyedVectors) -> None:
     assert "x" not in ours
     np.testing.assert_array_equal(ours["w7"], ours.vectors[7])
     np.testing.assert_array_equal(ours[["w7", "w3"]], ours.vectors[[7, 3]])
-    assert np.asarray(ours) is not None
     np.testing.assert_array_equal(np.asarray(ours), ours.vectors)
     assert np.shares_memory(np.asarray(ours), ours.vectors)
     assert np.asarray(ours, np.float64).dtype == np.float64

@@ -100,9 +100,9 @@ def evaluate(
 ) -> list[Judgement]:
     """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
 
-    The others are compared with the first model. `questions` and `pairs` are files, one or several; `top` and `method`
-    are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that cannot be used, SettingsError
-    for an impossible number.
+    The first model is the baseline; every other model is compared with it. `questions` and `pairs` are files, one or
+    several; `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that
+    cannot be used, SettingsError for an impossible number.
     """
     check_whole(0, seed=seed)
     found: list[Judgement] = []

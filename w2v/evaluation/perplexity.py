@@ -128,13 +128,7 @@ def _log_probabilities(
 def check_memory(model: Model) -> None:
     """Raise W2VError if there is not enough memory to predict with this model."""
     row = max(model.loss.scores_per_row, model.inputs.shape[1])
-    needed = ARRAYS_AT_ONCE * 4 * max(MAX_SCORES, row)
-    held, available = memory.held(), memory.available()
-    if needed > available:
-        raise W2VError(
-            f"perplexity needs about {(held + needed) / 1e6:,.0f} MB of memory, but only "
-            f"{(held + available) / 1e6:,.0f} MB are available: end other programs or use a smaller model"
-        )
+    memory.check(ARRAYS_AT_ONCE * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
 
 
 class Text:

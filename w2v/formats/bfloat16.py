@@ -58,14 +58,14 @@ def first_not_finite(matrix: NDArray[Any]) -> int:
     return -1
 
 
-def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The rows of a matrix (V, D) as contiguous float32, as (index of the first row, block of rows).
+def blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The rows of a matrix (V, D) as contiguous float32, as (index of the first row, block of at most `rows` rows).
 
-    A matrix whose rows are contiguous float32 is one block, without a copy; others are copied a few rows at a time.
+    By default, a matrix whose rows are contiguous float32 is one block; others are copied a few rows at a time.
     """
-    if isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == matrix.itemsize:
+    if rows is None and isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == 4:
         yield 0, matrix
         return
-    step = max(1, VALUES_AT_ONCE // max(1, matrix.shape[1]))
-    for start in range(0, len(matrix), step):
-        yield start, np.ascontiguousarray(matrix[start : start + step], np.float32)
+    rows = rows or max(1, VALUES_AT_ONCE // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), rows):
+        yield start, np.ascontiguousarray(matrix[start : start + rows], np.float32)

@@ -107,8 +107,8 @@ def _conversion(path: PathLike, kind: str) -> str:
         return f"a gensim FastText: convert it: gensim.models.fasttext.save_facebook_model({load}, 'vectors.bin')"
     if kind == "FastTextKeyedVectors":
         load = f"gensim.models.KeyedVectors.load({quoted})"
-        ngrams = "whose n-grams only its FastText model hands on, by save_facebook_model; its words alone: convert it"
-        return f"a gensim {kind}, {ngrams}: {load}.save_word2vec_format('vectors.bin', binary=True)"
+        ngrams = "only its FastText model can save its n-grams, by save_facebook_model; to keep the words alone"
+        return f"a gensim {kind}: {ngrams}, convert it: {load}.save_word2vec_format('vectors.bin', binary=True)"
     return f"a gensim {kind}, without word vectors"
 
 

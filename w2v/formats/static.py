@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from w2v.errors import W2VError, counted, one_line
-from w2v.formats import native
+from w2v.formats import bfloat16, native
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, errors_named
@@ -81,8 +81,8 @@ def _write_matrix(path: Path, vectors: Array, meter: Meter) -> None:
     _, header = native.header_bytes(path, {MATRICES[0]: shape}, {})
     with atomic_write(path) as file:
         file.write(header)
-        for start in range(0, rows, ROWS_AT_ONCE):
-            file.write(np.ascontiguousarray(vectors[start : start + ROWS_AT_ONCE], np.float32).data)
+        for start, block in bfloat16.blocks(vectors, ROWS_AT_ONCE):
+            file.write(block.data)
             meter(start, rows)
         file.write(np.zeros(columns, np.float32).data)
         meter(rows, rows)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES, Layout, recognise, refuse_foreign
 from w2v.errors import CutFile, W2VError, counted
-from w2v.formats import _formats
+from w2v.formats import _formats, bfloat16
 from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, head_of, is_cut, opened
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
@@ -70,12 +70,10 @@ def encoded(
 def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, memoryview]]:
     """As `encoded`, of content that has been checked."""
     words, vectors = content.words, content.vectors
-    rows, columns = vectors.shape
+    columns = vectors.shape[1]
     fill = _formats.binary_format if binary else _formats.text_format
     row_size = 4 * columns + 2 if binary else 17 * columns + 1  # maximum, in bytes, without the word
-    step = max(1, BLOCK_BYTES // row_size)
-    for start in range(0, rows, step):
-        block = np.ascontiguousarray(vectors[start : start + step], np.float32)
+    for start, block in bfloat16.blocks(vectors, max(1, BLOCK_BYTES // row_size)):
         offsets = words.offsets[start : start + len(block) + 1]
         out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
         yield start + len(block), out[: fill(block, words.blob, offsets, out)].data

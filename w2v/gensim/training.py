@@ -119,7 +119,7 @@ class Trainable(utils.SaveLoad):
     def _set_batches(self, words: float) -> None:
         """Take over two effects of gensim's batches, for so many words an epoch; 0 stands for an unknown number.
 
-        A batch has one learning rate throughout, so that the rate ends at that of the last batch, and one thread.
+        A batch has one learning rate, so training ends with that of the last batch. A batch is trained by one thread.
         """
         self._batches = words / self.batch_words or math.inf
         self._rate_falls = 1 - 1 / (self.epochs * max(1, self._batches))

@@ -1,8 +1,9 @@
 /* One update step: a few input rows times a few output rows.
  *
- *     S = X Yᵀ − offset        scores, n × m
- *     E = target − link(S)     error; the link is the logistic function of each score, or a softmax over each row of S
- *     X ← X + alpha E Y        both updates use the values from before the step
+ *     S = X Yᵀ − offset                 scores, n × m
+ *     E = target − weight · link(S)     error; the link is the logistic function of each score, or a softmax over each
+ *                                       row of S, whose weights are 1
+ *     X ← X + alpha E Y                 both updates use the values from before the step, unless it is sequential
  *     Y ← Y + alpha Eᵀ X
  *
  * step.c compiles one source, step_body.h, for each instruction set; step_choose() returns one of the results. */
@@ -31,8 +32,8 @@ typedef struct {
     float linear[STEP_PANEL], product[STEP_PANEL]; /* aligned to a cache line */
     double total;
     int64_t factors; /* number of factors in each product */
-    float effective; /* softmax with weights: the smallest (Σr)² / Σr² of an input row; r = e^score of all columns but
-                      * the first */
+    float effective; /* softmax with weights: the smallest (Σr)² / Σr² of an input row, where r is e^score of each
+                      * draw: how many draws have an effect */
 } StepLoss;
 
 /* A bfloat16, which is the upper half of a float, as that float. */
@@ -58,11 +59,12 @@ typedef struct {
     int64_t width;          /* floats in a row, a multiple of ROW_ALIGNMENT */
     int64_t n, m;           /* number of input rows and of output rows */
     float **inputs;         /* n rows X */
-    float **outputs;        /* m rows Y, all different */
+    float **outputs;        /* m rows Y, all different but a row of zeros, which may stand in several places: there the
+                             * offset is NO_SCORE and the target 0, so it stays zero */
     const float *target;    /* by column, aligned to a cache line */
     const float *offset;    /* by column, aligned to a panel */
-    const float *weight;    /* by column, aligned to a panel: E = target − weight · logistic(S), where the weight is how
-                             * often the row was drawn; NULL: all 1 */
+    const float *weight;    /* by column, aligned to a panel: how often the row was drawn; NULL: all were drawn once. A
+                             * softmax has it in the offset, and needs it here for loss->effective alone */
     int64_t softmax;        /* columns before this one form one softmax, the others a second; 0: logistic function */
     int repeats;            /* whether an input row occurs twice; each occurrence is an input of its own */
     int sequential;         /* whether each input row sees the output rows as updated by the input rows before it */
@@ -91,7 +93,7 @@ typedef struct {
 } StepParts;
 
 typedef struct {
-    void (*move)(const Step *step);
+    void (*step)(const Step *step);
     /* to ← scale · the sum of n parts of a word */
     void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random);
     /* parts[k] ← parts[k] + shares[k] · (now − then) */

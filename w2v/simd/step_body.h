@@ -4,7 +4,8 @@
  *     STEP_LANES         floats in a vector register
  *     STEP_REGISTERS     number of vector registers, 16 or 32
  *
- * move() at the end is the step; its phases pool, score, link, update and spread are defined above it in this order.
+ * step_floats() is the step on floats, step() also that on bfloat16. The phases pool, score, link, update and spread
+ * are defined before them in this order.
  *
  * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
  * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
@@ -392,8 +393,9 @@ static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t 
     }
 }
 
-/* Every block of outputs needs the old X and adds to the new one. If a row occurs twice, the old X is copied to scratch
- * first. Otherwise, if there are several blocks, the new X is kept in scratch until the last of them. */
+/* Each block of outputs reads the old X and adds its part to the new X, so with several blocks both are needed at once.
+ * If no row occurs twice, scratch holds the new X until the last block. If a row does, scratch holds a copy of the old
+ * X, and the rows themselves become the new one. */
 static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layout) {
     const int64_t n = layout->n, m = s->m, block = layout->block;
     float **x = layout->x, **const updated = layout->updated, **sums = updated;
@@ -465,7 +467,7 @@ static STEP_INLINE StepLayout STEP_NAME(lay_out)(const Step *s) {
     return layout;
 }
 
-static STEP_NOINLINE void STEP_NAME(move)(const Step *s) {
+static STEP_NOINLINE void STEP_NAME(step_floats)(const Step *s) {
     const StepLayout layout = STEP_NAME(lay_out)(s);
     if (s->pooled) STEP_NAME(pool)(s, &layout);
     STEP_NAME(score)(s, &layout);
@@ -484,8 +486,8 @@ static STEP_INLINE void STEP_NAME(widen)(int64_t width, const float *from, float
     }
 }
 
-/* The reverse of widen, with stochastic rounding as in step_rounded: late in training nearly all changes are smaller than half
- * the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
+/* The reverse of widen, with stochastic rounding as in step_rounded: late in training nearly all changes are smaller
+ * than half the distance between two neighbouring bfloat16, and rounding to the nearest would lose them. */
 static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, float *to, uint32_t random) {
     step_words noise = (STEP_WORDS(STREAMS) ^ random) * 0x85ebca6bu;
     noise = (noise ^ noise >> 15) * 0xc2b2ae35u;
@@ -498,7 +500,7 @@ static STEP_INLINE void STEP_NAME(narrow)(int64_t width, const float *from, floa
 
 static void STEP_NAME(step)(const Step *s) {
     if (!s->bfloat16) {
-        STEP_NAME(move)(s);
+        STEP_NAME(step_floats)(s);
         return;
     }
     const int64_t rows = s->n + s->m;
@@ -518,7 +520,7 @@ static void STEP_NAME(step)(const Step *s) {
             STEP_NAME(widen)(s->width, row, floats.inputs[k]);
         }
     }
-    STEP_NAME(move)(&floats);
+    STEP_NAME(step_floats)(&floats);
     for (int64_t k = 0; k < rows; k++)
         STEP_NAME(narrow)(s->width, floats.inputs[k], k < s->n ? s->inputs[k] : s->outputs[k - s->n],
                           (uint32_t)(s->random >> 32) + (uint32_t)k * (uint32_t)(s->random | 1));

@@ -92,6 +92,20 @@ def held() -> int:
     return _reported("/proc/self/status", "VmRSS:") or peak()
 
 
+def check(needed: int, what: str, hint: str, ignore: bool = False) -> tuple[int, int]:
+    """The bytes that this process will use if `what` takes those `needed`, and the limit.
+
+    Raises W2VError, with a hint, if they are above the limit, unless `ignore`.
+    """
+    now, more = held(), available()
+    if needed > more and not ignore:
+        raise W2VError(
+            f"{what} needs about {(now + needed) / 1e6:,.0f} MB of memory, but only {(now + more) / 1e6:,.0f} MB are "
+            f"available: {hint}"
+        )
+    return now + needed, now + more
+
+
 def available() -> int:
     """The memory that this process can still take, in bytes.
 

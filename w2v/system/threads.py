@@ -3,12 +3,16 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from w2v.errors import W2VError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 POLL_SECONDS = 0.001
 NO_THREAD = "can't start new thread"  # Python's RuntimeError
@@ -43,6 +47,35 @@ class Pool(ThreadPoolExecutor):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
         with starting():
             return super().submit(function, *arguments, **options)
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+    """The results of `work` for each item, in order: of this thread and `workers` − 1 others, a few items ahead."""
+    if workers == 1:
+        yield from map(work, items)
+        return
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+
+    def first() -> Result:
+        """The first result; while another thread works on it, this thread takes items that no thread has begun."""
+        for index, (item, result) in enumerate(waiting):
+            if waiting[0][1].done():
+                break
+            if result.cancel():
+                waiting[index] = item, Future()
+                waiting[index][1].set_result(work(item))
+        return waiting.popleft()[1].result()
+
+    with Pool(workers - 1) as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) > 2 * workers:
+                    yield first()
+            while waiting:
+                yield first()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 class Thread(threading.Thread):

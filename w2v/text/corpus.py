@@ -190,9 +190,9 @@ class Corpus:
     ) -> Iterator[TextBlock]:
         """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
 
-        With a `column`, the files are JSON lines, CSV or Parquet, and a newline follows each text of that column, and
-        with `as_lines` none is in it; with PLAIN, files that look like tables are read as text. With `strip_markup`,
-        markup is removed from each file, row, text and list; see `without_markup`.
+        With a `column`, the files are JSON lines, CSV or Parquet. A newline follows each text of that column; with
+        `as_lines`, newlines inside texts become spaces. If `column` is PLAIN, files that look like tables are read as
+        text. With `strip_markup`, markup is removed from each file, row, text and list; see `without_markup`.
         """
         self._bytes_read = 0
         items = self._items if self._table is None else _column_of(self._table, column)

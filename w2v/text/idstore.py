@@ -10,9 +10,7 @@ import json
 import mmap
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
@@ -27,7 +25,7 @@ from w2v.settings import TEXT
 from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, is_own, temporary_folder
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
-from w2v.system.threads import Pool
+from w2v.system.threads import in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
@@ -309,11 +307,11 @@ def _write(
     pruned = threshold = done = 0
     meter = Meter(progress, "read")
 
-    def scan(block: TextBlock) -> Scan:
+    def scan(block: TextBlock) -> tuple[TextBlock, Scan]:
         with naming(block):
-            return types.scan(normalise(block.text))
+            return block, types.scan(normalise(block.text))
 
-    for number, (block, scanned) in enumerate(_scanned(scan, blocks, workers), 1):
+    for number, (block, scanned) in enumerate(in_order(scan, blocks, workers), 1):
         with naming(block):
             ids = types.merge(scanned)
         with _writing_to(folder):
@@ -406,38 +404,8 @@ def naming(block: TextBlock) -> Iterator[None]:
         raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 
 
-def _scanned(
-    scan: Callable[[TextBlock], Scan], blocks: Iterable[TextBlock], workers: int
-) -> Iterator[tuple[TextBlock, Scan]]:
-    """Scan the blocks in this thread and `workers` − 1 others, a few blocks ahead, and yield them in order."""
-    if workers == 1:
-        for block in blocks:
-            yield block, scan(block)
-        return
-    waiting: deque[tuple[TextBlock, Future[Scan]]] = deque()
-
-    def first() -> tuple[TextBlock, Scan]:
-        """The first block; while another thread scans it, this thread scans blocks that no thread has begun."""
-        for index, (block, scanned) in enumerate(waiting):
-            if waiting[0][1].done():
-                break
-            if scanned.cancel():
-                waiting[index] = block, Future()
-                waiting[index][1].set_result(scan(block))
-        block, scanned = waiting.popleft()
-        return block, scanned.result()
-
-    with Pool(workers - 1) as pool:
-        for block in blocks:
-            waiting.append((block, pool.submit(scan, block)))
-            if len(waiting) > 2 * workers:
-                yield first()
-        while waiting:
-            yield first()
-
-
 def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
-    """The smallest number from `minimum` on that at most `max_types` of the counts exceed."""
+    """The lowest threshold, at least `minimum`, above which no more than `max_types` counts lie."""
     rank = counts.size - max_types - 1
     return max(minimum, int(np.partition(counts, rank)[rank]))
 

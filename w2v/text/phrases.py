@@ -6,14 +6,13 @@ import json
 import logging
 import math
 import secrets
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, fields
 from itertools import chain, count, repeat
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 import msgspec
 import numpy as np
@@ -26,7 +25,7 @@ from w2v.progress import Meter, Report
 from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
-from w2v.system.threads import Pool
+from w2v.system.threads import Pool, in_order
 from w2v.text._phrases import CONNECTOR, SEPARATOR, Counter, Joiner, gap_words, renumber, spell, spellings
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
@@ -46,7 +45,6 @@ RELEASE_PIECES = 16  # pieces after which the memory of the id file is freed
 
 Array = NDArray[Any]
 Ids = NDArray[np.uint32]
-T = TypeVar("T")
 log = logging.getLogger("w2v")
 
 
@@ -191,11 +189,13 @@ class Phrases:
         if options and given:
             raise SettingsError(f"{sorted(given)[0]} is given in addition to options: make it a part of them")
         options = options or PhraseOptions(**given)
-        with _opened(corpus, reading, workers, progress) as store:
+        with ExitStack() as stack:
+            store = stack.enter_context(_opened(corpus, reading, workers, progress))
             passes = [_find(store, options, workers, progress)]
             for _ in range(1, options.passes):
-                with cls(options, passes).join(store, workers=workers, progress=progress) as joined:
-                    passes.append(_find(joined, options, workers, progress))
+                last = cls(options, passes[-1:])
+                store = stack.enter_context(last.join(store, workers=workers, progress=progress))
+                passes.append(_find(store, options, workers, progress))
         return cls(options, passes)
 
     def join(
@@ -232,7 +232,7 @@ class Phrases:
                 return spell(joined, types.blob, types.offsets), int(np.count_nonzero(joined >= FIRST_TYPE))
 
             tokens = 0
-            for text, size in _in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
+            for text, size in in_order(spelt, _pieces(last, Meter(progress, "join"), joiner.cut), workers):
                 file.write(text.data)
                 tokens += size
         return tokens
@@ -400,8 +400,8 @@ def _count(
 def _most_frequent(rows: tuple[Array, ...], size: int) -> tuple[Array, ...]:
     """At most `size` pairs, without those of the lowest counts.
 
-    The pairs left at the end do not depend on the order in which parts are added: their counts are above the smallest
-    number that at most `size` of all counts exceed.
+    The pairs left at the end do not depend on the order in which parts are added: their counts are above the
+    lowest threshold above which no more than `size` counts lie.
     """
     counts = rows[-1]
     if len(counts) <= size:
@@ -466,7 +466,7 @@ def _join(
 
     def renumbered() -> Iterator[Ids]:
         nonlocal size
-        for ids in _in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
+        for ids in in_order(joiner.join, _pieces(store, Meter(progress, "join"), joiner.cut), workers):
             size = renumber(ids, numbers, counts, size)
             yield ids
 
@@ -493,21 +493,6 @@ def _pieces(
         start = end
         if number % RELEASE_PIECES == 0:
             store.release()
-
-
-def _in_order(work: Callable[[Ids], T], pieces: Iterable[Ids], workers: int) -> Iterator[T]:
-    """The results of `work` for each piece, in order, computed in `workers` threads a few pieces ahead."""
-    with Pool(workers) as pool:
-        waiting: deque[Future[T]] = deque()
-        try:
-            for piece in pieces:
-                waiting.append(pool.submit(work, piece))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _opened(

@@ -19,9 +19,10 @@ class SubwordRows:
     """The rows of a matrix that make up the input rows of V words, and how n-grams share them.
 
     The input row of a word is the mean of its subwords: of the word's own row and the rows of its n-grams. N-grams that
-    occur in the same words always change alike. So one row, the sum of theirs, stands for them; it is the word's own
-    row for n-grams that only one word has. The matrix has the V own rows, then the G rows of other n-grams in the order
-    in which they occur, so that the rows of a word are near each other, and those of frequent words come first.
+    occur in exactly the same words always change together, so they share one row, the sum of theirs. N-grams that occur
+    in one word only are part of that word's own row. The matrix has the V own rows, then the G rows of other n-grams in
+    the order in which they occur, so that the rows of a word are near each other, and those of frequent words come
+    first.
 
     Attributes:
         buckets: int32 (B,), the buckets of these words' n-grams. places: int64 (B,), the row of each.

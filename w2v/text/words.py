@@ -96,7 +96,7 @@ class Words(Sequence[str]):
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return False
-        inner = self.offsets[: np.searchsorted(self.offsets, len(self.blob))]  # those before the last byte
+        inner = self.offsets[: np.searchsorted(self.offsets, len(self.blob))]  # without those at its end
         groups = (inner[start : start + WORDS_AT_ONCE] for start in range(0, len(inner), WORDS_AT_ONCE))
         return not any(np.any(self.blob[group] & 0xC0 == 0x80) for group in groups)  # an offset inside a character
 

@@ -153,8 +153,8 @@ class Checkpoint:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
 
-    `every` is an interval, see below. `after` is the checkpoint that the run resumes from. `sealed` is false for a
-    folder from which no run resumes. The folder is locked until the end of a `with` block, or of the process. Raises
+    `every` is an interval, see interval.py. `after` is the checkpoint that the run resumes from. `sealed` is false for
+    a folder from which no run resumes. The folder is locked until the end of a `with` block, or of the process. Raises
     SettingsError for an impossible interval; W2VError if the folder cannot be written, another run writes to it, or it
     holds checkpoints of another run and `replace` is false. A folder that is removed during the run is made again; if
     another run has taken its place, nothing more is written.

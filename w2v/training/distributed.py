@@ -23,9 +23,10 @@ Short rounds with few rows learn better than long rounds with many, at the same 
 "Several ranks"). But each round takes the time of a message, so long texts have long rounds, with n = FREQUENT_ROWS;
 in short ones, n is in proportion to the words of a round.
 
-The first n rows are exchanged before the next round begins: those that converge within a few rounds would overshoot if
-they were trained without the contributions of the other ranks. The others, which are most of the message, are exchanged
-while the next round is trained: at its end, the result is added to the rows as they are then.
+The first n rows are exchanged before the next round begins, because rows that converge within a few rounds would
+overshoot without the contributions of the other ranks. The other rows, most of the message, are exchanged while the
+next round is trained; at its end, the result is added to the rows as they are then.
+
 Rounds are counted in words, not seconds, so that with one thread each the ranks give the same bits on every run.
 """
 

@@ -112,9 +112,9 @@ def plan_run(
 def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:
     """The share of a word's change that each of its rows receives, float32 (n,) as subwords.rows.
 
-    `presence` is the probability that a word is in a chunk, (V,). A subword that m words of a chunk are expected to
-    have receives 1 / m ** DAMPING of each of their changes, and at most MOST_CHANGES in sum. A row that is the sum of
-    several subwords receives all of theirs.
+    `presence` is the probability that a word is in a chunk, (V,). If about m words of a chunk contain a subword, it
+    takes the fraction m^-DAMPING of each word's change, and at most MOST_CHANGES whole changes in total. A row that is
+    the sum of several subwords receives all of theirs.
     """
     together = np.maximum(1, subwords.totals(presence))
     together[: len(presence)] = 1  # words' own rows
@@ -219,7 +219,9 @@ class Run:
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
         plan = self.plan
-        self.peak, self.limit = peak_memory(memory_needed(plan, self.settings, copies), ignore_memory)
+        hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
+        needed = memory_needed(plan, self.settings, copies)
+        self.peak, self.limit = memory.check(needed, "training", hint, ignore_memory)
         words = len(self.vocabulary)
         inputs = initial_inputs(input_rows(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
@@ -438,21 +440,6 @@ def resumed_at(state: State, end: int, ranks: int) -> int:
             "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
         )
     return state.position
-
-
-def peak_memory(needed: int, ignore: bool = False) -> tuple[int, int]:
-    """The memory in bytes that this process will use, including what is `needed`, and its limit.
-
-    Raises W2VError if it is above the limit, unless `ignore`.
-    """
-    held, available = memory.held(), memory.available()
-    if needed > available and not ignore:
-        raise W2VError(
-            f"training needs about {(held + needed) / 1e6:,.0f} MB of memory, but only "
-            f"{(held + available) / 1e6:,.0f} MB are available: lower vector_size, max_vocab or window, raise "
-            "min_count, or add --ignore-memory (ignore_memory=True)"
-        )
-    return held + needed, held + available
 
 
 def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:

@@ -39,8 +39,8 @@ class Start:
     Attributes:
         loss: by default that of the settings.
         parameters: matrices by name, without padding; by default new ones.
-        rows: int64 (V,): the row of the run's matrices that each row of `parameters` is copied to; by default the same.
-            All other rows are new. Those of n-grams are in the order of the run.
+        rows: int64 (V,): `parameters[i]` goes to row `rows[i]` of the run (default: i). Rows not listed are initialised
+            anew. N-gram rows already have the run's order.
         frozen: bool (V,): the words whose input rows training leaves as they are; by default none.
     """
 

@@ -124,7 +124,7 @@ def train(corpus: Source, **given: Any) -> Model:
             continue_from and init, the last five default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch", "never", or "500chunks" of at most 16,384 words), at the
-            end, and when an exception ends the run.
+            end, when an exception ends the run and, with stop_early, after each epoch unless it is "never".
         notes: JSON values that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".

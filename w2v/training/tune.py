@@ -387,7 +387,7 @@ class Tuner:
         return replace(settings, epochs=max(1, round(epochs)))
 
     def changed(self, choices: Choices) -> dict[str, Any]:
-        """The settings among these choices that would be others if they were not given beside the rest."""
+        """Those of these choices whose values differ from the defaults that the other settings imply."""
         chosen = self.settings_for(choices).relevant()
 
         def default(name: str) -> Any:

@@ -126,7 +126,7 @@ class RatedPairs:
 
     Attributes:
         numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words.
-        composed: float32 (k, D), the vectors of unknown words, made of their n-grams, which are rows V and following.
+        composed: float32 (k, D), the vectors of unknown words, made of their n-grams; they have the rows from V on.
         all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, unknown: as in PairsResult.
     """

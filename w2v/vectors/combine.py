@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.formats import bfloat16
 from w2v.settings import WordVectors
 from w2v.vectors.cosines import Vector, unit
 
@@ -88,18 +89,11 @@ class _Parts:
             yield start, block
 
 
-def _blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, Vector]]:
-    """Blocks of rows of U with the index of the first."""
-    step = max(1, VALUES_AT_ONCE // matrix.shape[1])
-    for start in range(0, len(matrix), step):
-        yield start, unit(matrix[start : start + step].astype(np.float32, copy=False))
-
-
 def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
     """B: the least-squares solution of A B ≈ U, float32."""
     products = np.zeros((columns.shape[1], matrix.shape[1]))
-    for start, block in _blocks(matrix):
-        products += columns[start : start + len(block)].T.astype(np.float64) @ block
+    for start, block in bfloat16.blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
+        products += columns[start : start + len(block)].T.astype(np.float64) @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
     found: Vector = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)  # counts may all be equal
     return found

@@ -124,7 +124,7 @@ class KeyedVectors(Pictured):
     def ngrams(self) -> Ngrams | None:
         """The rows of n-grams, from which unknown words get a vector; None without them. Raises W2VError if damaged.
 
-        Vectors that are made of output rows, too, have none: an unknown word has no output row.
+        There are none for vectors that combine input and output rows, because an unknown word has no output row.
         """
         if "inputs" in self.tensors:
             return None

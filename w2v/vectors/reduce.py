@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, counted
+from w2v.formats import bfloat16
 from w2v.formats.storage import FileStorage, stored
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
@@ -77,7 +77,7 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     if dims >= size:
         raise SettingsError(f"dims {dims}: the vectors have {size} values: choose fewer")
     products = np.zeros((size, size))
-    for _, block in _pieces(content.vectors):
+    for _, block in bfloat16.blocks(content.vectors, ROWS_AT_ONCE):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), the largest first
     tensors = _ngrams(content)
@@ -105,16 +105,10 @@ def _with_settings(metadata: dict[str, str], dropped: tuple[str, ...], **changed
     return metadata | {"settings": json.dumps(kept)}
 
 
-def _pieces(matrix: Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    for start in range(0, len(matrix), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        yield part, np.ascontiguousarray(matrix[part], np.float32)
-
-
 def _projected(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
     found: NDArray[np.float32] = memory.empty((len(matrix), axes.shape[1]))
-    for part, block in _pieces(matrix):
-        np.matmul(block, axes, out=found[part])
+    for start, block in bfloat16.blocks(matrix, ROWS_AT_ONCE):
+        np.matmul(block, axes, out=found[start : start + len(block)])
     return found
 
 
@@ -126,6 +120,6 @@ def _taken(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
 
 
 def _ngrams(content: VectorFile) -> dict[str, Array]:
-    """The arrays of n-grams, unless they make up input rows that are not the vectors; all others are of all words."""
+    """The arrays of n-grams, unless the vectors are not the input rows. Other arrays have a row for every word."""
     names = [] if "inputs" in content.tensors else ["ngrams", "ngram_buckets"]
     return {name: content.tensors[name] for name in names if name in content.tensors}
