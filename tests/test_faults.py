@@ -196,4 +196,4 @@ def test_races_that_are_meant_are_named() -> None:
     names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]
     assert len(names) == 12
     for name in names:
-        assert f"{name}(" in sources or f"NAME({name.partition('_')[0]})(" in sources
+        assert f"{name}(" in sources or f"NAME({name.rpartition('_')[0]})(" in sources
