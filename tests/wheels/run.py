@@ -31,7 +31,8 @@ PART = [
     "tests/training/test_train.py",
 ]
 STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
-PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc"]  # that these tests import
+# That these tests import.
+PACKAGES = ["pytest", "pytest-xdist", "hypothesis", "safetensors", "matplotlib", "textalloc", "ml_dtypes"]
 
 
 def audit(wheels: list[Path]) -> None:
