@@ -4,7 +4,7 @@
 
 Each Python, by default all in PATH, gets a new environment with the wheel that pip chooses for it, and runs the tests
 in a folder without w2v's sources. With --part, or if an optional package has no wheel for this Python, these are the
-tests of the compiled step, formats and training. The first Python also runs them with the oldest versions of packages.
+tests of the compiled step, formats and training. The oldest Python also runs them with the oldest versions of packages.
 With all packages, stubtest compares the stubs with the compiled modules.
 """
 
@@ -84,7 +84,8 @@ def main() -> None:
         shutil.copy(ROOT / name, WORK / "apart")
     audit(sorted((ROOT / "dist").glob("*.whl")))
     failed = []
-    for number, python in enumerate(options.python or found):
+    pythons = sorted(options.python or found, key=lambda python: int(python.rpartition(".")[2]))
+    for number, python in enumerate(pythons):
         for constraints in [[], ["--constraint", str(oldest())]][: 1 + (number == 0 and not options.part)]:
             name = f"{python}{' with the oldest versions' * bool(constraints)}"
             print(name, flush=True)

@@ -401,7 +401,7 @@ def latest(folder: PathLike) -> Checkpoint:
     with errors_named(folder):
         found = files(Path(folder).absolute())
     if not found:
-        raise W2VError(f"{folder} holds no checkpoint")
+        raise W2VError(f"{one_line(folder)} holds no checkpoint")
     for path in reversed(found):
         try:
             return read(path)
