@@ -36,7 +36,7 @@
 
 #define STEP_MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Factors, each between 1 and 2, in a column's product of StepLoss: the product of all columns stays below 2^960. */
+/* Factors, each between 1/2 and 1, in a column's product of StepLoss: the product of all columns stays above 2^−960. */
 enum { LOSS_FACTORS = 120 };
 
 /* Whether prefetches go to the first-level cache or the second: the first measured faster on Intel's processors, the
@@ -111,7 +111,7 @@ double step_loss_total(StepLoss *loss) {
         loss->product[k] = 1;
     }
     loss->factors = 0;
-    return loss->total += log(product);
+    return loss->total -= log(product);
 }
 
 #define STEP_LANES 4

@@ -26,7 +26,7 @@ static const float NO_SCORE = 1e30f; /* the offset of a column without an output
 static inline int64_t step_column(int64_t j) { return j / BLOCK_OUTPUTS * STEP_PANEL + j % BLOCK_OUTPUTS; }
 static inline int64_t step_columns(int64_t m) { return (m + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS * STEP_PANEL; }
 
-/* The loss so far is total + Σ linear + Σ log(product). One logarithm is taken of a product of many factors, because
+/* The loss so far is total + Σ linear − Σ log(product). One logarithm is taken of a product of many factors, because
  * logarithms are slow. */
 typedef struct {
     float linear[STEP_PANEL], product[STEP_PANEL]; /* aligned to a cache line */

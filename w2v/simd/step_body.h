@@ -45,9 +45,20 @@ typedef int32_t step_bits __attribute__((vector_size(4 * STEP_ROW_LANES), may_al
 
 static STEP_INLINE step_vec STEP_NAME(splat)(float x) { return x - (step_vec){0}; }
 
+/* The larger and the smaller of each pair of values; the second if one is not a number. */
+#if defined(__x86_64__) && STEP_LANES == 4
+#define STEP_LARGER __builtin_ia32_maxps
+#define STEP_SMALLER __builtin_ia32_minps
+#elif defined(__x86_64__)
+#define STEP_LARGER __builtin_ia32_maxps256
+#define STEP_SMALLER __builtin_ia32_minps256
+#else
 static STEP_INLINE step_row STEP_NAME(select)(step_bits mask, step_row yes, step_row no) {
     return (step_row)((mask & (step_bits)yes) | (~mask & (step_bits)no));
 }
+#define STEP_LARGER(a, b) STEP_NAME(select)((a) > (b), a, b)
+#define STEP_SMALLER(a, b) STEP_NAME(select)((a) < (b), a, b)
+#endif
 
 /* Calls function(U, d, ...) for the vectors of whole rows: U of them, a constant for the compiler, from float d on. */
 #define STEP_WHOLE_ROWS(function, width, ...)                                                      \
@@ -207,13 +218,13 @@ static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout
 
 /* -- link: S ← alpha E = alpha (target − link(S − offset)) -------------------------------------------------------- */
 
-/* e^x for x ≤ 0, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor
- * polynomial, evaluated in two halves for a shorter chain of operations. Below x = −64 it stays at 1.6e-28: smaller
- * values would become denormal numbers in products, and those are slow (bench/NOTES.md). */
+/* e^x, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor polynomial,
+ * evaluated in two halves for a shorter chain of operations. x is clamped to ±64: smaller values than e^−64 would become
+ * denormal numbers in products, and those are slow (bench/NOTES.md). */
 static STEP_INLINE step_row STEP_NAME(exp)(step_row x) {
-    x = STEP_NAME(select)(x < -64.0f, x - x - 64.0f, x);
-    const step_row shift = x - x + 0x1.8p23f, rounded = x * 1.44269504f + shift;
-    const step_row r = x - (rounded - shift) * 0.693147181f, square = r * r;
+    const step_row most = 64.0f - (step_row){0}, clamped = STEP_LARGER(STEP_SMALLER(x, most), -most);
+    const step_row rounded = clamped * 1.44269504f + 0x1.8p23f;
+    const step_row r = clamped - (rounded - 0x1.8p23f) * 0.693147181f, square = r * r;
     const step_row high = 0.0416666667f + r * 8.33333333e-3f + square * 1.38888889e-3f;
     const step_row p = 1.0f + r + square * (0.5f + r * 0.166666667f + square * high);
     return (step_row)((step_bits)p + ((step_bits)rounded << 23));
@@ -226,12 +237,14 @@ static STEP_INLINE float *STEP_NAME(score_at)(float *scores, int64_t panel, int6
 
 /* E = target − weight · logistic(S − offset), row by row. For sequential rows, the rows before row i have moved the
  * outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the scores of row i.
- * Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) + log(1 + e^−|s|)) − target · s. The logarithm is
- * taken of the running product of 1 + e^−|s|, and once more for each weight other than 1, which are few. */
+ * Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) − target · s, where p is the
+ * logistic function of s. The logarithm is taken of the running product of max(p, 1 − p), and once more for each weight
+ * other than 1, which are few. */
 static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout) {
     const int64_t columns = layout->blocks * STEP_PANEL, panel = layout->panel;
     const float *const gram = layout->gram;
     StepLoss *const loss = s->loss;
+    const step_row zero = {0}, one = 1.0f - zero;
     step_row linear = STEP_ROW(loss->linear), product = STEP_ROW(loss->product);
     int64_t factors = loss->factors;
     for (int64_t i = 0; i < layout->n; i++)
@@ -243,22 +256,20 @@ static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, c
                 for (int64_t k = 0; k < i; k++)
                     score += gram[k / STEP_MAX_OUTPUTS * panel + i * STEP_PANEL + k % STEP_MAX_OUTPUTS] *
                              STEP_ROW(scores + k * STEP_PANEL);
-            const step_row size = (step_row)((step_bits)score & 0x7fffffff);
-            const step_row positive = (step_row)((step_bits)score & (score > 0.0f));
-            const step_row u = STEP_NAME(exp)(-size), one = size - size + 1.0f;
+            const step_row probability = 1.0f / (1.0f + STEP_NAME(exp)(-score));
+            const step_row larger = STEP_LARGER(probability, 1.0f - probability);
             const step_row weight = weighted ? STEP_ROW(s->weight + column) : one;
-            const step_row probability = STEP_NAME(select)(score < 0.0f, u, one) / (1.0f + u);
-            linear += weight * positive - target * score;
-            product *= 1.0f + u;
+            linear += weight * STEP_LARGER(zero, score) - target * score;
+            product *= larger;
             STEP_ROW(scores + i * STEP_PANEL) = s->alpha * (target - weight * probability);
             if (weighted)
                 for (int k = 0; k < STEP_ROW_LANES; k++)
-                    if (weight[k] != 1.0f) loss->total += (weight[k] - 1.0f) * log1pf(u[k]);
+                    if (weight[k] != 1.0f) loss->total -= (weight[k] - 1.0f) * logf(larger[k]);
             if (++factors == LOSS_FACTORS) {
                 STEP_ROW(loss->linear) = linear;
                 STEP_ROW(loss->product) = product;
                 step_loss_total(loss);
-                linear = size - size;
+                linear = zero;
                 product = one;
                 factors = 0;
             }
@@ -277,7 +288,7 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
             for (int64_t column = from; column < to; column += STEP_ROW_LANES) {
                 float *const at = STEP_NAME(score_at)(scores, panel, i, column);
                 const step_row score = STEP_ROW(at) - STEP_ROW(s->offset + column);
-                maxima = STEP_NAME(select)(score > maxima, score, maxima);
+                maxima = STEP_LARGER(score, maxima);
                 targets += STEP_ROW(s->target + column) * score;
                 STEP_ROW(at) = score;
             }
@@ -302,7 +313,7 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
         }
 }
 
-static STEP_INLINE void STEP_NAME(link)(const Step *s, const StepLayout *layout) {
+static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layout) {
     if (s->softmax)
         STEP_NAME(softmax)(s, layout->n, layout->panel, layout->error);
     else if (s->weight)
@@ -393,6 +404,19 @@ static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t 
     }
 }
 
+/* Functions of their own, so that the compiler keeps their pointers and vectors in registers. */
+static STEP_NOINLINE void STEP_NAME(update_sequential)(int64_t J, const Step *s, int64_t n, float *const *x,
+                                                       float *const *from, float *const *to, float *const *y,
+                                                       const float *error, int64_t prefetch_count) {
+    STEP_NAME(update_outputs)(1, J, s, n, x, from, to, y, error, prefetch_count);
+}
+
+static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, int64_t n, float *const *x,
+                                                     float *const *from, float *const *to, float *const *y,
+                                                     const float *error, int64_t prefetch_count) {
+    STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
+}
+
 /* Each block of outputs reads the old X and adds its part to the new X, so with several blocks both are needed at once.
  * If no row occurs twice, scratch holds the new X until the last block. If a row does, scratch holds a copy of the old
  * X, and the rows themselves become the new one. */
@@ -414,9 +438,9 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
         float **const begin = j ? sums : updated, **const from = begin == x ? NULL : begin;
         float **const to = j + block < m ? sums : updated;
         if (s->sequential || n == 1) /* a single row sees the outputs from before the step in either order */
-            STEP_NAME(update_outputs)(1, J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
+            STEP_NAME(update_sequential)(J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
         else
-            STEP_NAME(update_outputs)(0, J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
+            STEP_NAME(update_together)(J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
     }
 }
 
@@ -578,6 +602,8 @@ static const StepFunctions STEP_NAME(functions) = {STEP_NAME(step), STEP_NAME(co
 #undef STEP_UPDATE_VECTORS
 #undef STEP_POOL_VECTORS
 #undef STEP_WHOLE_ROWS
+#undef STEP_LARGER
+#undef STEP_SMALLER
 #undef step_vec
 #undef step_words
 #undef step_row
