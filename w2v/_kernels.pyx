@@ -76,8 +76,8 @@ from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
-    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, STEP_PANEL, Sizes, Step, StepFunctions, StepParts, Window, Worker,
-    lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start,
+    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, WORD_VECTOR, Sizes, Step, StepFunctions, StepParts,
+    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start,
     step_loss_total, step_rounded, step_widened, take,
 )
 
@@ -99,6 +99,15 @@ cdef extern from * nogil:
     #else
     #define W2V_REST() ((void)0)
     #endif
+    /* The number of pairs j, k with words[j] = words[k], so the count if all are different. The words fill whole vectors
+     * with others behind them that are not among them. */
+    static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
+        typedef int32_t vector __attribute__((vector_size(16), may_alias));
+        vector pairs = {0};
+        for (int64_t j = 0; j < count; j++)
+            for (int64_t k = 0; k < count; k += 4) pairs -= *(const vector *)(words + k) == words[j];
+        return pairs[0] + pairs[1] + pairs[2] + pairs[3];
+    }
     """
     int64_t atomic_add "W2V_ATOMIC_ADD"(int64_t *where, int64_t what)
     int64_t atomic_read "W2V_ATOMIC_READ"(int64_t *where)
@@ -108,6 +117,7 @@ cdef extern from * nogil:
     void read "W2V_READ"(const void *pointer)
     bint swap_if "__sync_bool_compare_and_swap"(int64_t *where, int64_t old, int64_t new)
     void rest "W2V_REST"()
+    int64_t equal_pairs "w2v_equal_pairs"(const int32_t *words, int64_t count)
     int usleep(unsigned int microseconds)
 
 cpdef enum:
@@ -345,6 +355,8 @@ cdef class Kernel:
             w.target[0] = 1
             for j in range(sets * m):
                 w.offset[j // m * self.columns + step_column(j % m)] = 0
+            for j in range(sets * self.sizes.word_places):
+                w.words[j] = NO_WORD
         elif self.loss == SOFTMAX:
             w.m = m
             for j in range(m):
@@ -465,7 +477,7 @@ cdef class Kernel:
         self.worker_predictions[row, epoch] += self.workers[number].predictions
 
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
-        return &worker.windows[<uint32_t>k % <uint32_t>self.sizes.windows]
+        return &worker.windows[k & self.sizes.windows - 1]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
         """Takes the next step of the chunk, while the rows of a later window are prefetched."""
@@ -812,17 +824,20 @@ cdef class Kernel:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
     cdef void find_twins(self, Worker *worker, int64_t last) noexcept nogil:
-        """For each word, where the same word stood last, if one window can hold both; otherwise 0.
+        """For each word, where the same word stood last, if one window can hold both, otherwise 0; and the last such
+        place up to the word.
 
         These are the words that windows of the chunk, which ends at `last`, can reach."""
         cdef const int32_t *kept = worker.kept
         cdef int64_t k, j
+        worker.last_twin[0] = 0
         for k in range(1, last + self.window):
             worker.twins[k] = 0
             for j in range(k - 1, max(k - 2 * self.window, 1) - 1, -1):
                 if kept[j] == kept[k]:
                     worker.twins[k] = <int32_t>j
                     break
+            worker.last_twin[k] = max(worker.last_twin[k - 1], worker.twins[k])
 
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
@@ -852,16 +867,33 @@ cdef class Kernel:
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
     ) noexcept nogil:
         """Sets the input rows of the context words, and the groups of them that take a step together."""
-        cdef int64_t first = left, k, j  # first: the first word of the group in `kept`
+        cdef int64_t k
+        w.left, w.place, w.repeats = left, centre, 0
+        if right - left > self.sizes.inputs_per_step or (self.asks_repeats and worker.last_twin[right] >= left):
+            self.form_several_groups(worker, w, right)
+            return
+        # Mostly the words are one group. As many rows are copied as a window can have, because the processor can
+        # predict such loops.
+        for k in range(self.window):
+            w.inputs[k] = worker.rows[left + k]
+        for k in range(self.window):
+            w.inputs[centre - left + k] = worker.rows[centre + 1 + k]
+        w.n = right - left
+        w.groups = w.n > 0
+        w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
+
+    cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
+        """Sets the groups if one step cannot take all words, or a word may occur twice."""
+        cdef int64_t first = w.left, k, j  # first: the first word of the group in `kept`
         cdef bint repeated
-        w.n = w.groups = w.repeats = 0
-        for k in range(left, right + 1):
-            if k == centre:
+        w.n = w.groups = 0
+        for k in range(w.left, right + 1):
+            if k == w.place:
                 continue
             repeated = False
             if self.asks_repeats:
                 # The centre is not in the group, so look past it:
-                j = worker.twins[k] if worker.twins[k] != centre else worker.twins[centre]
+                j = worker.twins[k] if worker.twins[k] != w.place else worker.twins[w.place]
                 repeated = j >= first
             # A word that comes again begins a new group, because the step computes all scores from the inputs' old
             # values.
@@ -875,7 +907,6 @@ cdef class Kernel:
             w.inputs[w.n] = worker.rows[k]
             w.n += 1
         w.group_starts[w.groups] = w.n
-        w.left, w.place = left, centre
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
         """Sets the output rows that predict the centre word, their targets and offsets."""
@@ -925,44 +956,50 @@ cdef class Kernel:
             prefetch(&self.alias_table[high_half(worker.predrawn[j], self.alias_table.shape[0]), 0])
 
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
-        """Sets the centre word and, after the `first` words drawn so far, K more by the alias table.
-
-        A word drawn again is replaced by negative sampling. The other losses count it, since each draw is a term of the
-        loss.
-        """
-        cdef int64_t size = self.alias_table.shape[0], j, k, tries
-        cdef int32_t word
-        cdef float **outputs = w.outputs + group * self.max_rows
-        cdef int32_t *words = w.words + group * self.max_rows
+        """Sets the centre word and, after the `first` words drawn so far, K more by the alias table."""
+        cdef int64_t size = self.alias_table.shape[0], j
+        cdef int32_t *words = w.words + group * self.sizes.word_places
         cdef int32_t *counts = w.counts + group * self.max_rows
-        cdef bint taken
+        cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
-        outputs[0] = self.output_row(worker, w.centre)
+        for j in range(self.negative):
+            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.predrawn[j], size)
+        if self.loss != NS:
+            self.count_words(words, counts, first)
+        elif equal_pairs(words, self.negative + 1) > self.negative + 1:
+            self.redraw_words(worker, words)
+        for j in range(0 if first == 0 else first + 1, first + self.negative + 1):
+            outputs[j] = self.output_row(worker, words[j]) if words[j] >= 0 else worker.zero_row
+        self.draw_negatives(worker)
+
+    cdef void count_words(self, int32_t *words, int32_t *counts, int64_t first) noexcept nogil:
+        """Counts how often each word was drawn: each draw is a term of the loss. Later draws of a word get NO_WORD."""
+        cdef int64_t j, k
         if first == 0:
             counts[0] = 0
         for j in range(first + 1, first + self.negative + 1):
-            word = alias_of(&self.alias_table[0, 0], worker.predrawn[j - 1 - first], size)
-            tries = 0
-            while True:
-                taken = False
-                for k in range(j):
-                    taken |= words[k] == word
-                if not taken:
-                    break
-                if self.loss != NS:
-                    for k in range(j):
-                        counts[k] += words[k] == word
-                    word = -1
-                    break
-                tries += 1
-                if tries < MAX_REDRAWS:
-                    word = alias_of(&self.alias_table[0, 0], draw(worker), size)
-                else:
-                    word = (word + 1) % size
-            words[j] = word
             counts[j] = 1
-            outputs[j] = self.output_row(worker, word) if word >= 0 else worker.zero_row
-        self.draw_negatives(worker)
+            for k in range(j):
+                if words[k] == words[j]:
+                    counts[k] += 1
+                    words[j] = NO_WORD
+                    break
+
+    cdef void redraw_words(self, Worker *worker, int32_t *words) noexcept nogil:
+        """Draws others in the place of words that were drawn again."""
+        cdef int64_t size = self.alias_table.shape[0], j, k, tries
+        for j in range(1, self.negative + 1):
+            tries = k = 0
+            while k < j:
+                if words[k] != words[j]:
+                    k += 1
+                    continue
+                tries += 1
+                k = 0
+                if tries < MAX_REDRAWS:
+                    words[j] = alias_of(&self.alias_table[0, 0], draw(worker), size)
+                else:
+                    words[j] = (words[j] + 1) % size
 
     cdef void set_offsets(self, Window *w, int64_t group, int64_t blocks) noexcept nogil:
         """Sets the offsets and weights of the centre word and the drawn words."""
@@ -975,7 +1012,7 @@ cdef class Kernel:
             scale = log(blocks)
         for j in range(blocks * self.negative + 1):
             column = step_column(j)
-            word = w.words[group * self.max_rows + j]
+            word = w.words[group * self.sizes.word_places + j]
             weight[column] = w.counts[group * self.max_rows + j] + (j == 0)
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
             if self.loss == SAMPLED and weight[column] > 1:
@@ -1088,6 +1125,7 @@ cdef Sizes sizes_of(plan) except *:
         classes = len(plan.loss.data["starts"]) - 1
         s.m += whole_blocks(classes) - classes
     s.columns = step_columns(s.m)
+    s.word_places = (s.m + WORD_VECTOR - 1) // WORD_VECTOR * WORD_VECTOR
     s.negative = plan.loss.negative if loss in (NS, NCE, SAMPLED) else 0
     s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
@@ -1096,10 +1134,10 @@ cdef Sizes sizes_of(plan) except *:
     s.words = len(plan.keep) if plan.subwords else 0
     s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
-    s.windows, s.bits = LOOKAHEAD + 1, 0
+    s.windows, s.bits = power_of_2(LOOKAHEAD + 1), 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0
-        s.windows = plan.chunk
+        s.windows = power_of_2(plan.chunk)
         s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
         s.bits = max(64, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

@@ -54,6 +54,8 @@ cdef extern from "step.h" nogil:
 cdef enum:
     LOOKAHEAD = 2     # windows that are chosen, and prefetched, before the step of another
     LINE = 64         # bytes in a cache line
+    WORD_VECTOR = 4   # words that are compared together
+    NO_WORD = -1      # in the place of a word that was drawn again, and behind the words
 
 
 cdef struct Window:
@@ -71,7 +73,7 @@ cdef struct Window:
     float alpha
     float **inputs         # n
     float **outputs        # output_sets × m, and after them an input row to prefetch
-    int32_t *words         # output_sets × m, of the losses that draw words; -1 where a word was drawn again
+    int32_t *words         # output_sets × word_places, of the losses that draw words
     int32_t *counts        # output_sets × m: how often each word was drawn
     float *target          # by column
     float *offset          # output_sets × columns
@@ -92,6 +94,7 @@ cdef struct Sizes:
     int64_t inputs_per_step  # maximum of context words in a step
     int64_t m              # maximum of output rows in a step
     int64_t columns        # of m output rows
+    int64_t word_places    # for m words, in whole vectors
     int64_t output_sets    # maximum of sets of output rows in a window
     int64_t negative       # K; 0 if no words are drawn
     bint weighted          # whether output rows have weights
@@ -110,6 +113,7 @@ cdef struct Worker:
     int32_t *before        # of each kept word: the words of its sentence before it, and after it, in `kept`
     int32_t *after
     int32_t *twins         # of each kept word: see find_twins
+    int32_t *last_twin
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
     double chunk_loss      # of the last chunk, and its predictions
@@ -160,6 +164,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.before = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.after = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.twins = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.last_twin = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
     worker.zero_row = <float *>take(&at, s.row_bytes)
@@ -184,12 +189,12 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Points a window at its arrays, in memory from `start` on, a cache line; returns their size."""
     cdef uintptr_t at = start
-    cdef int64_t words = s.output_sets * s.m * sizeof(int32_t) if s.negative else 0
+    cdef int64_t sets = s.output_sets if s.negative else 0  # of drawn words
     w.inputs = <float **>take(&at, s.n * sizeof(float *))
     w.group_starts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>take(&at, (s.output_sets * s.m + 1) * sizeof(float *))
-    w.words = <int32_t *>take(&at, words)
-    w.counts = <int32_t *>take(&at, words)
+    w.words = <int32_t *>take(&at, sets * s.word_places * sizeof(int32_t))
+    w.counts = <int32_t *>take(&at, sets * s.m * sizeof(int32_t))
     w.target = <float *>take(&at, s.columns * sizeof(float))
     w.offset = <float *>take(&at, s.output_sets * s.columns * sizeof(float))
     w.weight = <float *>take(&at, s.output_sets * s.columns * sizeof(float) if s.weighted else 0)
