@@ -188,9 +188,14 @@ cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint6
     return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))  # a branch could not be predicted
 
 
+cdef inline int64_t whole(int64_t count, int64_t part) noexcept nogil:
+    """`count` rounded up to a multiple of `part`."""
+    return (count + part - 1) // part * part
+
+
 cdef inline int64_t whole_blocks(int64_t rows) noexcept nogil:
     """`rows` rounded up to whole blocks of the step."""
-    return (rows + BLOCK_OUTPUTS - 1) // BLOCK_OUTPUTS * BLOCK_OUTPUTS
+    return whole(rows, BLOCK_OUTPUTS)
 
 
 cdef struct Counters:
@@ -240,6 +245,7 @@ cdef class Kernel:
     cdef Loss loss
     cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
+    cdef int64_t step_width
     cdef int64_t lookahead, prefetched       # windows chosen before the step of another, and those also prefetched
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -292,6 +298,9 @@ cdef class Kernel:
         self.chunk = plan.chunk
         self.chunks = (self.id_count + self.chunk - 1) // self.chunk
         self.functions = step_choose(plan.instruction_set.encode())
+        self.step_width = self.sizes.width
+        if not self.sizes.bfloat16:  # without the padding that makes rows whole cache lines, if vectors are shorter
+            self.step_width = whole(plan.vector_size, self.functions.lanes)
         self.composes = plan.subwords is not None
         if self.composes:
             self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
@@ -329,7 +338,7 @@ cdef class Kernel:
         worker.memory = memory
         step_loss_start(worker.loss)
         worker.step.loss = worker.loss
-        worker.step.width = self.sizes.width
+        worker.step.width = self.step_width
         worker.step.bfloat16 = worker.parts.bfloat16 = self.sizes.bfloat16
         worker.parts.rows, worker.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
         worker.parts.width = self.sizes.width
@@ -1125,7 +1134,7 @@ cdef Sizes sizes_of(plan) except *:
         classes = len(plan.loss.data["starts"]) - 1
         s.m += whole_blocks(classes) - classes
     s.columns = step_columns(s.m)
-    s.word_places = (s.m + WORD_VECTOR - 1) // WORD_VECTOR * WORD_VECTOR
+    s.word_places = whole(s.m, WORD_VECTOR)
     s.negative = plan.loss.negative if loss in (NS, NCE, SAMPLED) else 0
     s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1

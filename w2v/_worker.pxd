@@ -34,6 +34,7 @@ cdef extern from "step.h" nogil:
         int bfloat16
         float *scratch
     ctypedef struct StepFunctions:
+        int64_t lanes
         void (*step)(const Step *step) noexcept nogil
         void (*compose)(
             const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random

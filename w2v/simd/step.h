@@ -56,7 +56,7 @@ static inline uint16_t step_rounded(float value, uint16_t chance) {
 }
 
 typedef struct {
-    int64_t width;          /* floats in a row, a multiple of ROW_ALIGNMENT */
+    int64_t width;          /* floats of a row to use, a multiple of the function's lanes; the others stay zero */
     int64_t n, m;           /* number of input rows and of output rows */
     float **inputs;         /* n rows X */
     float **outputs;        /* m rows Y, all different but a row of zeros, which may stand in several places: there the
@@ -93,6 +93,7 @@ typedef struct {
 } StepParts;
 
 typedef struct {
+    int64_t lanes; /* floats in a vector register */
     void (*step)(const Step *step);
     /* to ← scale · the sum of n parts of a word */
     void (*compose)(const StepParts *parts, int64_t n, const int32_t *rows, float scale, void *to, uint32_t random);

@@ -591,7 +591,8 @@ static void STEP_NAME(spread_change)(const StepParts *p, int64_t n, const int32_
     }
 }
 
-static const StepFunctions STEP_NAME(functions) = {STEP_NAME(step), STEP_NAME(compose), STEP_NAME(spread_change)};
+static const StepFunctions STEP_NAME(functions) = {STEP_LANES, STEP_NAME(step), STEP_NAME(compose),
+                                                   STEP_NAME(spread_change)};
 
 #undef STEP_NAME
 #undef STEP_LANES
