@@ -130,6 +130,7 @@ cdef enum:
     HOT_WORDS = 16             # most frequent words whose output rows each worker copies
     MIN_CHUNKS_TO_COPY = 64    # per worker: with fewer, the copies would be merged too rarely
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
+    IDS_AHEAD = 16             # ids between a token and those whose words are prefetched
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
     BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
     RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
@@ -785,6 +786,7 @@ cdef class Kernel:
         cdef int32_t word
         worker.known = worker.start = worker.end = 0
         for position in range(begin, end):
+            self.prefetch_word(position)
             if self.ids[position] == SENTENCE_END_ID:
                 worker.kept[last] = END_OF_SENTENCE
                 last += 1
@@ -818,6 +820,12 @@ cdef class Kernel:
         worker.start, worker.end = start, k
         self.find_sentences(worker, start, k)
         return last
+
+    cdef inline void prefetch_word(self, int64_t position) noexcept nogil:
+        """Prefetches what tells the words some ids later, and whether they are kept: these arrays are read at random."""
+        if position + 2 * IDS_AHEAD < self.id_count:
+            prefetch(&self.words[self.ids[position + 2 * IDS_AHEAD]])
+            prefetch(&self.keep[max(self.words[self.ids[position + IDS_AHEAD]], 0)])
 
     cdef void find_sentences(self, Worker *worker, int64_t start, int64_t end) noexcept nogil:
         """Counts the words before and after each word in its sentence; `kept` has the ends of sentences at `start` and

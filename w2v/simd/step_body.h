@@ -354,17 +354,22 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* Prefetches the cache lines of the first `count` rows to prefetch that begin from float `begin` to `end` of a row. */
-static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t begin, int64_t end, int64_t count,
-                                            int to_first_level) {
-    if (s->bfloat16) begin /= 2, end /= 2; /* two values in the place of a float */
-    begin = (begin + ROW_ALIGNMENT - 1) & -ROW_ALIGNMENT;
-    for (int64_t line = begin; line < end; line += ROW_ALIGNMENT)
-        for (int64_t k = 0; k < count; k++)
-            if (to_first_level)
-                __builtin_prefetch(s->prefetch[k] + line, 0, 3);
-            else
-                __builtin_prefetch(s->prefetch[k] + line, 0, 2);
+/* Prefetches what the first `count` rows to prefetch have in the place of U vectors of a row from float d on. */
+static STEP_INLINE void STEP_NAME(prefetch)(const int U, const Step *s, int64_t d, int64_t count, int to_first_level) {
+    const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
+    if (d & (in_line - 1)) return;
+    const int64_t at = s->bfloat16 ? d / 2 : d;
+    const int two_lines = U * STEP_LANES > in_line;
+    for (int64_t k = 0; k < count; k++) {
+        const float *const row = s->prefetch[k] + at;
+        if (to_first_level) {
+            __builtin_prefetch(row, 0, 3);
+            if (two_lines) __builtin_prefetch(row + ROW_ALIGNMENT, 0, 3);
+        } else {
+            __builtin_prefetch(row, 0, 2);
+            if (two_lines) __builtin_prefetch(row + ROW_ALIGNMENT, 0, 2);
+        }
+    }
 }
 
 /* The update of whole rows by J outputs, during which rows are prefetched. */
@@ -378,11 +383,11 @@ static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int 
     int64_t d = 0;
     for (; d + together <= s->width; d += together) {
         STEP_NAME(update_vectors)(sequential, J, STEP_UPDATE_VECTORS, n, d, x, from, to, outputs, error);
-        STEP_NAME(prefetch)(s, d, d + together, prefetch_count, to_first_level);
+        STEP_NAME(prefetch)(STEP_UPDATE_VECTORS, s, d, prefetch_count, to_first_level);
     }
     for (; d < s->width; d += STEP_LANES) {
         STEP_NAME(update_vectors)(sequential, J, 1, n, d, x, from, to, outputs, error);
-        STEP_NAME(prefetch)(s, d, d + STEP_LANES, prefetch_count, to_first_level);
+        STEP_NAME(prefetch)(1, s, d, prefetch_count, to_first_level);
     }
 }
 
