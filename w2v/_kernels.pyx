@@ -132,6 +132,7 @@ cdef enum:
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
     IDS_AHEAD = 16             # ids between a token and those whose words are prefetched
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
+    WORDS_IN_LINE = 8          # 64 bits each
     BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
     RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
     SLEEP = 20                 # microseconds
@@ -668,24 +669,25 @@ cdef class Kernel:
         """
         cdef Worker *worker = self.workers[number]
         cdef int64_t size = self.sizes.bits // 64, k, s
-        cdef uint64_t *used
-        cdef uint64_t seen, own
+        cdef uint64_t seen
         memset(worker.used, 0, size * sizeof(uint64_t))
         self.visit_rows(worker, False)
         self.meet(False)
-        for k in range(number * size // self.worker_count, (number + 1) * size // self.worker_count):
-            seen = 0
-            for s in range(self.worker_count):
-                used = self.workers[(k + s) % self.worker_count].used
-                own = used[k]
-                used[k] &= seen
-                seen |= own
-        self.meet(False)
+        for k in range(size):
+            seen, s = 0, self.first_of(k)
+            while s != number:
+                seen |= self.workers[s].used[k]
+                s = s + 1 if s + 1 < self.worker_count else 0
+            worker.contested[k] = worker.used[k] & seen
         if worker.copy_count:
             memset(worker.places, 0, power_of_2(2 * self.sizes.copied) * sizeof(int32_t))
             worker.copy_count = 0
         self.visit_rows(worker, True)
         self.meet(False)
+
+    cdef inline int64_t first_of(self, int64_t k) noexcept nogil:
+        """The worker that updates a row in place if it uses it, then its successors: one for each line of the sets."""
+        return k // WORDS_IN_LINE % self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
         """Notes the rows of the chunk's windows as used, or makes the windows use copies of those that were noted."""
@@ -713,7 +715,7 @@ cdef class Kernel:
         cdef uint64_t key = self.key_of_row(row[0], is_output), bit = self.bit_of(key)
         if not copies:
             worker.used[bit >> 6] |= <uint64_t>1 << (bit & 63)
-        elif worker.used[bit >> 6] >> (bit & 63) & 1:
+        elif worker.contested[bit >> 6] >> (bit & 63) & 1:
             row[0] = self.copy_of(worker, row[0], key, updates)
 
     cdef int64_t place_of(self, Worker *worker, uint64_t key) noexcept nogil:
@@ -750,7 +752,7 @@ cdef class Kernel:
             other = self.workers[s]
             for k in range(other.copy_count):
                 key = other.homes[k]
-                if scramble(key) % <uint64_t>self.worker_count == <uint64_t>number:
+                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache
                     self.add_change(
                         worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
                         other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,

@@ -137,7 +137,8 @@ cdef struct Worker:
     uint64_t *homes        # ... the keys of the rows that are copied; see Kernel.key_of_row
     int64_t *updates       # ... how often the steps of the chunk update them
     int32_t *places        # ... a hash table of their indices + 1, twice as large as `copies` or more
-    uint64_t *used         # ... a set of hashed keys: the rows that the chunk uses, then those that it copies
+    uint64_t *used         # ... a set of hashed keys: the rows that the chunk uses
+    uint64_t *contested    # ... and those of them that it copies
     void *memory
 
 
@@ -175,6 +176,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.updates = <int64_t *>take(&at, s.copied * sizeof(int64_t) if s.bits else 0)
     worker.places = <int32_t *>take(&at, power_of_2(2 * s.copied) * sizeof(int32_t) if s.bits else 0)
     worker.used = <uint64_t *>take(&at, s.bits // 8)
+    worker.contested = <uint64_t *>take(&at, s.bits // 8)
     worker.parts.scratch = <float *>take(&at, 2 * s.width * sizeof(float) if s.composed else 0)
     worker.slots = <int32_t *>take(&at, s.words * sizeof(int32_t))
     worker.distinct = <int32_t *>take(&at, s.composed * sizeof(int32_t))
