@@ -1,9 +1,9 @@
-"""How near is training on one thread to the limits of the machine?
+"""How near is training on one thread to the limits of the machine, and where does its time go?
 
-    python bench/limit.py TEXT [--models skipgram cbow] [--sizes 300 100] [--workers 1] [--share 0.25] [--repeats 5]
-                          [--json FILE]
+    python bench/limit.py TEXT [--sets avx512 avx2 baseline] [--models skipgram cbow] [--sizes 300 100] [--workers 1]
+                          [--share 0.25] [--repeats 5] [--json FILE]
 
-Negative sampling, against the lower of two limits, measured alternately with it:
+For each instruction set: negative sampling, against the lower of two limits, measured alternately with it:
 
 arithmetic   the multiply-add peak over the operations for each window that the text has. Skip-gram: 3 · contexts ·
              (negative + 1) · size. CBOW: (3 · (negative + 1) + 2 · contexts) · size, of which 2 · contexts are the
@@ -12,34 +12,59 @@ memory       the rate at which rows of matrices of that size can be read and wri
              each window: the word's and the negatives' outputs and one new input. They are drawn as training draws
              them, so frequent ones are in cache as there, and prefetched at the best distance.
 
+The last table has the nanoseconds of a window: of the arithmetic alone; of the step with its rows in cache, which adds
+the link, sums and stores; of training on a text of WORDS_IN_CACHE different words, which adds choosing the rows; and of
+training on the text, which adds waiting for rows.
+
 One thread, processor time.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
+import zlib
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from common import LANES, Peaks, Spread, Text, alternate, arguments, clock_of, finish, prepared, quotients, spread
+from common import (
+    BENCH,
+    LANES,
+    Peaks,
+    Spread,
+    Text,
+    alternate,
+    arguments,
+    clock_of,
+    compiled,
+    finish,
+    prepared,
+    quotients,
+    spread,
+)
 from common import training_seconds as train
 from numpy.typing import NDArray
 from peers import BASE
+from step import SHAPES, Steps
 
 from w2v.losses.registry import Settings
-from w2v.plan import instruction_set
+from w2v.plan import available_sets
 from w2v.settings import ModelName
 from w2v.system import memory
 
 WINDOWS = 500_000  # whose rows are drawn
 DISTANCES = (2, 4, 8, 16, 32)  # rows
 TOKENS = 4_000_000  # of which windows are counted
-GOALS = {"skipgram": 0.55, "cbow": 0.5}
+WORDS_IN_CACHE = 400
+STEP_ROWS = 12
+GOALS = {("skipgram", 300): 0.65, ("skipgram", 100): 0.55, ("cbow", 300): 0.5, ("cbow", 100): 0.5}
 
 
-def count_windows(text: Text, settings: Settings) -> tuple[float, float]:
-    """The number of windows in the text, and their mean number of context words."""
+def count_windows(text: Text, settings: Settings) -> tuple[float, NDArray[np.int64]]:
+    """The number of windows in the text, and the numbers of context words of many of them."""
     ids = text.store.ids[:TOKENS]
     words = text.store.remap(text.vocabulary.words)[ids]
     keep = text.vocabulary.keep_probabilities(settings.sample)
@@ -52,7 +77,17 @@ def count_windows(text: Text, settings: Settings) -> tuple[float, float]:
     contexts = [np.minimum(left, reach) + np.minimum(right, reach) for reach in reaches]
     sizes = np.concatenate([each[~ends] for each in contexts])
     used = sizes[sizes > 0]
-    return text.kept * len(used) / len(sizes), float(used.mean())
+    kept = text.store.counts @ np.append(keep, 0)[text.store.remap(text.vocabulary.words)]
+    return float(kept) * len(used) / len(sizes), used
+
+
+def write_cached(text: Path, target: Path) -> None:
+    """Write half of a text with WORDS_IN_CACHE different words."""
+    with text.open("rb") as lines, target.open("w") as file:
+        for line in lines:
+            if lines.tell() > text.stat().st_size // 2:
+                break
+            print(*(f"w{zlib.crc32(word) % WORDS_IN_CACHE}" for word in line.split()), file=file)
 
 
 def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
@@ -73,24 +108,34 @@ def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
     return orders
 
 
-def measure(
-    text: Text, settings: Settings, peaks: Peaks, windows: float, contexts: float, repeats: int
-) -> dict[str, list[float]]:
-    """Windows per second by each limit and in training, for each round."""
-    workers, lanes = settings.threads, LANES[instruction_set()]
+def measure(texts: dict[str, Text], settings: Settings, name: str, repeats: int) -> dict[str, list[float]]:
+    """Nanoseconds of a window by each limit, of the step alone and in training, for each round."""
+    workers, lanes, text, peaks = settings.threads, LANES[name], texts["training"], Peaks(name)
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
     matrix.fill(0.1)
     peaks.rows(matrix, orders, DISTANCES[0])
     distance = max(DISTANCES, key=lambda distance: peaks.rows(matrix, orders, distance))
+    contexts = count_windows(text, settings)[1]
+    shapes = np.random.default_rng(3).choice(contexts, SHAPES).astype(np.int32)
+    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
+    steps = Steps(library, name, settings.vector_size, STEP_ROWS, shapes, pooled=settings.model == "cbow")
     products = 3 * (settings.negative + 1)
-    operations = products + 2 * contexts if settings.model == "cbow" else products * contexts
+    operations = products + 2 * contexts.mean() if settings.model == "cbow" else products * contexts.mean()
     work = operations * -(-settings.vector_size // lanes) * lanes
+
+    def trained(kind: str) -> float:
+        used = replace(settings, sample=0.0) if kind == "in cache" else settings
+        seconds = train(used, texts[kind].vocabulary, texts[kind].store, clock_of(workers))
+        return seconds / count_windows(texts[kind], used)[0] * 1e9
+
     return alternate(
         {
-            "arithmetic": lambda: workers * peaks.multiply_adds() / work,
-            "memory": lambda: peaks.rows(matrix, orders, distance) / (settings.negative + 2),
-            "training": lambda: windows / train(settings, text.vocabulary, text.store, clock_of(workers)),
+            "arithmetic": lambda: work / (workers * peaks.multiply_adds()) * 1e9,
+            "memory": lambda: (settings.negative + 2) / peaks.rows(matrix, orders, distance) * 1e9,
+            "step": steps.nanoseconds,
+            "training, rows in cache": lambda: trained("in cache"),
+            "training": lambda: trained("training"),
         },
         repeats,
     )
@@ -98,27 +143,31 @@ def measure(
 
 def main() -> None:
     parser = arguments(__doc__, 5, corpus=True)
+    parser.add_argument("--sets", nargs="+", choices=available_sets(), default=available_sets())
     parser.add_argument("--models", nargs="+", choices=get_args(ModelName), default=get_args(ModelName))
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 100])
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    peaks = Peaks(instruction_set())
-    speeds: dict[str, Spread] = {}
+    nanoseconds: dict[str, Spread] = {}
     fractions: dict[str, Spread] = {}
-    with prepared(options.corpus, options.share, BASE) as text:
+    with prepared(options.corpus, options.share, BASE) as text, tempfile.TemporaryDirectory() as folder:
+        write_cached(text.part, Path(folder) / "cached.txt")
+        with prepared(Path(folder) / "cached.txt", 1.0, BASE) as cached:
+            texts = {"training": text, "in cache": cached}
+            for name, model, size in product(options.sets, options.models, options.sizes):
+                os.environ["W2V_SIMD"] = name
+                settings = replace(BASE, model=model, vector_size=size, workers=options.workers)
+                found = measure(texts, settings, name, options.repeats)
+                limits = [max(pair) for pair in zip(found["arithmetic"], found["memory"], strict=True)]
+                label = f"{name}, {model} {size}"
+                goal = GOALS.get((model, size)) if options.workers == 1 else None
+                fractions[label] = spread(quotients(limits, found["training"]), goal)
+                nanoseconds |= {f"{label}, {kind}": spread(values) for kind, values in found.items()}
         windows, contexts = count_windows(text, BASE)
-        for model, size in product(options.models, options.sizes):
-            settings = replace(BASE, model=model, vector_size=size, workers=options.workers)
-            found = measure(text, settings, peaks, windows, contexts, options.repeats)
-            limits = [min(pair) for pair in zip(found["arithmetic"], found["memory"], strict=True)]
-            speeds |= {f"{model} {size}, {name}": spread(values) for name, values in found.items()}
-            goal = GOALS[model] if options.workers == 1 else None
-            fractions[f"{model} {size}, training / lower limit"] = spread(quotients(found["training"], limits), goal)
-            for name in ("arithmetic", "memory"):
-                fractions[f"{model} {size}, training / {name}"] = spread(quotients(found["training"], found[name]))
-        notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts:.2f} context words per "
-    notes += f"window; threads: {options.workers}."
-    finish(options, "Training against the machine's limits", notes, windows_a_second=speeds, fraction=fractions)
+        notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts.mean():.2f} context words "
+    notes += f"per window; threads: {options.workers}."
+    finish(options, "Training against the machine's limits", notes,
+           lower_limit_by_training=fractions, nanoseconds_of_a_window=nanoseconds)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ enum { MAX_ROWS = 32 }; /* inputs or outputs in one call */
 /* Takes step k with shapes[k % shape_count] inputs and m outputs; `choices` holds 2 * MAX_ROWS rows of the pool for each
  * shape, the inputs first. Returns the loss. */
 double take_steps(const char *instruction_set, float *pool, int64_t width, const int32_t *choices, const int32_t *shapes,
-                  int64_t shape_count, int64_t m, float alpha, const float *target, const float *offset, float *scratch,
-                  int64_t calls) {
+                  int64_t shape_count, int64_t m, int pooled, float alpha, const float *target, const float *offset,
+                  float *scratch, int64_t calls) {
     static _Thread_local StepLoss loss __attribute__((aligned(64)));
     float *inputs[MAX_ROWS], *outputs[MAX_ROWS];
     const StepFunctions *const functions = step_choose(instruction_set);
     Step step = {.width = width, .m = m, .inputs = inputs, .outputs = outputs, .target = target, .offset = offset,
-                 .alpha = alpha, .scratch = scratch, .loss = &loss};
+                 .pooled = pooled, .gradient_scale = 1, .alpha = alpha, .scratch = scratch, .loss = &loss};
     loss.total = 0;
     step_loss_start(&loss);
     for (int64_t k = 0, shape = 0; k < calls; k++) {

@@ -41,9 +41,12 @@ def step_of(library: ctypes.CDLL) -> Any:
 class Steps:
     """Calls of the step, whose inputs and outputs are drawn beforehand."""
 
-    def __init__(self, library: ctypes.CDLL, name: str, size: int, rows: int, inputs: NDArray[np.int32]) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, name: str, size: int, rows: int, inputs: NDArray[np.int32], pooled: bool = False
+    ) -> None:
         random = np.random.default_rng(1)
         self.function, self.name, self.inputs, self.size = step_of(library), name.encode(), inputs, size
+        self.pooled = pooled
         self.pool = memory.aligned_rows(2 * rows, size)
         self.pool[:, :size] = random.normal(0, 0.1, (2 * rows, size))
         self.choices = np.zeros((SHAPES, 2, MAX_ROWS), np.int32)
@@ -61,7 +64,8 @@ class Steps:
         width, count = (ctypes.c_int64(n) for n in (self.pool.shape[1], len(self.inputs)))
         return float(
             self.function(self.name, pool, width, choices, inputs, count, ctypes.c_int64(OUTPUTS),
-                          ctypes.c_float(alpha), target, offset, scratch, ctypes.c_int64(calls))
+                          ctypes.c_int(self.pooled), ctypes.c_float(alpha), target, offset, scratch,
+                          ctypes.c_int64(calls))
         )  # fmt: skip
 
     def validate(self) -> None:
