@@ -26,7 +26,7 @@ from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, 
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import in_order
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
@@ -76,11 +76,11 @@ class TypeCounts:
         """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
         packed = Words.of(words)
         padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
-        return match(padded, packed.offsets, self.strings, self.offsets)
+        return Lookup(padded, packed.offsets).rows(self.strings, self.offsets)
 
     def followed_by(self, other: TypeCounts) -> TypeCounts:
         """The types of this corpus and of another that follows it, in first-seen order."""
-        index = match(self.strings, self.offsets, other.strings, other.offsets)
+        index = Lookup(self.strings, self.offsets).rows(other.strings, other.offsets)
         index[:FIRST_TYPE] = range(FIRST_TYPE)
         new = np.flatnonzero(index < 0)
         counts = np.concatenate([self.counts, other.counts[new]])

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import hash_words
+from w2v.text._text import repeated
 
-WORDS_AT_ONCE = 1 << 16  # decoded, copied or hashed at a time
-HASHES_AT_ONCE = 1 << 20  # sorted at a time: sorting all at once takes more memory and time
+WORDS_AT_ONCE = 1 << 16  # decoded or copied at a time
 BYTES_AT_ONCE = 1 << 20  # decoded or searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
@@ -101,33 +100,8 @@ class Words(Sequence[str]):
         return not any(np.any(self.blob[group] & 0xC0 == 0x80) for group in groups)  # an offset inside a character
 
     def repeated(self) -> tuple[int, int] | None:
-        """Two rows with the same word, or None if all words differ. The offsets must be valid."""
-        parts = 1 << (len(self) // HASHES_AT_ONCE).bit_length()
-        hashes = np.empty(len(self), np.uint64)
-        for part in range(parts):
-            found = hashes[: hash_words(self.blob, self.offsets, hashes, part, parts)]
-            found.sort()
-            equal = found[1:] == found[:-1]
-            while equal.any():
-                wanted = found[equal.argmax()]
-                rows = self._same(int(wanted))
-                if rows:
-                    return rows
-                equal &= found[1:] != wanted
-        return None
-
-    def _same(self, wanted: int) -> tuple[int, int] | None:
-        """The first two rows with the same word among the words of this hash, or None."""
-        seen: dict[bytes, int] = {}
-        hashes = np.empty(WORDS_AT_ONCE, np.uint64)
-        for start in range(0, len(self), WORDS_AT_ONCE):
-            offsets = self.offsets[start : start + WORDS_AT_ONCE + 1]
-            count = hash_words(self.blob, offsets, hashes, 0, 1)
-            for row in (start + np.flatnonzero(hashes[:count] == wanted)).tolist():
-                word = self.blob[self.offsets[row] : self.offsets[row + 1]].tobytes()
-                if seen.setdefault(word, row) != row:
-                    return seen[word], row
-        return None
+        """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
+        return repeated(self.blob, self.offsets)
 
     def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
         """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
