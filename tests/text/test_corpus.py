@@ -541,11 +541,8 @@ def test_a_file_that_cannot_be_cut_belongs_to_one_part(tmp_path, kind):
 
 
 def test_a_part_without_files_has_no_columns(tmp_path):
-    for number, size in enumerate([100, 1]):
-        (tmp_path / f"{number}.csv").write_bytes(b"text\n" + b"%d\n" % number * size)
-    part = Corpus(tmp_path).part(0, 1, whole=True)
-    part._files, part._infos, part.ranges = [], [], []
-    assert list(part.blocks("text")) == []
+    (tmp_path / "empty.csv").touch()
+    assert list(Corpus(tmp_path).part(0, 2, whole=True).blocks("text")) == []
 
 
 @pytest.mark.parametrize("source", ["-", [["a", "b"]]], ids=["standard input", "lists"])

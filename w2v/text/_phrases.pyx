@@ -258,15 +258,6 @@ cdef class Counter:
         return keys
 
 
-def gap_words(const uint64_t[::1] gap_keys not None, uint64_t gap):
-    """The ids of the connector words of a gap, as a list."""
-    found = []
-    while gap:
-        found.append(gap_keys[gap] & 0xFFFFFFFFu)
-        gap = gap_keys[gap] >> 32
-    return found[::-1]
-
-
 @cython.final
 cdef class Joiner:
     """Replaces phrases by single ids.

@@ -303,7 +303,6 @@ def _write(
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup)
-    max_types = reading.max_types
     pruned = threshold = done = 0
     meter = Meter(progress, "read")
 
@@ -318,9 +317,9 @@ def _write(
             _put(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
                 _check_space(file, folder, block.bytes_done / corpus.total_bytes)
-            if len(types) - FIRST_TYPE > max_types:
+            if len(types) - FIRST_TYPE > reading.max_types:
                 before = len(types)
-                threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
+                threshold = max(threshold + 1, lowest_threshold(types.counts()[FIRST_TYPE:], reading.max_types))
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         done = block.bytes_done
@@ -404,10 +403,10 @@ def naming(block: TextBlock) -> Iterator[None]:
         raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 
 
-def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
-    """The lowest threshold, at least `minimum`, above which no more than `max_types` counts lie."""
-    rank = counts.size - max_types - 1
-    return max(minimum, int(np.partition(counts, rank)[rank]))
+def lowest_threshold(counts: NDArray[np.int64], size: int) -> int:
+    """The lowest threshold above which no more than `size` counts, of which there are more, lie."""
+    rank = len(counts) - size - 1
+    return int(np.partition(counts, rank)[rank])
 
 
 def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:

@@ -26,10 +26,10 @@ from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
 from w2v.system.threads import Pool, in_order
-from w2v.text._phrases import CONNECTOR, SEPARATOR, Counter, Joiner, gap_words, renumber, spell, spellings
+from w2v.text._phrases import CONNECTOR, SEPARATOR, Counter, Joiner, renumber, spell, spellings
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, rewritten
+from w2v.text.idstore import IdStore, ReadingOptions, lowest_threshold, read_corpus, rewritten
 from w2v.text.words import Words
 
 Scoring = Literal["default", "npmi", "word2phrase"]
@@ -345,9 +345,18 @@ def _ids(keys: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _texts(store: IdStore, keys: Array, gaps: Array, gap_keys: Array, delimiter: str) -> list[str]:
     """The words of each pair, joined."""
-    between = {gap: store.words(np.array(gap_words(gap_keys, gap), np.int64)) for gap in set(gaps.tolist())}
+    between = {gap: store.words(_gap(gap_keys, gap)) for gap in set(gaps.tolist())}
     first, last = map(store.words, _ids(keys))
     return [delimiter.join([a, *between[gap], b]) for a, gap, b in zip(first, gaps.tolist(), last, strict=True)]
+
+
+def _gap(gap_keys: Array, gap: int) -> NDArray[np.int64]:
+    """The ids of the connector words of a gap."""
+    found: list[int] = []
+    while gap:
+        gap, word = divmod(int(gap_keys[gap]), 1 << 32)
+        found.append(word)
+    return np.array(found[::-1], np.int64)
 
 
 def _count(
@@ -403,11 +412,9 @@ def _most_frequent(rows: tuple[Array, ...], size: int) -> tuple[Array, ...]:
     The pairs left at the end do not depend on the order in which parts are added: their counts are above the
     lowest threshold above which no more than `size` counts lie.
     """
-    counts = rows[-1]
-    if len(counts) <= size:
+    if len(rows[-1]) <= size:
         return rows
-    rank = len(counts) - size - 1
-    kept = counts > np.partition(counts, rank)[rank]
+    kept = rows[-1] > lowest_threshold(rows[-1], size)
     return tuple(array[kept] for array in rows)
 
 
