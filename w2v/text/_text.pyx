@@ -35,7 +35,6 @@ cdef enum:
     PRUNED = 1
     FIRST = 2
     BATCH = 512  # tokens whose slots are prefetched before any of them is looked up
-    CHUNK_BYTES = 1 << 20  # allocated at a time for the bytes of types
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
@@ -209,22 +208,15 @@ cdef class Types:
     cdef str errors
     cdef Table known
     cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
-    cdef uint8_t *free  # the free part of the last chunk; NULL if there is none
-    cdef int64_t free_bytes
+    cdef uint8_t *free  # the free part of the last chunk, while types are added
     cdef int64_t[::1] counted  # the count of each id, with spare room
     cdef uint32_t last  # the last id of the text merged so far
 
     def __init__(self, str errors="strict"):
-        self.errors = errors
-        self.clear()
+        self.errors, self.chunks = errors, []
+        self.known = Table(1024, self.chunks)
         self.counted = np.zeros(self.known.room, np.int64)
         self.last = SENTENCE_END_ID
-
-    cdef int clear(self) except -1:
-        self.chunks = []
-        self.free, self.free_bytes = NULL, 0
-        self.known = Table(1024, self.chunks)
-        return 0
 
     def __len__(self):
         return self.known.size
@@ -241,7 +233,7 @@ cdef class Types:
         if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
             scan = self.scan(scan.text)
         # "replace" turns a malformed byte into the three bytes of U+FFFD.
-        self.reserve(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
+        self.open_chunk(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
         cdef const uint8_t *text = scan.text
         cdef uint32_t[::1] resolved = np.empty(scan.pending.size, np.uint32)
         cdef int64_t *counts = &self.counted[0]
@@ -251,6 +243,8 @@ cdef class Types:
         with nogil:
             for i in range(FIRST, scan.pending.size):
                 resolved[i] = self.resolve(scan.pending.words[i], text)
+        self.close_chunk()
+        with nogil:
             for i in range(size):
                 id = ids[i]
                 if id & PENDING:
@@ -264,28 +258,22 @@ cdef class Types:
         self.last = last
         return np.asarray(ids)[:kept]
 
-    cdef int reserve(self, int64_t types, int64_t length) except -1:
-        """Make room for `types` more types of `length` bytes together."""
-        cdef uint8_t[::1] chunk
+    cdef int open_chunk(self, int64_t types, int64_t length) except -1:
+        """Make room for at most `types` more types of `length` bytes together, until `close_chunk`."""
+        cdef uint8_t[::1] chunk = np.empty(length + GROUP, np.uint8)
         while self.known.size + types > self.known.room:
             self.known = self.known.doubled()
         if self.counted.shape[0] < self.known.room:
             counted = np.zeros(self.known.room, np.int64)
             counted[:self.counted.shape[0]] = self.counted
             self.counted = counted
-        if self.free_bytes < length:
-            self.close_chunk()
-            self.free_bytes = max(CHUNK_BYTES, length)
-            chunk = np.empty(self.free_bytes + GROUP, np.uint8)
-            self.chunks.append(np.asarray(chunk))
-            self.free = &chunk[0]
+        self.chunks.append(np.asarray(chunk))
+        self.free = &chunk[0]
         return 0
 
     cdef int close_chunk(self) except -1:
-        if self.free != NULL:
-            chunk = self.chunks.pop()
-            self.chunks.append(chunk[:chunk.size - GROUP - self.free_bytes])
-            self.free, self.free_bytes = NULL, 0
+        cdef const uint8_t[::1] chunk = self.chunks.pop()
+        self.chunks.append(np.asarray(chunk)[:self.free - &chunk[0]])
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
@@ -318,7 +306,6 @@ cdef class Types:
         memcpy(self.free, token.word.start, token.word.length)
         token.word.start = self.free
         self.free += token.word.length
-        self.free_bytes -= token.word.length
         return self.known.add(token)
 
     def prune(self, int64_t threshold):
@@ -330,15 +317,19 @@ cdef class Types:
         cdef uint32_t[::1] renumbered = np.arange(old.size, dtype=np.uint32)
         cdef Word word
         cdef int64_t id, count
-        self.clear()
+        kept = np.asarray(self.counted)[:old.size] > threshold
+        length = self.lengths()[kept].sum()
+        self.chunks = []
+        self.known = Table(1024, self.chunks)
+        self.open_chunk(np.count_nonzero(kept), length)
         for id in range(FIRST, old.size):
             word, count = old.words[id], self.counted[id]
             renumbered[id] = PRUNED
             if count > threshold:
-                self.reserve(1, word.length)
                 renumbered[id] = self.add(token_of(word.start, word.length))
             self.counted[id] = 0
             self.counted[renumbered[id]] += count
+        self.close_chunk()
         return np.asarray(renumbered)
 
     def counts(self):
@@ -355,7 +346,6 @@ cdef class Types:
 
     def strings(self):
         """The bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
-        self.close_chunk()
         return self.chunks
 
 
@@ -417,6 +407,22 @@ cdef class Lookup:
                     if id:
                         found[i] = <int32_t> (id - FIRST)
         return np.asarray(found)
+
+
+def first_not_utf8(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
+    """The row of the first word that is not UTF-8, or -1. Word i is blob[offsets[i]:offsets[i + 1]]."""
+    cdef const uint8_t *start
+    cdef int64_t row, length
+    for row in range(offsets.shape[0] - 1):
+        length = offsets[row + 1] - offsets[row]
+        if length:
+            start = &blob[offsets[row]]
+            try:
+                if not is_ascii(start, length):
+                    PyUnicode_DecodeUTF8(<const char *> start, length, NULL)
+            except UnicodeDecodeError:
+                return row
+    return -1
 
 
 def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):

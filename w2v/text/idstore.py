@@ -137,10 +137,7 @@ class IdStore(TypeCounts):
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
         if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
-        known = 0
-        for start in range(0, len(self.ids), IDS_AT_ONCE):
-            known += int(np.count_nonzero(self.ids[start : start + IDS_AT_ONCE] < len(self.counts)))
-            self.release()
+        known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self._pieces())
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
 
@@ -149,23 +146,25 @@ class IdStore(TypeCounts):
 
         `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
-        pieces = range(0, len(self.ids), size)
-        known = np.zeros(len(pieces) + 1, np.int64)
-        for piece, start in enumerate(pieces, 1):
-            words = remap.take(self.ids[start : start + size])  # remap[...] crashes if memory is short
-            known[piece] = np.count_nonzero(words >= 0)
-            if piece % 64 == 0:
-                self.release()
-        return np.cumsum(known)
+        known = [
+            np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)
+        ]  # remap[...] crashes if memory is short
+        return np.cumsum([0, *known])
 
     def checksum(self) -> str:
         """SHA-256 of the text: of its ids and their words."""
         found = hashlib.sha256(self.strings.data)
         found.update(self.offsets.data)
-        for start in range(0, len(self.ids), IDS_AT_ONCE):
-            found.update(self.ids[start : start + IDS_AT_ONCE].data)
-            self.release()
+        for ids in self._pieces():
+            found.update(ids.data)
         return found.hexdigest()
+
+    def _pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
+        """The ids in pieces of `size`, whose memory is freed from time to time."""
+        for start in range(0, len(self.ids), size):
+            yield self.ids[start : start + size]
+            if (start + size) % IDS_AT_ONCE < size:
+                self.release()
 
     @property
     def is_cut(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import repeated
+from w2v.text._text import first_not_utf8, repeated
 
 WORDS_AT_ONCE = 1 << 16  # decoded or copied at a time
-BYTES_AT_ONCE = 1 << 20  # decoded or searched at a time
+BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
 
@@ -86,18 +85,12 @@ class Words(Sequence[str]):
 
     def is_utf8(self) -> bool:
         """Whether each word is UTF-8. The offsets must be valid."""
-        if self.blob.max(initial=0) < 0x80:
-            return True
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            for start in range(0, len(self.blob), BYTES_AT_ONCE):
-                decoder.decode(self.blob[start : start + BYTES_AT_ONCE].data)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-        inner = self.offsets[: np.searchsorted(self.offsets, len(self.blob))]  # without those at its end
-        groups = (inner[start : start + WORDS_AT_ONCE] for start in range(0, len(inner), WORDS_AT_ONCE))
-        return not any(np.any(self.blob[group] & 0xC0 == 0x80) for group in groups)  # an offset inside a character
+        return first_not_utf8(self.blob, self.offsets) < 0
+
+    def first_not_utf8(self) -> bytes:
+        """The first word that is not UTF-8. There must be one."""
+        row = first_not_utf8(self.blob, self.offsets)
+        return next(self._encoded(row, row + 1))
 
     def repeated(self) -> tuple[int, int] | None:
         """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
@@ -111,15 +104,6 @@ class Words(Sequence[str]):
         ]
         lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])
         return Words(np.concatenate([part.blob for part in parts]), np.cumsum(lengths))
-
-    def first_not_utf8(self) -> bytes:
-        """The first word that is not UTF-8. There must be one."""
-        return next(
-            word
-            for start in range(0, len(self), WORDS_AT_ONCE)
-            for word in self._encoded(start, start + WORDS_AT_ONCE)
-            if word.decode(errors="replace").encode() != word
-        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
