@@ -3,10 +3,10 @@
 Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for malformed UTF-8.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
+
+import numpy as np
 
 cdef extern from "_normalise.h" nogil:
     uint64_t load_bytes(const uint8_t *text)
@@ -30,21 +30,8 @@ cdef enum:
     PAIRS = 0x1D40  # the numbers from there to the last one, 0xDFBF
     # The low four bits of a character's class. Rules WB4 and WB3 treat Format as Extend, CR and LF as Newline.
     OTHER = 0
-    NEWLINE = 1
-    EXTEND = 2
-    JOINER = 3
-    REGIONAL = 4
-    KATAKANA = 5
-    HEBREW = 6
-    LETTER = 7
-    SINGLE_QUOTE = 8
-    DOUBLE_QUOTE = 9
-    MID_NUM_LET = 10
-    MID_LETTER = 11
-    MID_NUM = 12
-    NUMERIC = 13
-    EXTEND_NUM_LET = 14
-    SPACE = 15
+    NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
+    MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, SPACE
     BREAK = 15  # the mask of these bits
     PICTOGRAPHIC = 16
     WORD = 32  # a letter or digit: what makes a segment a word
@@ -69,15 +56,10 @@ def lower(bytes text not None, const uint32_t[::1] table not None):
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
-    cdef uint8_t *target = <uint8_t *> malloc(length + length // 2 + 8)  # no character grows by more than half
-    if target == NULL:
-        raise MemoryError
-    try:
-        with nogil:
-            written = lower_into(target, source, length, &table[0], table.shape[0])
-        return PyBytes_FromStringAndSize(<char *> target, written)
-    finally:
-        free(target)
+    cdef uint8_t[::1] target = np.empty(length + length // 2 + 8, np.uint8)  # no character grows by more than half
+    with nogil:
+        written = lower_into(&target[0], source, length, &table[0], table.shape[0])
+    return bytes(target[:written])
 
 
 cdef int64_t lower_into(
@@ -149,16 +131,11 @@ def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuati
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
-    cdef uint8_t *target = <uint8_t *> malloc(2 * length + PADDING_BYTES)  # a space follows each word
-    if target == NULL:
-        raise MemoryError
-    try:
-        with nogil:
-            written = cut_into(target, source, length, &classes[0], classes.shape[0], WORD if not punctuation else 0)
-            memset(target + written, c" ", PADDING_BYTES)
-        return PyBytes_FromStringAndSize(<char *> target, written + PADDING_BYTES)
-    finally:
-        free(target)
+    cdef uint8_t[::1] target = np.empty(2 * length + PADDING_BYTES, np.uint8)  # a space follows each word
+    with nogil:
+        written = cut_into(&target[0], source, length, &classes[0], classes.shape[0], WORD if not punctuation else 0)
+        memset(&target[written], c" ", PADDING_BYTES)
+    return bytes(target[:written + PADDING_BYTES])
 
 
 cdef int64_t cut_into(

@@ -141,8 +141,6 @@ cdef class Counter:
 
     def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] spellings, int64_t room, int bits,
                  uint64_t part):
-        if spellings.shape[0] != kinds.shape[0] or spellings.shape[1] != 2:
-            raise ValueError("spellings do not fit kinds")
         self.kinds, self.memory, self.spellings = kinds, spellings, <const Spelling *> &spellings[0, 0]
         self.bits, self.part, self.left = bits, part, []
         self.table, self.gaps, self.first = Table(max(room, 2 * BATCH)), Table(0), -1

@@ -75,8 +75,7 @@ class TypeCounts:
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
         packed = Words.of(words)
-        padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
-        return Lookup(padded, packed.offsets).rows(self.strings, self.offsets)
+        return Lookup(packed.padded(), packed.offsets).rows(self.strings, self.offsets)
 
     def followed_by(self, other: TypeCounts) -> TypeCounts:
         """The types of this corpus and of another that follows it, in first-seen order."""
@@ -85,10 +84,8 @@ class TypeCounts:
         new = np.flatnonzero(index < 0)
         counts = np.concatenate([self.counts, other.counts[new]])
         counts[index[index >= 0]] += other.counts[index >= 0]
-        added = other.words(new)
-        strings = np.concatenate([self.strings[: -len(PADDING)], added.blob, np.frombuffer(PADDING, np.uint8)])
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + added.offsets[1:]])
-        return TypeCounts(counts, strings, offsets, self.pruned + other.pruned)
+        types = self.types.followed_by(other.words(new))
+        return TypeCounts(counts, types.padded(), types.offsets, self.pruned + other.pruned)
 
     def types_checksum(self) -> str:
         """SHA-256 of the types and their counts; it does not depend on how the text is divided among ranks."""

@@ -456,8 +456,7 @@ def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tup
     joined = [options.delimiter.join(words) for words in phrases]
     added = [token for token in dict.fromkeys(joined) if token not in ids]
     ids |= {token: id for id, token in enumerate(added, len(index))}
-    new, old = Words.of(added), store.types
-    types = Words(np.append(old.blob, new.blob), np.append(old.offsets, old.offsets[-1] + new.offsets[1:]))
+    types = store.types.followed_by(Words.of(added))
     tuples = [tuple(ids[word] for word in words) for words in phrases]
     return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import first_not_utf8, repeated
+from w2v.text._text import PADDING, first_not_utf8, repeated
 
-WORDS_AT_ONCE = 1 << 16  # decoded or copied at a time
+WORDS_AT_ONCE = 1 << 16  # copied at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
@@ -43,6 +43,15 @@ class Words(Sequence[str]):
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def followed_by(self, other: Words) -> Words:
+        """These words, then others."""
+        offsets = np.append(self.offsets, self.offsets[-1] + other.offsets[1:])
+        return Words(np.append(self.blob, other.blob), offsets)
+
+    def padded(self) -> NDArray[np.uint8]:
+        """The blob and PADDING, uint8."""
+        return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """The words of these rows, in this order."""
@@ -98,12 +107,7 @@ class Words(Sequence[str]):
 
     def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
         """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
-        parts = [
-            Words.of(word.decode(encoding, errors) for word in self._encoded(start, start + WORDS_AT_ONCE))
-            for start in range(0, len(self), WORDS_AT_ONCE)
-        ]
-        lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])
-        return Words(np.concatenate([part.blob for part in parts]), np.cumsum(lengths))
+        return Words.of(word.decode(encoding, errors) for word in self._encoded(0, len(self)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
