@@ -86,7 +86,7 @@ cdef class Table:
         self.slots, self.words = <Slot *> &slots[0], <Word *> &words[0]
         self.memory, self.strings = (slots, words), strings
 
-    cdef inline uint32_t find(self, Token token) noexcept nogil:
+    cdef inline uint32_t find(self, const Token *token) noexcept nogil:
         """The id of the word, or 0 if it is not in the table."""
         cdef uint64_t i = token.hash & self.mask
         cdef uint32_t id
@@ -96,7 +96,7 @@ cdef class Table:
                 return id
             i = (i + 1) & self.mask
 
-    cdef inline bint holds(self, Slot slot, Token token) noexcept nogil:
+    cdef inline bint holds(self, Slot slot, const Token *token) noexcept nogil:
         if slot.key != token.key or slot.length != <uint32_t> token.word.length:
             return False
         if token.word.length <= 8:
@@ -181,14 +181,15 @@ cdef class Scan:
                 self.pending = self.pending.doubled()
         for i in range(count):
             if tokens[i].word.length:
-                tokens[i] = token_of(tokens[i].word.start, tokens[i].word.length)
+                tokens[i].key = word_key(tokens[i].word.start, tokens[i].word.length)
+                tokens[i].hash = word_hash(tokens[i].key, <uint32_t> tokens[i].word.length)
                 prefetch(&self.known.slots[tokens[i].hash & self.known.mask])
         for i in range(count):
             id = SENTENCE_END_ID
             if tokens[i].word.length:
-                id = self.known.find(tokens[i])
+                id = self.known.find(&tokens[i])
                 if id == 0:
-                    id = self.pending.find(tokens[i])
+                    id = self.pending.find(&tokens[i])
                     if id == 0:
                         id = self.pending.add(tokens[i])
                         self.pending_bytes += tokens[i].word.length
@@ -279,7 +280,7 @@ cdef class Types:
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
         """The id of a word that was unknown when its block was scanned, or DROPPED."""
         cdef Token token = token_of(word.start, word.length)
-        cdef uint32_t id = self.known.find(token)
+        cdef uint32_t id = self.known.find(&token)
         if id == 0:
             if is_ascii(word.start, word.length):
                 id = self.add(token)
@@ -399,11 +400,13 @@ cdef class Lookup:
         """The row of each string, given as the words are, or -1: int32 (strings,). An empty string is no word."""
         cdef int64_t i
         cdef int32_t[::1] found = np.full(offsets.shape[0] - 1, -1, np.int32)
+        cdef Token token
         cdef uint32_t id
         with nogil:
             for i in range(found.shape[0]):
                 if offsets[i + 1] > offsets[i]:
-                    id = self.known.find(token_of(&strings[0] + offsets[i], offsets[i + 1] - offsets[i]))
+                    token = token_of(&strings[0] + offsets[i], offsets[i + 1] - offsets[i])
+                    id = self.known.find(&token)
                     if id:
                         found[i] = <int32_t> (id - FIRST)
         return np.asarray(found)
