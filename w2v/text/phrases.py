@@ -361,9 +361,9 @@ def _count(
 ) -> tuple[Array, Array, int, Array]:
     """Count the pairs of a text exactly; if more than max_pairs are frequent, the rarest of them are dropped.
 
-    Returns the frequent pairs, PAIR (N,); the counts of words by id, float64 (types,), with
-    those of pairs of the same spelling; the number of different words and pairs in the text, rare ones included; and
-    Counter.gap_keys. The pairs are counted in parts (see _phrases.pyx), as many at a time as `workers`.
+    Returns the frequent pairs, PAIR (N,); the counts of words by id, float64 (types,), with those of pairs of the same
+    spelling; the number of different words and pairs in the text, rare ones included; and Counter.gap_keys. The pairs
+    are counted in parts (see _phrases.pyx), as many at a time as `workers`.
     """
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
