@@ -8,9 +8,6 @@ CONNECTOR: int
 PAIR: np.dtype[np.void]
 
 @final
-class Table: ...
-
-@final
 class Counter:
     bits: int
     part: int

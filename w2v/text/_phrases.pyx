@@ -30,11 +30,9 @@ cdef extern from "_phrases.h" nogil:
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
-SEPARATOR = IS_SEPARATOR
-CONNECTOR = IS_CONNECTOR
-cdef enum:  # kinds of ids, when pairs are counted
-    IS_SEPARATOR = 1  # a sentence end or a pruned word
-    IS_CONNECTOR = 2
+cpdef enum:  # kinds of ids, when pairs are counted
+    SEPARATOR = 1  # a sentence end or a pruned word
+    CONNECTOR = 2
 
 cdef enum:  # bits of the kinds of ids, when phrases are joined
     STARTS = 1  # some phrase begins with this word
@@ -167,9 +165,9 @@ cdef class Counter:
         for i in range(ids.shape[0]):
             id = ids[i]
             kind = self.kinds[id]
-            if kind == IS_SEPARATOR:
+            if kind == SEPARATOR:
                 first = -1
-            elif kind == IS_CONNECTOR:
+            elif kind == CONNECTOR:
                 if first >= 0:
                     hash = self.append(hash, id)
                     gap = self.gaps.number(<uint32_t> gap, id, <uint32_t> self.gaps.size + 1)

@@ -11,9 +11,6 @@ PADDING: bytes
 class Malformed(Exception): ...
 
 @final
-class Table: ...
-
-@final
 class Scan: ...
 
 @final

@@ -27,13 +27,12 @@ cdef extern from "_text.h" nogil:
     uint32_t read_id(const uint32_t *id)
     void publish_id(uint32_t *slot, uint32_t id)
 
-PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped; it is in no vocabulary
-FIRST_TYPE = FIRST
 PADDING = b" " * GROUP  # must follow every text passed to `scan`, which reads whole groups of 64 bytes
+cpdef enum:
+    PRUNED_TYPE = 1  # an occurrence of a word that pruning has dropped; it is in no vocabulary
+    FIRST_TYPE = 2
 cdef enum:
     GROUP = 64
-    PRUNED = 1
-    FIRST = 2
     BATCH = 512  # tokens whose slots are prefetched before any of them is looked up
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
@@ -69,7 +68,7 @@ cdef inline Token token_of(const uint8_t *start, int64_t length) noexcept nogil:
 
 @cython.final
 cdef class Table:
-    """A hash table from byte strings to ids FIRST, FIRST + 1, …
+    """A hash table from byte strings to ids FIRST_TYPE, FIRST_TYPE + 1, …
 
     It probes linearly in a power of two of slots, at most 3/4 of them full. One thread may add words while others find
     words, since a table never moves its memory: `doubled` makes a new table.
@@ -80,7 +79,7 @@ cdef class Table:
     cdef object memory, strings  # owners of the memory of `slots` and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
-        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST
+        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST_TYPE
         cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
         cdef uint64_t[::1] words = np.zeros(self.room * sizeof(Word) // sizeof(uint64_t), np.uint64)
         self.slots, self.words = <Slot *> &slots[0], <Word *> &words[0]
@@ -242,7 +241,7 @@ cdef class Types:
         cdef int64_t i, kept = 0, size = scan.size
         cdef uint32_t id, last = self.last
         with nogil:
-            for i in range(FIRST, scan.pending.size):
+            for i in range(FIRST_TYPE, scan.pending.size):
                 resolved[i] = self.resolve(scan.pending.words[i], text)
         self.close_chunk()
         with nogil:
@@ -323,9 +322,9 @@ cdef class Types:
         self.chunks = []
         self.known = Table(1024, self.chunks)
         self.open_chunk(np.count_nonzero(kept), length)
-        for id in range(FIRST, old.size):
+        for id in range(FIRST_TYPE, old.size):
             word, count = old.words[id], self.counted[id]
-            renumbered[id] = PRUNED
+            renumbered[id] = PRUNED_TYPE
             if count > threshold:
                 renumbered[id] = self.add(token_of(word.start, word.length))
             self.counted[id] = 0
@@ -379,7 +378,7 @@ cdef class Lookup:
         cdef Scan scan = Scan(text, self.known)
         cdef uint32_t id
         cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
-        cdef int64_t unknown = scan.pending.size - FIRST, words = self.known.size - FIRST, i
+        cdef int64_t unknown = scan.pending.size - FIRST_TYPE, words = self.known.size - FIRST_TYPE, i
         cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # never empty, so that it has an address
         cdef int64_t[::1] offsets = np.zeros(unknown + 1, np.int64)
         cdef Word word
@@ -389,9 +388,9 @@ cdef class Lookup:
                 if id == SENTENCE_END_ID:
                     rows[i] = -1
                 else:
-                    rows[i] = words + (id ^ PENDING) - FIRST if id & PENDING else <int64_t> id - FIRST
+                    rows[i] = words + (id ^ PENDING) - FIRST_TYPE if id & PENDING else <int64_t> id - FIRST_TYPE
             for i in range(unknown):
-                word = scan.pending.words[FIRST + i]
+                word = scan.pending.words[FIRST_TYPE + i]
                 memcpy(&blob[offsets[i]], word.start, word.length)
                 offsets[i + 1] = offsets[i] + word.length
         return np.asarray(rows), np.asarray(blob)[:scan.pending_bytes], np.asarray(offsets)
@@ -408,7 +407,7 @@ cdef class Lookup:
                     token = token_of(&strings[0] + offsets[i], offsets[i + 1] - offsets[i])
                     id = self.known.find(&token)
                     if id:
-                        found[i] = <int32_t> (id - FIRST)
+                        found[i] = <int32_t> (id - FIRST_TYPE)
         return np.asarray(found)
 
 
