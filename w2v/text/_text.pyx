@@ -411,22 +411,6 @@ cdef class Lookup:
         return np.asarray(found)
 
 
-def first_not_utf8(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """The row of the first word that is not UTF-8, or -1. Word i is blob[offsets[i]:offsets[i + 1]]."""
-    cdef const uint8_t *start
-    cdef int64_t row, length
-    for row in range(offsets.shape[0] - 1):
-        length = offsets[row + 1] - offsets[row]
-        if length:
-            start = &blob[offsets[row]]
-            try:
-                if not is_ascii(start, length):
-                    PyUnicode_DecodeUTF8(<const char *> start, length, NULL)
-            except UnicodeDecodeError:
-                return row
-    return -1
-
-
 def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
     """The row of a word and the first row that repeats it, or None if all words differ.
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import PADDING, first_not_utf8, repeated
+from w2v.text._text import PADDING, repeated
 
-WORDS_AT_ONCE = 1 << 16  # copied at a time
+WORDS_AT_ONCE = 1 << 16  # copied or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
@@ -94,12 +94,22 @@ class Words(Sequence[str]):
 
     def is_utf8(self) -> bool:
         """Whether each word is UTF-8. The offsets must be valid."""
-        return first_not_utf8(self.blob, self.offsets) < 0
+        for start in range(0, len(self), WORDS_AT_ONCE):
+            offsets = self.offsets[start : start + WORDS_AT_ONCE + 1]
+            first, last = offsets[0], offsets[-1]
+            try:
+                str(self.blob[first:last].data, "utf-8")
+            except UnicodeDecodeError:
+                return False
+            inner = offsets[(first < offsets) & (offsets < last)]
+            if np.any(self.blob[inner] & 0xC0 == 0x80):  # it is inside a character
+                return False
+        return True
 
     def first_not_utf8(self) -> bytes:
         """The first word that is not UTF-8. There must be one."""
-        row = first_not_utf8(self.blob, self.offsets)
-        return next(self._encoded(row, row + 1))
+        words = self._encoded(0, len(self))
+        return next(word for word in words if word.decode(errors="replace").encode() != word)
 
     def repeated(self) -> tuple[int, int] | None:
         """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
