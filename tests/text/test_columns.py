@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import io
 import json
 import re
 import sys
@@ -20,55 +19,41 @@ from w2v.detect import kind_of
 from w2v.errors import INSTALL, SettingsError, W2VError
 from w2v.text import columns, corpus
 from w2v.text._text import PADDING
-from w2v.text.columns import refuse_table, texts
+from w2v.text.columns import refuse_table
 from w2v.text.corpus import Corpus
 
-TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8")), min_size=1, max_size=20)
-CHUNKS = st.integers(1, 50)
+TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1, max_size=20)
 
 
-def in_chunks(data: bytes, size: int) -> list[bytes]:
-    return [data[begin : begin + size] for begin in range(0, len(data), size)]
-
-
-@given(TEXTS, CHUNKS, st.booleans())
-def test_json_lines(values: list[str | None], size: int, escaped: bool) -> None:
-    rows = ({"id": 1, "text": value} for value in values)
-    data = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in rows).encode()
-    found = list(texts("file", in_chunks(data, size), "text"))
-    assert found == [(value or "").encode() for value in values]
-
-
-@given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1),
-    CHUNKS,
-    st.sampled_from(",\t;"),
-)
-def test_csv(values: list[str], size: int, delimiter: str) -> None:
-    file = io.StringIO()
-    writer = csv.writer(file, delimiter=delimiter)
-    writer.writerows([("id", "text"), *((1, value) for value in values)])
-    assert list(texts("file", in_chunks(file.getvalue().encode(), size), "text")) == [each.encode() for each in values]
-
-
-@given(values=TEXTS, strip=st.booleans())
-def test_the_same_words_from_each_kind_of_table(
-    tmp_path_factory: pytest.TempPathFactory, values: list[str | None], strip: bool
+@given(TEXTS, st.integers(1, 50), st.booleans(), st.booleans(), st.sampled_from(",\t;"))
+def test_the_same_text_from_each_kind_of_table(
+    tmp_path_factory: pytest.TempPathFactory,
+    values: list[str | None],
+    size: int,
+    strip: bool,
+    escaped: bool,
+    delimiter: str,
 ) -> None:
     folder = tmp_path_factory.mktemp("tables")
-    values = [value and value.replace("\r", " ") for value in values]
-    (folder / "a").write_bytes("\n".join(json.dumps({"t": value}) for value in values).encode())
+    rows = (json.dumps({"id": 1, "t": value}, ensure_ascii=escaped) + "\n" for value in values)
+    (folder / "a").write_bytes("".join(rows).encode())
     with (folder / "b").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["n", "t"], *(["1", value or ""] for value in values)])
+        csv.writer(file, delimiter=delimiter).writerows([["n", "t"], *(["1", value or ""] for value in values)])
     parquet.write_table(pyarrow.table({"t": pyarrow.array(values, pyarrow.string())}), folder / "c", row_group_size=3)
-    found = [words(folder / name, column="t", strip_markup=strip) for name in "abc"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "BLOCK_BYTES", size)
+        found = [read(folder / name, column="t", strip_markup=strip) for name in "abc"]
     assert found[0] == found[1] == found[2]
     if not strip:
-        assert found[0] == [word for value in values if value for word in value.encode().split()]
+        assert found[0] == "".join(f"{value or ''}\n" for value in values).encode()
+
+
+def read(path: Path, **reading: Any) -> bytes:
+    return b"".join(block.text.removesuffix(PADDING) for block in Corpus(path).blocks(**reading))
 
 
 def words(path: Path, **reading: Any) -> list[bytes]:
-    return b"".join(block.text for block in Corpus(path).blocks(**reading)).split()
+    return read(path, **reading).split()
 
 
 def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,8 +62,7 @@ def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: p
     expected = b"".join(b"a b%d\nc \n" % row for row in range(100)).split(b"\n")
     for size in (10, 1000, corpus.BLOCK_BYTES):
         monkeypatch.setattr(corpus, "BLOCK_BYTES", size)
-        found = b"".join(block.text.removesuffix(PADDING) for block in Corpus(path).blocks("t", strip_markup=True))
-        assert found.split(b"\n") == expected
+        assert read(path, column="t", strip_markup=True).split(b"\n") == expected
         with read_text(Corpus(path), column="t", strip_markup=True, workers=3) as store:
             assert (store.sentences, store.tokens) == (200, 300)
 

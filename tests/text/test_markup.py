@@ -75,6 +75,7 @@ def test_words_of_html_are_those_of_pythons_parser(document: str) -> None:
         ("AT&T &amp;lt; &nosuch; &copy &eacute;&nbsp;x", "AT&T &lt; &nosuch; &copy é x"),
         ("a<!-- b\n<i> -->c", "ac"),
         ("a<!-- never closed", "a"),
+        ("a<!-->b", "ab"),
         ("a<SCRIPT src=x>b</p></scripts></Script >c<script/>d", "a  c d"),
         ("<![CDATA[<i>a</i> & b]]> [1]]", "a & b [1]]"),
         ("a <unclosed", "a <unclosed"),
@@ -82,7 +83,7 @@ def test_words_of_html_are_those_of_pythons_parser(document: str) -> None:
         ("a <i " + (MAX_TAG + 200) * "b" + ">", "a <i " + (MAX_TAG + 200) * "b" + ">"),
         ("a <i " + (MAX_TAG - 200) * "b" + ">", "a "),
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_what_is_removed(document: str, text: str) -> None:
     assert removed(document.encode()).decode() == text

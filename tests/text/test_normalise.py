@@ -41,11 +41,6 @@ def test_every_character_in_lower_case() -> None:
     assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
 
 
-def test_special_letters() -> None:
-    words = {"ΟΔΟΣ": "οδος", "Σας": "σας", "İstanbul": "i\u0307stanbul", "STRASSE": "strasse", "STRAẞE": "straße"}
-    assert applied(" ".join(words), lower=True) == " ".join(words.values())
-
-
 @given(text=texts(WORDS | st.binary(max_size=3)))
 def test_lower_case_of_bytes_that_are_not_utf_8(text: bytes) -> None:
     for errors in ("replace", "ignore"):

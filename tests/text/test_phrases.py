@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import w2v
@@ -107,6 +107,8 @@ OPTIONS = st.builds(
 )
 
 
+@example([["x"] * 1000], PhraseOptions(scoring="npmi", threshold=0.0005, min_count=1), 1, 4, 20)
+@example([["x"] * 1000], PhraseOptions(threshold=0.0005, min_count=1), 1, 4, 20)
 @given(TEXTS, OPTIONS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 20))
 def test_phrases_are_those_of_a_plain_program(
     tmp_path_factory: pytest.TempPathFactory,
@@ -156,6 +158,7 @@ def test_phrases_are_gensims(tmp_path: Path, connectors: frozenset[str], scoring
     common: dict[str, Any] = {"min_count": 2, "threshold": threshold, "scoring": scoring}
     found = Phrases.find(text, connectors=connectors, passes=2, workers=2, **common)
     assert all(len(once) > 50 for once in found.passes)
+    assert len(found) == sum(map(len, found.passes))
     lines: Any = text
     for number, once in enumerate(found.passes, 1):
         theirs = gensim.Phrases(lines, connector_words=connectors, **common)
@@ -196,22 +199,6 @@ def test_pruned_words_separate_and_are_left_out(tmp_path: Path) -> None:
         lines = written(found, store, tmp_path / "joined.txt")
     assert ["a", "b"] in lines
     assert ["c_d"] in lines
-
-
-def test_two_passes_make_longer_phrases(tmp_path: Path) -> None:
-    text = [["new", "york", "stock", "exchange"], ["x", "y"], ["y", "x"]] * 20
-    found = Phrases.find(text, min_count=3, threshold=0.1, passes=2)
-    assert "new_york stock_exchange" in found.passes[1]
-    assert len(found) == len(found.passes[0]) + len(found.passes[1])
-    assert written(found, text, tmp_path / "joined.txt")[0] == ["new_york_stock_exchange"]
-
-
-def test_one_word_again_and_again(tmp_path: Path) -> None:
-    text = [["x"] * 1000]
-    for scoring in ("default", "npmi", "word2phrase"):
-        found = Phrases.find(text, min_count=1, scoring=scoring, threshold=0.0005)
-        assert_found(found, reference(text, found.options))
-    assert written(found, text, tmp_path / "joined.txt") == [["x_x"] * 500]
 
 
 def test_too_many_sequences_of_connectors(tmp_path: Path) -> None:

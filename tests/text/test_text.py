@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import LATIN_1, WORDS, reference, texts
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Types, last_space, match
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Types, last_space
 
 WHITE_SPACE = b" \t\n\v\f\r"
 
@@ -123,6 +123,6 @@ def test_match(words, wanted):
         return np.frombuffer(b"".join(items) + PADDING, np.uint8), offsets
 
     words = list(words)
-    found = match(*packed(words), *packed([b"", *wanted]))
+    found = Lookup(*packed(words)).rows(*packed([b"", *wanted]))
     assert found.dtype == np.int32
     assert found.tolist() == [-1, *(words.index(word) if word in words else -1 for word in wanted)]

@@ -1,6 +1,10 @@
 """A sequence of words behaves as a list of them."""
 
+import itertools
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from w2v.text.words import Words
 
@@ -19,3 +23,20 @@ def test_words_are_found_as_in_a_list(word: object, bounds: tuple[int, ...]) -> 
             words.index(word, *bounds)
     else:
         assert words.index(word, *bounds) == expected
+
+
+@given(st.lists(st.binary(max_size=2) | st.sampled_from(["é".encode(), b"\xc3", b"\xa9", b"eightlet", b"long" * 5])))
+def test_words_that_repeat_and_words_that_are_not_utf_8(listed: list[bytes]) -> None:
+    words = Words.of(listed)
+    twice = ((listed.index(word), row) for row, word in enumerate(listed) if word in listed[:row])
+    assert words.repeated() == next(twice, None)
+    malformed = [word for word in listed if word.decode(errors="ignore").encode() != word]
+    assert words.is_utf8() == (not malformed)
+    if malformed:
+        assert words.first_not_utf8() == malformed[0]
+    assert words.decoded("replace") == [word.decode(errors="replace") for word in listed]
+
+
+def test_words_that_follow_others() -> None:
+    for one, other in itertools.product([[], LIST], repeat=2):
+        assert Words.of(one).followed_by(Words.of(other)) == one + other

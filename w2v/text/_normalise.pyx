@@ -3,10 +3,10 @@
 Both functions take and return UTF-8 followed by PADDING, release the GIL, and raise ValueError for malformed UTF-8.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
+
+import numpy as np
 
 cdef extern from "_normalise.h" nogil:
     uint64_t load_bytes(const uint8_t *text)
@@ -22,7 +22,11 @@ BREAK_CLASSES = {
     "Single_Quote": SINGLE_QUOTE, "Double_Quote": DOUBLE_QUOTE, "MidNumLet": MID_NUM_LET, "MidLetter": MID_LETTER,
     "MidNum": MID_NUM, "Numeric": NUMERIC, "ExtendNumLet": EXTEND_NUM_LET, "WSegSpace": SPACE,
 }  # by the names of the Unicode property Word_Break
-PICTOGRAPHIC_FLAG, WORD_FLAG, BLANK_FLAG = PICTOGRAPHIC, WORD, BLANK
+
+cpdef enum:
+    PICTOGRAPHIC_FLAG = 16
+    WORD_FLAG = 32  # a letter or digit: what makes a segment a word
+    BLANK_FLAG = 64  # white space or without a glyph: a segment of nothing else is dropped
 
 cdef enum:
     PADDING_BYTES = 64
@@ -30,25 +34,9 @@ cdef enum:
     PAIRS = 0x1D40  # the numbers from there to the last one, 0xDFBF
     # The low four bits of a character's class. Rules WB4 and WB3 treat Format as Extend, CR and LF as Newline.
     OTHER = 0
-    NEWLINE = 1
-    EXTEND = 2
-    JOINER = 3
-    REGIONAL = 4
-    KATAKANA = 5
-    HEBREW = 6
-    LETTER = 7
-    SINGLE_QUOTE = 8
-    DOUBLE_QUOTE = 9
-    MID_NUM_LET = 10
-    MID_LETTER = 11
-    MID_NUM = 12
-    NUMERIC = 13
-    EXTEND_NUM_LET = 14
-    SPACE = 15
+    NEWLINE, EXTEND, JOINER, REGIONAL, KATAKANA, HEBREW, LETTER, SINGLE_QUOTE, DOUBLE_QUOTE
+    MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, SPACE
     BREAK = 15  # the mask of these bits
-    PICTOGRAPHIC = 16
-    WORD = 32  # a letter or digit: what makes a segment a word
-    BLANK = 64  # white space or without a glyph: a segment of nothing else is dropped
 
 cdef uint32_t LOWERED_BY_PYTHON = 0xFFFFFFFFu
 SPECIAL = LOWERED_BY_PYTHON
@@ -69,15 +57,10 @@ def lower(bytes text not None, const uint32_t[::1] table not None):
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
-    cdef uint8_t *target = <uint8_t *> malloc(length + length // 2 + 8)  # no character grows by more than half
-    if target == NULL:
-        raise MemoryError
-    try:
-        with nogil:
-            written = lower_into(target, source, length, &table[0], table.shape[0])
-        return PyBytes_FromStringAndSize(<char *> target, written)
-    finally:
-        free(target)
+    cdef uint8_t[::1] target = np.empty(length + length // 2 + 8, np.uint8)  # no character grows by more than half
+    with nogil:
+        written = lower_into(&target[0], source, length, &table[0], table.shape[0])
+    return bytes(target[:written])
 
 
 cdef int64_t lower_into(
@@ -149,16 +132,11 @@ def cut(bytes text not None, const uint8_t[::1] classes not None, bint punctuati
     """
     cdef const uint8_t *source = text
     cdef int64_t length = len(text), written
-    cdef uint8_t *target = <uint8_t *> malloc(2 * length + PADDING_BYTES)  # a space follows each word
-    if target == NULL:
-        raise MemoryError
-    try:
-        with nogil:
-            written = cut_into(target, source, length, &classes[0], classes.shape[0], WORD if not punctuation else 0)
-            memset(target + written, c" ", PADDING_BYTES)
-        return PyBytes_FromStringAndSize(<char *> target, written + PADDING_BYTES)
-    finally:
-        free(target)
+    cdef uint8_t[::1] target = np.empty(2 * length + PADDING_BYTES, np.uint8)  # a space follows each word
+    with nogil:
+        written = cut_into(&target[0], source, length, &classes[0], classes.shape[0], 0 if punctuation else WORD_FLAG)
+        memset(&target[written], c" ", PADDING_BYTES)
+    return bytes(target[:written + PADDING_BYTES])
 
 
 cdef int64_t cut_into(
@@ -166,7 +144,7 @@ cdef int64_t cut_into(
 ) except -1 nogil:
     cdef int64_t i = 0, start = 0, written = 0
     cdef uint32_t point
-    cdef int count, kind, found = 0, every = BLANK  # the flags of any and of every character since `start`
+    cdef int count, kind, found = 0, every = BLANK_FLAG  # the flags of any and of every character since `start`
     cdef Segment segment = Segment(OTHER, OTHER, False, False)
     while i < length:
         count = decode(source + i, &point)
@@ -179,7 +157,7 @@ cdef int64_t cut_into(
                 target[written] = c"\n"
                 written += 1
             start = i + 1
-            found, every = 0, BLANK
+            found, every = 0, BLANK_FLAG
         elif i == start or not continues_segment(&segment, kind, source + i + count, classes, known):
             written += put(target + written, source + start, i - start, found, every, needed)
             start = i
@@ -196,7 +174,7 @@ cdef inline int64_t put(
     uint8_t *target, const uint8_t *source, int64_t length, int found, int every, int needed,
 ) noexcept nogil:
     """Write a segment and a space, if the segment is to be kept."""
-    if length == 0 or every & BLANK or (found & needed) != needed:
+    if length == 0 or every & BLANK_FLAG or (found & needed) != needed:
         return 0
     memcpy(target, source, length)
     target[length] = c" "
@@ -218,7 +196,7 @@ cdef bint continues_segment(
     if right == EXTEND or right == JOINER:  # WB4
         segment.last = right
         return True
-    if last == JOINER and kind & PICTOGRAPHIC:  # WB3c
+    if last == JOINER and kind & PICTOGRAPHIC_FLAG:  # WB3c
         joined = True
     elif right == SPACE:  # WB3d
         joined = last == SPACE

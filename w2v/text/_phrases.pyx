@@ -30,11 +30,9 @@ cdef extern from "_phrases.h" nogil:
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
-SEPARATOR = IS_SEPARATOR
-CONNECTOR = IS_CONNECTOR
-cdef enum:  # kinds of ids, when pairs are counted
-    IS_SEPARATOR = 1  # a sentence end or a pruned word
-    IS_CONNECTOR = 2
+cpdef enum:  # kinds of ids, when pairs are counted
+    SEPARATOR = 1  # a sentence end or a pruned word
+    CONNECTOR = 2
 
 cdef enum:  # bits of the kinds of ids, when phrases are joined
     STARTS = 1  # some phrase begins with this word
@@ -46,6 +44,13 @@ cdef enum:
     MAX_GAPS = 1 << 22
 
 cdef uint64_t VALUE = (1ull << VALUE_BITS) - 1
+
+# A pair: the ids of its words, the gap between them, and how often it occurs.
+PAIR = np.dtype([("first", np.uint32), ("last", np.uint32), ("gap", np.uint32), ("count", np.int64)])
+
+cdef packed struct Pair:
+    uint32_t first, last, gap
+    int64_t count
 
 
 cdef struct Slot:
@@ -141,8 +146,6 @@ cdef class Counter:
 
     def __init__(self, const uint8_t[::1] kinds, const uint64_t[:, ::1] spellings, int64_t room, int bits,
                  uint64_t part):
-        if spellings.shape[0] != kinds.shape[0] or spellings.shape[1] != 2:
-            raise ValueError("spellings do not fit kinds")
         self.kinds, self.memory, self.spellings = kinds, spellings, <const Spelling *> &spellings[0, 0]
         self.bits, self.part, self.left = bits, part, []
         self.table, self.gaps, self.first = Table(max(room, 2 * BATCH)), Table(0), -1
@@ -162,9 +165,9 @@ cdef class Counter:
         for i in range(ids.shape[0]):
             id = ids[i]
             kind = self.kinds[id]
-            if kind == IS_SEPARATOR:
+            if kind == SEPARATOR:
                 first = -1
-            elif kind == IS_CONNECTOR:
+            elif kind == CONNECTOR:
                 if first >= 0:
                     hash = self.append(hash, id)
                     gap = self.gaps.number(<uint32_t> gap, id, <uint32_t> self.gaps.size + 1)
@@ -206,30 +209,27 @@ cdef class Counter:
 
     cdef int halve(self) except -1:
         """Drop the pairs of one half of the part."""
-        cdef uint64_t[::1] keys, hashes
-        cdef uint32_t[::1] gaps
-        cdef int64_t[::1] counts
+        cdef const Pair[::1] pairs
+        cdef const uint64_t[::1] hashes
+        cdef Pair pair
         cdef int64_t i
-        keys, gaps, counts, hashes = self.pairs()
+        pairs, hashes = self.pairs()
         self.left.append((self.bits + 1, self.part | 1ull << self.bits))
         self.bits += 1
         self.table = Table(self.table.room)
-        for i in range(keys.shape[0]):
+        for i in range(pairs.shape[0]):
             if self.holds(hashes[i]):
-                self.table.add(Slot(keys[i], <uint64_t> gaps[i] << VALUE_BITS | counts[i]))
+                pair = pairs[i]
+                self.table.add(Slot(key_of(pair.first, pair.last), <uint64_t> pair.gap << VALUE_BITS | pair.count))
         return 0
 
     def pairs(self):
-        """The pairs, in any order: arrays (N,).
-
-        They are first id << 32 | last id, uint64; gap, uint32; count, int64; hash of the joined text, uint64.
-        """
-        cdef int64_t size = self.table.size, found = 0
-        cdef uint64_t[::1] keys = np.empty(size, np.uint64), hashes = np.empty(size, np.uint64)
-        cdef uint32_t[::1] gaps = np.empty(size, np.uint32)
-        cdef int64_t[::1] counts = np.empty(size, np.int64)
+        """The pairs, in any order: PAIR (N,); and the hashes of their joined texts, uint64 (N,)."""
+        found = np.empty(self.table.size, PAIR)
+        cdef Pair[::1] pairs = found
+        cdef uint64_t[::1] hashes = np.empty(self.table.size, np.uint64)
         cdef const uint64_t[::1] gap_keys = self.gap_keys()
-        cdef uint64_t i, gap, power, tail
+        cdef uint64_t i, k = 0, gap, power, tail
         cdef Slot slot
         cdef Spelling word
         with nogil:
@@ -238,17 +238,17 @@ cdef class Counter:
                 if slot.value == 0:
                     continue
                 gap = slot.value >> VALUE_BITS
-                keys[found], gaps[found], counts[found] = slot.key, <uint32_t> gap, <int64_t> (slot.value & VALUE)
-                word = self.spellings[slot.key & 0xFFFFFFFFu]
+                pairs[k] = Pair(<uint32_t> (slot.key >> 32), <uint32_t> slot.key, <uint32_t> gap, slot.value & VALUE)
+                word = self.spellings[pairs[k].last]
                 power, tail = word.power, word.tail
                 while gap:  # from the last word to the first
                     word = self.spellings[gap_keys[gap] & 0xFFFFFFFFu]
                     tail = append_hash(word.tail, power, tail)
                     power = append_hash(word.power, power, 0)
                     gap = gap_keys[gap] >> 32
-                hashes[found] = append_hash(self.spellings[slot.key >> 32].tail, power, tail)
-                found += 1
-        return tuple(map(np.asarray, (keys, gaps, counts, hashes)))
+                hashes[k] = append_hash(self.spellings[pairs[k].first].tail, power, tail)
+                k += 1
+        return found, np.asarray(hashes)
 
     def gap_keys(self):
         """For each gap its last word, in the low 32 bits, and the gap before: uint64 (gaps + 1,). Gap 0 is empty."""
@@ -256,15 +256,6 @@ cdef class Counter:
         keys = np.zeros(self.gaps.size + 1, np.uint64)
         keys[slots[:, 1]] = slots[:, 0]
         return keys
-
-
-def gap_words(const uint64_t[::1] gap_keys not None, uint64_t gap):
-    """The ids of the connector words of a gap, as a list."""
-    found = []
-    while gap:
-        found.append(gap_keys[gap] & 0xFFFFFFFFu)
-        gap = gap_keys[gap] >> 32
-    return found[::-1]
 
 
 @cython.final

@@ -13,7 +13,7 @@ cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept n
 cdef int64_t list_buckets(
     const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, int32_t *found
 ) noexcept nogil:
-    """Writes the bucket of each n-gram of `text` into `found`, unless that is NULL; returns their number."""
+    """Writes the bucket of each n-gram of `text` into `found`; returns their number."""
     cdef int64_t size = text.shape[0], first, end, length, count = 0
     cdef uint32_t fnv
     for first in range(size):
@@ -30,8 +30,7 @@ cdef int64_t list_buckets(
                 end += 1
             if length < shortest or (length == 1 and (first == 0 or end == size)):
                 continue  # neither < nor > alone is an n-gram
-            if found != NULL:
-                found[count] = fnv % buckets
+            found[count] = fnv % buckets
             count += 1
     return count
 
@@ -50,25 +49,15 @@ def buckets_of(
     sentence, has none.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, size
-    starts = np.zeros(words + 1, np.int64)
-    cdef int64_t[::1] start = starts
-    cdef unsigned char[::1] marked = np.empty(2 + np.diff(offsets).max(initial=0), np.uint8)
-    cdef int32_t[::1] found
-    cdef bint listing
-    marked[0] = b"<"
-    for listing in (False, True):  # count, then list
-        if listing:
-            np.cumsum(starts, out=starts)
-            buckets_found = np.empty(starts[words] + 1, np.int32)  # never empty, so that it has an address
-            found = buckets_found
-        for k in range(words):
-            size = offsets[k + 1] - offsets[k]
-            marked[1 : size + 1] = blob[offsets[k] : offsets[k + 1]]
-            marked[size + 1] = b">"
-            if size == 4 and bytes(marked[1:5]) == b"</s>":
-                continue
-            if listing:
-                list_buckets(marked[: size + 2], shortest, longest, buckets, &found[start[k]])
-            else:
-                start[k + 1] = list_buckets(marked[: size + 2], shortest, longest, buckets, NULL)
-    return starts, buckets_found[:-1]
+    sizes = np.diff(offsets) + 2
+    room = (sizes * np.minimum(sizes, longest - shortest + 1)).sum()  # more than there are n-grams
+    cdef unsigned char[::1] marked = np.empty(sizes.max(initial=0), np.uint8)
+    cdef int64_t[::1] starts = np.zeros(words + 1, np.int64)
+    cdef int32_t[::1] found = np.empty(room + 1, np.int32)  # never empty, so that it has an address
+    for k in range(words):
+        size = offsets[k + 1] - offsets[k]
+        marked[0], marked[1 : size + 1], marked[size + 1] = b"<", blob[offsets[k] : offsets[k + 1]], b">"
+        starts[k + 1] = starts[k]
+        if size != 4 or bytes(marked[1:5]) != b"</s>":
+            starts[k + 1] += list_buckets(marked[: size + 2], shortest, longest, buckets, &found[starts[k]])
+    return np.asarray(starts), np.array(found[: starts[words]])

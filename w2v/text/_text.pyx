@@ -9,7 +9,7 @@ the provisional ids. So ids are in first-seen order, for any number of threads a
 cimport cython
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import secrets
 
@@ -27,15 +27,13 @@ cdef extern from "_text.h" nogil:
     uint32_t read_id(const uint32_t *id)
     void publish_id(uint32_t *slot, uint32_t id)
 
-PRUNED_TYPE = PRUNED  # an occurrence of a word that pruning has dropped; it is in no vocabulary
-FIRST_TYPE = FIRST
 PADDING = b" " * GROUP  # must follow every text passed to `scan`, which reads whole groups of 64 bytes
+cpdef enum:
+    PRUNED_TYPE = 1  # an occurrence of a word that pruning has dropped; it is in no vocabulary
+    FIRST_TYPE = 2
 cdef enum:
     GROUP = 64
-    PRUNED = 1
-    FIRST = 2
     BATCH = 512  # tokens whose slots are prefetched before any of them is looked up
-    CHUNK_BYTES = 1 << 20  # allocated at a time for the bytes of types
 
 hash_seed[0], hash_seed[1] = secrets.randbits(64), secrets.randbits(64)
 
@@ -57,14 +55,20 @@ cdef struct Slot:
     uint32_t id  # 0: empty
 
 cdef struct Token:
+    Word word  # length 0: a sentence end
     uint64_t key
     uint64_t hash
-    Word word  # length 0: a sentence end
+
+
+cdef inline Token token_of(const uint8_t *start, int64_t length) noexcept nogil:
+    """The token of a word; eight bytes from its start on must be readable."""
+    cdef uint64_t key = word_key(start, length)
+    return Token(Word(start, length), key, word_hash(key, <uint32_t> length))
 
 
 @cython.final
 cdef class Table:
-    """A hash table from byte strings to ids FIRST, FIRST + 1, …
+    """A hash table from byte strings to ids FIRST_TYPE, FIRST_TYPE + 1, …
 
     It probes linearly in a power of two of slots, at most 3/4 of them full. One thread may add words while others find
     words, since a table never moves its memory: `doubled` makes a new table.
@@ -75,36 +79,36 @@ cdef class Table:
     cdef object memory, strings  # owners of the memory of `slots` and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
-        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST
+        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST_TYPE
         cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
         cdef uint64_t[::1] words = np.zeros(self.room * sizeof(Word) // sizeof(uint64_t), np.uint64)
         self.slots, self.words = <Slot *> &slots[0], <Word *> &words[0]
         self.memory, self.strings = (slots, words), strings
 
-    cdef inline uint32_t find(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
+    cdef inline uint32_t find(self, const Token *token) noexcept nogil:
         """The id of the word, or 0 if it is not in the table."""
-        cdef uint64_t i = hash & self.mask
+        cdef uint64_t i = token.hash & self.mask
         cdef uint32_t id
         while True:
             id = read_id(&self.slots[i].id)
-            if id == 0 or self.holds(self.slots[i], key, word):
+            if id == 0 or self.holds(self.slots[i], token):
                 return id
             i = (i + 1) & self.mask
 
-    cdef inline bint holds(self, Slot slot, uint64_t key, Word word) noexcept nogil:
-        if slot.key != key or slot.length != <uint32_t> word.length:
+    cdef inline bint holds(self, Slot slot, const Token *token) noexcept nogil:
+        if slot.key != token.key or slot.length != <uint32_t> token.word.length:
             return False
-        if word.length <= 8:
+        if token.word.length <= 8:
             return True
         cdef Word other = self.words[slot.id]
-        return other.length == word.length and equal_bytes(other.start, word.start, word.length)
+        return other.length == token.word.length and equal_bytes(other.start, token.word.start, other.length)
 
-    cdef uint32_t add(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
+    cdef uint32_t add(self, Token token) noexcept nogil:
         """The new id of a word that is not in the table. The caller makes sure that there is room."""
         cdef uint32_t id = <uint32_t> self.size
-        self.words[id] = word
+        self.words[id] = token.word
         self.size += 1
-        self.place(hash, Slot(key, <uint32_t> word.length, id))
+        self.place(token.hash, Slot(token.key, <uint32_t> token.word.length, id))
         return id
 
     cdef void place(self, uint64_t hash, Slot slot) noexcept nogil:
@@ -130,25 +134,20 @@ cdef class Table:
 
 @cython.final
 cdef class Scan:
-    """The tokens of a block as ids: the result of `Types.scan`, to be passed to `Types.merge`."""
+    """The tokens of a block as ids: whole words, followed by PADDING. Any thread may make one; the GIL is released."""
     cdef bytes text
     cdef Table known, pending
     cdef int64_t pending_bytes
-    cdef uint32_t *ids
-    cdef int64_t size, room
-    cdef object memory  # the owner of `ids`
+    cdef uint32_t[::1] ids  # with spare room: each token has a byte of its own
+    cdef int64_t size
 
-    def __cinit__(self, bytes text, Table known):
+    def __cinit__(self, bytes text not None, Table known):
         self.text, self.known, self.pending = text, known, Table(1024, text)
-        self.reserve(len(text) // 4 + 2 * BATCH)
-
-    cdef int reserve(self, int64_t room) except -1:
-        """Make room for `room` ids in all, and keep those that are there."""
-        cdef uint32_t[::1] ids = np.empty(room, np.uint32)
-        if self.size:
-            memcpy(&ids[0], self.ids, self.size * sizeof(uint32_t))
-        self.memory, self.ids, self.room = ids, &ids[0], room
-        return 0
+        self.ids = np.empty(len(text), np.uint32)
+        cdef const uint8_t *start = text
+        cdef int64_t length = len(text)
+        with nogil:
+            self.run(start, length)
 
     cdef int run(self, const uint8_t *text, int64_t length) except -1 nogil:
         cdef const uint8_t *start = text
@@ -174,31 +173,25 @@ cdef class Scan:
 
     cdef int look_up(self, Token *tokens, int64_t count) except -1 nogil:
         """Append the ids of a batch of tokens."""
-        cdef Token *token
         cdef uint32_t id
         cdef int64_t i
-        if self.size + count > self.room or self.pending.size + count > self.pending.room:
+        if self.pending.size + count > self.pending.room:
             with gil:
-                if self.size + count > self.room:
-                    self.reserve(2 * self.room)
-                if self.pending.size + count > self.pending.room:
-                    self.pending = self.pending.doubled()
+                self.pending = self.pending.doubled()
         for i in range(count):
-            token = tokens + i
-            if token.word.length:
-                token.key = word_key(token.word.start, token.word.length)
-                token.hash = word_hash(token.key, <uint32_t> token.word.length)
-                prefetch(&self.known.slots[token.hash & self.known.mask])
+            if tokens[i].word.length:
+                tokens[i].key = word_key(tokens[i].word.start, tokens[i].word.length)
+                tokens[i].hash = word_hash(tokens[i].key, <uint32_t> tokens[i].word.length)
+                prefetch(&self.known.slots[tokens[i].hash & self.known.mask])
         for i in range(count):
-            token = tokens + i
             id = SENTENCE_END_ID
-            if token.word.length:
-                id = self.known.find(token.hash, token.key, token.word)
+            if tokens[i].word.length:
+                id = self.known.find(&tokens[i])
                 if id == 0:
-                    id = self.pending.find(token.hash, token.key, token.word)
+                    id = self.pending.find(&tokens[i])
                     if id == 0:
-                        id = self.pending.add(token.hash, token.key, token.word)
-                        self.pending_bytes += token.word.length
+                        id = self.pending.add(tokens[i])
+                        self.pending_bytes += tokens[i].word.length
                     id |= PENDING
             self.ids[self.size + i] = id
         self.size += count
@@ -215,34 +208,22 @@ cdef class Types:
     cdef str errors
     cdef Table known
     cdef list chunks  # uint8 arrays: the bytes of the types, in order of id
-    cdef uint8_t *free  # the free part of the last chunk; NULL if there is none
-    cdef int64_t free_bytes
+    cdef uint8_t *free  # the free part of the last chunk, while types are added
     cdef int64_t[::1] counted  # the count of each id, with spare room
     cdef uint32_t last  # the last id of the text merged so far
 
     def __init__(self, str errors="strict"):
-        self.errors = errors
-        self.clear()
+        self.errors, self.chunks = errors, []
+        self.known = Table(1024, self.chunks)
         self.counted = np.zeros(self.known.room, np.int64)
         self.last = SENTENCE_END_ID
-
-    cdef int clear(self) except -1:
-        self.chunks = []
-        self.free, self.free_bytes = NULL, 0
-        self.known = Table(1024, self.chunks)
-        return 0
 
     def __len__(self):
         return self.known.size
 
-    def scan(self, bytes text not None):
-        """The tokens of a block: whole words, followed by PADDING. Any thread may call this; the GIL is released."""
-        cdef Scan scan = Scan(text, self.known)
-        cdef const uint8_t *start = text
-        cdef int64_t length = len(text)
-        with nogil:
-            scan.run(start, length)
-        return scan
+    def scan(self, bytes text):
+        """The Scan of a block, for `merge`."""
+        return Scan(text, self.known)
 
     def merge(self, Scan scan not None):
         """Count the tokens of a block, add its new types, and return its ids: uint32 (tokens,).
@@ -252,16 +233,18 @@ cdef class Types:
         if scan.known.strings is not self.chunks:  # pruning has changed the ids since the scan
             scan = self.scan(scan.text)
         # "replace" turns a malformed byte into the three bytes of U+FFFD.
-        self.reserve(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
+        self.open_chunk(scan.pending.size, scan.pending_bytes * (3 if self.errors == "replace" else 1))
         cdef const uint8_t *text = scan.text
         cdef uint32_t[::1] resolved = np.empty(scan.pending.size, np.uint32)
         cdef int64_t *counts = &self.counted[0]
-        cdef uint32_t *ids = scan.ids
+        cdef uint32_t[::1] ids = scan.ids
         cdef int64_t i, kept = 0, size = scan.size
         cdef uint32_t id, last = self.last
         with nogil:
-            for i in range(FIRST, scan.pending.size):
+            for i in range(FIRST_TYPE, scan.pending.size):
                 resolved[i] = self.resolve(scan.pending.words[i], text)
+        self.close_chunk()
+        with nogil:
             for i in range(size):
                 id = ids[i]
                 if id & PENDING:
@@ -273,50 +256,44 @@ cdef class Types:
                 last = id
                 kept += 1
         self.last = last
-        return np.asarray(scan.memory)[:kept]
+        return np.asarray(ids)[:kept]
 
-    cdef int reserve(self, int64_t types, int64_t length) except -1:
-        """Make room for `types` more types of `length` bytes together."""
-        cdef uint8_t[::1] chunk
+    cdef int open_chunk(self, int64_t types, int64_t length) except -1:
+        """Make room for at most `types` more types of `length` bytes together, until `close_chunk`."""
+        cdef uint8_t[::1] chunk = np.empty(length + GROUP, np.uint8)
         while self.known.size + types > self.known.room:
             self.known = self.known.doubled()
         if self.counted.shape[0] < self.known.room:
             counted = np.zeros(self.known.room, np.int64)
             counted[:self.counted.shape[0]] = self.counted
             self.counted = counted
-        if self.free_bytes < length:
-            self.close_chunk()
-            self.free_bytes = max(CHUNK_BYTES, length)
-            chunk = np.empty(self.free_bytes + GROUP, np.uint8)
-            self.chunks.append(np.asarray(chunk))
-            self.free = &chunk[0]
+        self.chunks.append(np.asarray(chunk))
+        self.free = &chunk[0]
         return 0
 
     cdef int close_chunk(self) except -1:
-        if self.free != NULL:
-            chunk = self.chunks.pop()
-            self.chunks.append(chunk[:chunk.size - GROUP - self.free_bytes])
-            self.free, self.free_bytes = NULL, 0
+        cdef const uint8_t[::1] chunk = self.chunks.pop()
+        self.chunks.append(np.asarray(chunk)[:self.free - &chunk[0]])
         return 0
 
     cdef uint32_t resolve(self, Word word, const uint8_t *text) except? 1 nogil:
         """The id of a word that was unknown when its block was scanned, or DROPPED."""
-        cdef uint64_t key = word_key(word.start, word.length)
-        cdef uint64_t hash = word_hash(key, <uint32_t> word.length)
-        cdef uint32_t id = self.known.find(hash, key, word)
+        cdef Token token = token_of(word.start, word.length)
+        cdef uint32_t id = self.known.find(&token)
         if id == 0:
             if is_ascii(word.start, word.length):
-                id = self.add(hash, key, word)
+                id = self.add(token)
             else:
                 with gil:
-                    id = self.check(hash, key, word, word.start - text)
+                    id = self.check(token, word.start - text)
         return id
 
-    cdef uint32_t check(self, uint64_t hash, uint64_t key, Word word, int64_t position) except? 1:
+    cdef uint32_t check(self, Token token, int64_t position) except? 1:
         """`resolve` for a new word that may be malformed."""
+        cdef Word word = token.word
         try:
             PyUnicode_DecodeUTF8(<const char *> word.start, word.length, NULL)
-            return self.add(hash, key, word)
+            return self.add(token)
         except UnicodeDecodeError as error:
             raw = word.start[:word.length]
             if self.errors == "strict":
@@ -325,12 +302,11 @@ cdef class Types:
         word = Word(mended, len(mended) - GROUP)
         return self.resolve(word, word.start) if word.length else DROPPED
 
-    cdef uint32_t add(self, uint64_t hash, uint64_t key, Word word) noexcept nogil:
-        memcpy(self.free, word.start, word.length)
-        word.start = self.free
-        self.free += word.length
-        self.free_bytes -= word.length
-        return self.known.add(hash, key, word)
+    cdef uint32_t add(self, Token token) noexcept nogil:
+        memcpy(self.free, token.word.start, token.word.length)
+        token.word.start = self.free
+        self.free += token.word.length
+        return self.known.add(token)
 
     def prune(self, int64_t threshold):
         """Drop types that occur at most `threshold` times and renumber the rest.
@@ -340,18 +316,20 @@ cdef class Types:
         cdef Table old = self.known
         cdef uint32_t[::1] renumbered = np.arange(old.size, dtype=np.uint32)
         cdef Word word
-        cdef uint64_t key
         cdef int64_t id, count
-        self.clear()
-        for id in range(FIRST, old.size):
+        kept = np.asarray(self.counted)[:old.size] > threshold
+        length = self.lengths()[kept].sum()
+        self.chunks = []
+        self.known = Table(1024, self.chunks)
+        self.open_chunk(np.count_nonzero(kept), length)
+        for id in range(FIRST_TYPE, old.size):
             word, count = old.words[id], self.counted[id]
-            renumbered[id] = PRUNED
+            renumbered[id] = PRUNED_TYPE
             if count > threshold:
-                self.reserve(1, word.length)
-                key = word_key(word.start, word.length)
-                renumbered[id] = self.add(word_hash(key, <uint32_t> word.length), key, word)
+                renumbered[id] = self.add(token_of(word.start, word.length))
             self.counted[id] = 0
             self.counted[renumbered[id]] += count
+        self.close_chunk()
         return np.asarray(renumbered)
 
     def counts(self):
@@ -368,7 +346,6 @@ cdef class Types:
 
     def strings(self):
         """The bytes of all types in the order of their ids, as a list of uint8 arrays to concatenate."""
-        self.close_chunk()
         return self.chunks
 
 
@@ -380,42 +357,28 @@ def last_space(const uint8_t[::1] text not None):
     return i
 
 
-cdef Table table_of(const uint8_t[::1] words, const int64_t[::1] offsets):
-    """A table of different words, of which word i gets the id FIRST + i; PADDING follows the last."""
-    cdef int64_t count = offsets.shape[0] - 1, i
-    cdef Table table = Table(max(1024, 1 << int(2 * count).bit_length()), words)
-    cdef Word word
-    cdef uint64_t key
-    with nogil:
-        for i in range(count):
-            word = Word(&words[0] + offsets[i], offsets[i + 1] - offsets[i])
-            key = word_key(word.start, word.length)
-            table.add(word_hash(key, <uint32_t> word.length), key, word)
-    return table
-
-
 @cython.final
 cdef class Lookup:
-    """Finds V known words in texts. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last."""
+    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last."""
     cdef Table known
 
     def __init__(self, const uint8_t[::1] words not None, const int64_t[::1] offsets not None):
-        self.known = table_of(words, offsets)
+        cdef int64_t count = offsets.shape[0] - 1, i
+        self.known = Table(max(1024, 1 << int(2 * count).bit_length()), words)
+        with nogil:
+            for i in range(count):
+                self.known.add(token_of(&words[0] + offsets[i], offsets[i + 1] - offsets[i]))
 
-    def find(self, bytes text not None):
-        """The tokens of a block: whole words, followed by PADDING. Any thread may call this; the GIL is released.
+    def find(self, bytes text):
+        """The tokens of a block, as in Scan.
 
         Returns int64 (tokens,): the row of each word, V + k for unknown word k, -1 for a sentence end; and the
         different unknown words: uint8 (n,), their bytes end to end, and int64 (U + 1,), where each begins and ends.
         """
         cdef Scan scan = Scan(text, self.known)
-        cdef const uint8_t *start = text
-        cdef int64_t length = len(text), i
         cdef uint32_t id
-        with nogil:
-            scan.run(start, length)
         cdef int64_t[::1] rows = np.empty(scan.size, np.int64)
-        cdef int64_t unknown = scan.pending.size - FIRST, words = self.known.size - FIRST
+        cdef int64_t unknown = scan.pending.size - FIRST_TYPE, words = self.known.size - FIRST_TYPE, i
         cdef uint8_t[::1] blob = np.empty(scan.pending_bytes + 1, np.uint8)  # never empty, so that it has an address
         cdef int64_t[::1] offsets = np.zeros(unknown + 1, np.int64)
         cdef Word word
@@ -425,65 +388,54 @@ cdef class Lookup:
                 if id == SENTENCE_END_ID:
                     rows[i] = -1
                 else:
-                    rows[i] = words + (id ^ PENDING) - FIRST if id & PENDING else <int64_t> id - FIRST
+                    rows[i] = words + (id ^ PENDING) - FIRST_TYPE if id & PENDING else <int64_t> id - FIRST_TYPE
             for i in range(unknown):
-                word = scan.pending.words[FIRST + i]
+                word = scan.pending.words[FIRST_TYPE + i]
                 memcpy(&blob[offsets[i]], word.start, word.length)
                 offsets[i + 1] = offsets[i] + word.length
         return np.asarray(rows), np.asarray(blob)[:scan.pending_bytes], np.asarray(offsets)
 
+    def rows(self, const uint8_t[::1] strings not None, const int64_t[::1] offsets not None):
+        """The row of each string, given as the words are, or -1: int32 (strings,). An empty string is no word."""
+        cdef int64_t i
+        cdef int32_t[::1] found = np.full(offsets.shape[0] - 1, -1, np.int32)
+        cdef Token token
+        cdef uint32_t id
+        with nogil:
+            for i in range(found.shape[0]):
+                if offsets[i + 1] > offsets[i]:
+                    token = token_of(&strings[0] + offsets[i], offsets[i + 1] - offsets[i])
+                    id = self.known.find(&token)
+                    if id:
+                        found[i] = <int32_t> (id - FIRST_TYPE)
+        return np.asarray(found)
 
-def match(
-    const uint8_t[::1] words not None, const int64_t[::1] word_offsets not None,
-    const uint8_t[::1] strings not None, const int64_t[::1] string_offsets not None,
-):
-    """The index of each string among the words, or -1: int32 (strings,).
 
-    String i is strings[string_offsets[i]:string_offsets[i + 1]], and PADDING follows the last string. The words are
-    given in the same way; they are all different. An empty string matches no word.
+def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
+    """The row of a word and the first row that repeats it, or None if all words differ.
+
+    Word i is blob[offsets[i]:offsets[i + 1]].
     """
-    cdef Table table = table_of(words, word_offsets)
-    cdef int64_t i
-    cdef int32_t[::1] found = np.full(string_offsets.shape[0] - 1, -1, np.int32)
-    cdef Word word
-    cdef uint64_t key
-    cdef uint32_t id
-    with nogil:
-        for i in range(found.shape[0]):
-            word = Word(&strings[0] + string_offsets[i], string_offsets[i + 1] - string_offsets[i])
-            if word.length:
-                key = word_key(word.start, word.length)
-                id = table.find(word_hash(key, <uint32_t> word.length), key, word)
-                if id:
-                    found[i] = <int32_t> (id - FIRST)
-    return np.asarray(found)
-
-
-def hash_words(
-    const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, uint64_t[::1] hashes not None,
-    uint64_t part, uint64_t parts,
-):
-    """Hash V words. Nobody can choose words that collide, since the hash depends on secret random numbers.
-
-    Word i is blob[offsets[i]:offsets[i + 1]]. Only hashes equal to `part` modulo `parts`, a power of two, are written,
-    to the front of `hashes`, uint64 (V,). Returns their number.
-    """
-    cdef Py_ssize_t i, count = 0, size = blob.shape[0]
-    cdef int64_t begin, length
+    cdef int64_t count = offsets.shape[0] - 1, size = blob.shape[0], mask, begin, length, row, other
+    cdef uint32_t[::1] rows = np.zeros(1 << int(2 * count).bit_length(), np.uint32)  # by hash: row + 1, or 0
+    cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # for a word at the end: word_key reads eight bytes
     cdef const uint8_t *start
-    cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # word_key reads 8 bytes at least
-    cdef uint64_t hash
+    cdef uint64_t at
+    mask = rows.shape[0] - 1
     with nogil:
-        for i in range(offsets.shape[0] - 1):
-            begin, length = offsets[i], offsets[i + 1] - offsets[i]
-            hash = 0
-            if length:
-                start = &blob[begin]
-                if begin + 8 > size and length <= 8:
-                    memcpy(last, start, length)
-                    start = last
-                hash = word_hash(word_key(start, length), <uint32_t> length)
-            if hash & (parts - 1) == part:
-                hashes[count] = hash
-                count += 1
-    return count
+        for row in range(count):
+            begin, length = offsets[row], offsets[row + 1] - offsets[row]
+            start = &blob[0] + begin if size else last
+            if length <= 8 and begin + 8 > size:
+                memcpy(last, start, length)
+                start = last
+            at = token_of(start, length).hash & mask
+            while rows[at]:
+                other = rows[at] - 1
+                if offsets[other + 1] - offsets[other] == length \
+                        and memcmp(start, &blob[0] + offsets[other], length) == 0:
+                    with gil:
+                        return other, row
+                at = (at + 1) & mask
+            rows[at] = <uint32_t> row + 1
+    return None

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -51,6 +51,19 @@ LONG_LINE = 1 << 16  # bytes: a text is divided at a space if no line ends withi
 MIN_LINES = 10  # by which a file is recognised as word pairs, for instance, and not a text
 
 
+class File(NamedTuple):
+    """A file, and its bytes that belong to a text; `stop` is None for the whole of it, and `info` if it is no file."""
+
+    name: str
+    info: os.stat_result | None
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def size(self) -> int:
+        return self.info.st_size if self.info else 0
+
+
 class TextBlock(NamedTuple):
     """A piece of the text that begins and ends between tokens, followed by PADDING."""
 
@@ -77,21 +90,20 @@ class Corpus:
     existing file, or with `of_paths`; otherwise it is one of texts. An iterable is read once, one item at a time, and
     null texts of tables are left out. Raises W2VError for a source that cannot be read.
 
-    `total_bytes` is the size of all files on disk, or None if it is unknown. `ranges` are the bytes (start, stop) of
-    each file that belong to this part of a text; None for the whole text.
+    `total_bytes` is the size of all files on disk, or None if it is unknown.
     """
 
-    ranges: list[tuple[int, int]] | None = None
+    _is_part = False
     _bytes_read = 0
 
     def __init__(self, source: Source, of_paths: bool = False) -> None:
         self._items: Iterable[Any] = ()
         self._table: Table | None = None
-        self._files: list[str] = []
+        names: list[str] = []
         if isinstance(source, str | os.PathLike):
-            self._files = named_files(source)
+            names = named_files(source)
         elif isinstance(source, list | tuple) and source and (of_paths or are_paths(source)):
-            self._files = [file for path in source for file in named_files(path)]
+            names = [name for path in source for name in named_files(path)]
         elif isinstance(source, Table):
             self._table = source
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
@@ -101,15 +113,19 @@ class Corpus:
             raise W2VError(
                 f"a corpus is a path, a table, or a list of paths, texts or lists of tokens, not of type {kind}"
             )
-        self._infos = [regular(file) for file in self._files]
-        self.total_bytes: int | None = None
-        if self._files and None not in self._infos:
-            self.total_bytes = sum(info.st_size for info in self._infos if info)
+        self._files = [File(name, regular(name)) for name in names]
+        regularly = bool(names) and all(file.info for file in self._files)
+        self.total_bytes = sum(file.size for file in self._files) if regularly else None
 
     @property
     def files(self) -> list[str]:
         """The paths of all files, "-" for standard input."""
-        return list(self._files)
+        return [file.name for file in self._files]
+
+    @property
+    def ranges(self) -> list[tuple[int, int]] | None:
+        """The bytes (start, stop) of each file that belong to this part of a text; None for the whole text."""
+        return [(file.start, file.stop or 0) for file in self._files] if self._is_part else None
 
     def part(self, number: int, parts: int, whole: bool = False) -> Corpus:
         """Part `number`, from 0, of a text divided into `parts` parts of about the same size; some may be empty.
@@ -120,49 +136,44 @@ class Corpus:
         """
         if self.total_bytes is None:
             raise W2VError("standard input, pipes, lists and tables cannot be divided among several ranks: give files")
-        ranges = [self._ranges(k, parts, whole) for k in range(parts)]
-        if not all(ranges):
-            for file, info in zip(self._files, self._infos, strict=True):
-                if info and info.st_size * parts > self.total_bytes and (whole or _is_compressed(file)):
+        found = [self._files_of(k, parts, whole) for k in range(parts)]
+        if not all(found):
+            for name, info, *_ in self._files:
+                if info and info.st_size * parts > self.total_bytes and (whole or _is_compressed(name)):
                     reason, unpack = ("has columns", "") if whole else ("is compressed", "unpack it, or ")
                     raise W2VError(
-                        f"{file} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
+                        f"{name} {reason} and cannot be divided among {parts} ranks: {unpack}give the text "
                         "in more files"
                     )
         own = copy.copy(self)
-        own._files = [self._files[index] for index in ranges[number]]
-        own._infos = [self._infos[index] for index in ranges[number]]
-        own.ranges = list(ranges[number].values())
-        own.total_bytes = sum(stop - start for start, stop in own.ranges)
+        own._is_part, own._files = True, found[number]
+        own.total_bytes = sum(stop - start for start, stop in own.ranges or [])
         return own
 
-    def _ranges(self, number: int, parts: int, whole: bool) -> dict[int, tuple[int, int]]:
-        """The bytes of each file that belong to a part, by the file's index; without files outside the part."""
+    def _files_of(self, number: int, parts: int, whole: bool) -> list[File]:
+        """The files of a part, with their bytes that belong to it."""
         total, before = self.total_bytes or 0, 0
-        found = {}
-        for index, (file, info) in enumerate(zip(self._files, self._infos, strict=True)):
-            size = info.st_size if info else 0
-            start, stop = (_cut(file, size, total * k // parts - before, whole) for k in (number, number + 1))
+        found = []
+        for file in self._files:
+            wanted = (total * k // parts - before for k in (number, number + 1))
+            start, stop = (_cut(file.name, file.size, each, whole) for each in wanted)
             if start < stop:
-                found[index] = start, stop
-            before += size
+                found.append(file._replace(start=start, stop=stop))
+            before += file.size
         return found
 
     def __str__(self) -> str:
-        if self.ranges == []:
-            return "this part of the text"
         if not self._files:
-            return "the text"
+            return "this part of the text" if self._is_part else "the text"
         more = f" and {len(self._files) - 1} more" if len(self._files) > 1 else ""
-        return _display(self._files[0]) + more
+        return _display(self._files[0].name) + more
 
     @property
     def sizes(self) -> list[tuple[str, int]] | None:
         """The absolute path of each file and its bytes; None if the text can be read only once."""
-        if not self._files or None in self._infos:
+        if self.total_bytes is None:
             return None
-        infos = zip(self._files, self._infos, strict=True)
-        return [(str(Path(file).resolve()), info.st_size) for file, info in infos if info]
+        return [(str(Path(file.name).resolve()), file.size) for file in self._files]
 
     def checksum(self, sampled: bool = False) -> str:
         """SHA-256 of the bytes of this part of the text or, if `sampled`, of SAMPLES pieces of each file.
@@ -171,19 +182,15 @@ class Corpus:
         Raises W2VError for files that can no longer be read.
         """
         found = hashlib.sha256()
-        for (file, size), part in zip(self.sizes or [], self._parts, strict=True):
-            starts = [max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1) for number in range(SAMPLES)]
-            with errors_named(file), Path(file).open("rb") as stream:
-                for start, stop in [(start, start + SAMPLE_BYTES) for start in starts] if sampled else [part]:
+        for file in self._files:
+            starts = [max(0, file.size - SAMPLE_BYTES) * number // (SAMPLES - 1) for number in range(SAMPLES)]
+            samples = [(start, start + SAMPLE_BYTES) for start in starts]
+            with errors_named(file.name), Path(file.name).open("rb") as stream:
+                for start, stop in samples if sampled else [(file.start, file.stop)]:
                     stream.seek(start)
                     for chunk in self._read(stream, stop):
                         found.update(chunk)
         return found.hexdigest()
-
-    @property
-    def _parts(self) -> Sequence[tuple[int, int | None]]:
-        """The bytes of each file that are read."""
-        return [(0, None)] * len(self._files) if self.ranges is None else self.ranges
 
     def blocks(
         self, column: str | None = None, strip_markup: bool = False, as_lines: bool = False
@@ -196,10 +203,9 @@ class Corpus:
         """
         self._bytes_read = 0
         items = self._items if self._table is None else _column_of(self._table, column)
-        if column and has_columns(column) and not self._files and self._table is None and self.ranges is None:
+        if column and has_columns(column) and not self._files and self._table is None and not self._is_part:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
-        files = zip(self._files, self._infos, self._parts, strict=True)
-        of_files = (self._text(*file, column, strip_markup, as_lines) for file in files)
+        of_files = (self._text(file, column, strip_markup, as_lines) for file in self._files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
@@ -239,46 +245,38 @@ class Corpus:
             offset += len(line)
 
     def _text(
-        self,
-        file: str,
-        info: os.stat_result | None,
-        part: tuple[int, int | None],
-        column: str | None,
-        strip_markup: bool,
-        as_lines: bool,
+        self, file: File, column: str | None, strip_markup: bool, as_lines: bool
     ) -> Iterator[tuple[str, int, bytes]]:
         """The unpacked text of a file, or of a part, as (name for messages, position in the text, bytes).
 
-        Raises W2VError if the file changed since its status was `info`.
+        Raises W2VError if the file changed since its status was read.
         """
-        name = _display(file)
+        name, offset = _display(file.name), file.start
         with (
             errors_named(name),
-            contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream,
-            unchanged(name, stream, info),
+            contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
+            unchanged(name, stream, file.info),
         ):
-            start, stop = part
-            if start:
-                stream.seek(start)
-                for chunk in itertools.chain(self._read(stream, stop), [b"\n"]):
-                    yield name, start, chunk
-                    start += len(chunk)
+            if offset:
+                stream.seek(offset)
+                for chunk in itertools.chain(self._read(stream, file.stop), [b"\n"]):
+                    yield name, offset, chunk
+                    offset += len(chunk)
                 return
-            chunks = decompressed(name, self._read(stream, stop))
+            chunks = decompressed(name, self._read(stream, file.stop))
             head = b""
             for chunk in chunks:
                 head += chunk
                 if len(head) >= SIGNATURE_BYTES:
                     break
-            offset = 0
             if column != PLAIN and is_parquet(head):
-                chunks = self._column(self._parquet(name, stream, info, column), strip_markup, as_lines)
+                chunks = self._column(self._parquet(name, stream, file.info, column), strip_markup, as_lines)
             else:
                 text = text_start(name, head)
                 offset = len(head) - len(text)
                 chunks = itertools.chain([text], chunks)
                 if column is None:
-                    refuse_other(file, text, "text", MIN_LINES)
+                    refuse_other(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
                     chunks = self._column(texts(name, chunks, column), strip_markup, as_lines)

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from io import RawIOBase
-from typing import NamedTuple, Protocol
+from typing import Any
 
 from w2v.errors import INSTALL, CutFile, W2VError
 
@@ -16,16 +16,6 @@ ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
 # A file may unpack to 64 MB or to 500 times its size. Ratios: text and vectors 2 to 10, zeros written by w2v (gzip
 # level 1) 230, zeros in a gzip bomb 1000.
 MAX_UNPACKED, MAX_RATIO = 64 << 20, 500
-
-
-class _Decompressor(Protocol):
-    """The common interface of the decompressors; zlib's and ours for zstandard also have `unconsumed_tail`."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes | memoryview, max_length: int, /) -> bytes: ...
 
 
 class _Zstandard:
@@ -53,23 +43,24 @@ class _Zstandard:
         return bytes(self._stream.decompress(data[:ZSTANDARD_INPUT_BYTES]))
 
 
-class _Compression(NamedTuple):
-    name: str
-    signature: re.Pattern[bytes]
-    decompressor: Callable[[], _Decompressor]
+# By name: the signature, and what makes a decompressor of one stream, with the interface of bz2.BZ2Decompressor. Those
+# of zlib and ours for zstandard also have `unconsumed_tail`, the input left because of max_length.
+_COMPRESSIONS: dict[str, tuple[re.Pattern[bytes], Callable[[], Any]]] = {
+    "gzip": (re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
+    "bzip2": (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
+    "xz": (re.compile(rb"\xfd7zXZ\0"), lzma.LZMADecompressor),
+    "zstandard": (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstandard),
+}
 
 
-_COMPRESSIONS = [
-    _Compression("gzip", re.compile(rb"\x1f\x8b\x08"), lambda: zlib.decompressobj(wbits=31)),
-    _Compression("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor),
-    _Compression("xz", re.compile(rb"\xfd7zXZ\0"), lzma.LZMADecompressor),
-    _Compression("zstandard", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstandard),
-]
+def _compression(head: bytes) -> str | None:
+    """The compression of a file that begins with `head`, if any."""
+    return next((name for name, (signature, _) in _COMPRESSIONS.items() if signature.match(head)), None)
 
 
 def is_compressed(head: bytes) -> bool:
     """Whether a file that begins with `head` is compressed in a way that `decompressed` unpacks."""
-    return any(compression.signature.match(head) for compression in _COMPRESSIONS)
+    return _compression(head) is not None
 
 
 def max_unpacked(size: int) -> int:
@@ -85,7 +76,7 @@ def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """
     first = next(chunks, b"")
     chunks = itertools.chain([first], chunks)
-    compression = next((known for known in _COMPRESSIONS if known.signature.match(first)), None)
+    compression = _compression(first)
     if compression is None:
         yield from chunks
         return
@@ -95,22 +86,22 @@ def decompressed(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         packed += len(chunk)
         data = chunk
         while data := data if decompressor else data.lstrip(b"\0"):  # zeros may follow a stream
-            decompressor = decompressor or compression.decompressor()
-            for piece in _pieces(name, compression.name, decompressor, data):
+            decompressor = decompressor or _COMPRESSIONS[compression][1]()
+            for piece in _pieces(name, compression, decompressor, data):
                 unpacked += len(piece)
                 if unpacked > max_unpacked(packed):
                     raise W2VError(
-                        f"{name}: refused: its {compression.name} data grows more than {MAX_RATIO}:1; if you trust it, "
+                        f"{name}: refused: its {compression} data grows more than {MAX_RATIO}:1; if you trust it, "
                         "unpack it yourself and give the unpacked file"
                     )
                 yield piece
             data = decompressor.unused_data if decompressor.eof else b""
             decompressor = None if decompressor.eof else decompressor
     if decompressor:
-        raise CutFile(f"{name}: the {compression.name} data is cut short")
+        raise CutFile(f"{name}: the {compression} data is cut short")
 
 
-def _pieces(name: str, compression: str, decompressor: _Decompressor, data: bytes | memoryview) -> Iterator[bytes]:
+def _pieces(name: str, compression: str, decompressor: Any, data: bytes | memoryview) -> Iterator[bytes]:
     """The unpacked data, in pieces of at most PIECE_BYTES."""
     while True:
         try:
@@ -118,7 +109,7 @@ def _pieces(name: str, compression: str, decompressor: _Decompressor, data: byte
         except Exception as error:  # each decompressor raises its own type
             raise W2VError(f"{name}: damaged {compression} data: {error}") from error
         yield from (piece[start : start + PIECE_BYTES] for start in range(0, len(piece), PIECE_BYTES))
-        data = getattr(decompressor, "unconsumed_tail", b"")  # input left because of max_length
+        data = getattr(decompressor, "unconsumed_tail", b"")
         if decompressor.eof or (len(piece) < PIECE_BYTES and not data):
             return
 

@@ -26,7 +26,7 @@ from w2v.system.files import IDS, Errors, PathLike, atomic_write, errors_named, 
 from w2v.system.memory import MappedFile
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import in_order
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Malformed, Scan, Types, match
+from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
@@ -75,20 +75,17 @@ class TypeCounts:
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The index of each id's word in `words`, −1 if it is not among them: int32 (types + 2,)."""
         packed = Words.of(words)
-        padded = np.append(packed.blob, np.frombuffer(PADDING, np.uint8))
-        return match(padded, packed.offsets, self.strings, self.offsets)
+        return Lookup(packed.padded(), packed.offsets).rows(self.strings, self.offsets)
 
     def followed_by(self, other: TypeCounts) -> TypeCounts:
         """The types of this corpus and of another that follows it, in first-seen order."""
-        index = match(self.strings, self.offsets, other.strings, other.offsets)
+        index = Lookup(self.strings, self.offsets).rows(other.strings, other.offsets)
         index[:FIRST_TYPE] = range(FIRST_TYPE)
         new = np.flatnonzero(index < 0)
         counts = np.concatenate([self.counts, other.counts[new]])
         counts[index[index >= 0]] += other.counts[index >= 0]
-        added = other.words(new)
-        strings = np.concatenate([self.strings[: -len(PADDING)], added.blob, np.frombuffer(PADDING, np.uint8)])
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + added.offsets[1:]])
-        return TypeCounts(counts, strings, offsets, self.pruned + other.pruned)
+        types = self.types.followed_by(other.words(new))
+        return TypeCounts(counts, types.padded(), types.offsets, self.pruned + other.pruned)
 
     def types_checksum(self) -> str:
         """SHA-256 of the types and their counts; it does not depend on how the text is divided among ranks."""
@@ -137,10 +134,7 @@ class IdStore(TypeCounts):
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
         if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
-        known = 0
-        for start in range(0, len(self.ids), IDS_AT_ONCE):
-            known += int(np.count_nonzero(self.ids[start : start + IDS_AT_ONCE] < len(self.counts)))
-            self.release()
+        known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self._pieces())
         if known != len(self.ids) or known != self.counts.sum():
             raise ValueError("the ids of an id file are damaged")
 
@@ -149,23 +143,25 @@ class IdStore(TypeCounts):
 
         `remap`, int32 (types + 2,), is the result of the method `remap`.
         """
-        pieces = range(0, len(self.ids), size)
-        known = np.zeros(len(pieces) + 1, np.int64)
-        for piece, start in enumerate(pieces, 1):
-            words = remap.take(self.ids[start : start + size])  # remap[...] crashes if memory is short
-            known[piece] = np.count_nonzero(words >= 0)
-            if piece % 64 == 0:
-                self.release()
-        return np.cumsum(known)
+        known = [
+            np.count_nonzero(remap.take(ids) >= 0) for ids in self._pieces(size)
+        ]  # remap[...] crashes if memory is short
+        return np.cumsum([0, *known])
 
     def checksum(self) -> str:
         """SHA-256 of the text: of its ids and their words."""
         found = hashlib.sha256(self.strings.data)
         found.update(self.offsets.data)
-        for start in range(0, len(self.ids), IDS_AT_ONCE):
-            found.update(self.ids[start : start + IDS_AT_ONCE].data)
-            self.release()
+        for ids in self._pieces():
+            found.update(ids.data)
         return found.hexdigest()
+
+    def _pieces(self, size: int = IDS_AT_ONCE) -> Iterator[NDArray[np.uint32]]:
+        """The ids in pieces of `size`, whose memory is freed from time to time."""
+        for start in range(0, len(self.ids), size):
+            yield self.ids[start : start + size]
+            if (start + size) % IDS_AT_ONCE < size:
+                self.release()
 
     @property
     def is_cut(self) -> bool:
@@ -303,7 +299,6 @@ def _write(
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
     blocks = corpus.blocks(reading.column, reading.strip_markup)
-    max_types = reading.max_types
     pruned = threshold = done = 0
     meter = Meter(progress, "read")
 
@@ -318,9 +313,9 @@ def _write(
             _put(file, ids.data)
             if number % SPACE_CHECK_BLOCKS == 0 and corpus.total_bytes:
                 _check_space(file, folder, block.bytes_done / corpus.total_bytes)
-            if len(types) - FIRST_TYPE > max_types:
+            if len(types) - FIRST_TYPE > reading.max_types:
                 before = len(types)
-                threshold = _threshold(types.counts()[FIRST_TYPE:], threshold + 1, max_types)
+                threshold = max(threshold + 1, lowest_threshold(types.counts()[FIRST_TYPE:], reading.max_types))
                 _renumber(file, types.prune(threshold))
                 pruned += before - len(types)
         done = block.bytes_done
@@ -404,10 +399,10 @@ def naming(block: TextBlock) -> Iterator[None]:
         raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 
 
-def _threshold(counts: NDArray[np.int64], minimum: int, max_types: int) -> int:
-    """The lowest threshold, at least `minimum`, above which no more than `max_types` counts lie."""
-    rank = counts.size - max_types - 1
-    return max(minimum, int(np.partition(counts, rank)[rank]))
+def lowest_threshold(counts: NDArray[np.int64], size: int) -> int:
+    """The lowest threshold above which no more than `size` counts, of which there are more, lie."""
+    rank = len(counts) - size - 1
+    return int(np.partition(counts, rank)[rank])
 
 
 def _renumber(file: BinaryIO, renumbered: NDArray[np.uint32]) -> None:

@@ -26,10 +26,10 @@ from w2v.settings import TEXT
 from w2v.system.files import PathLike, atomic_write, temporary_folder
 from w2v.system.schema import decode
 from w2v.system.threads import Pool, in_order
-from w2v.text._phrases import CONNECTOR, SEPARATOR, Counter, Joiner, gap_words, renumber, spell, spellings
+from w2v.text._phrases import CONNECTOR, PAIR, SEPARATOR, Counter, Joiner, renumber, spell, spellings
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, rewritten
+from w2v.text.idstore import IdStore, ReadingOptions, lowest_threshold, read_corpus, rewritten
 from w2v.text.words import Words
 
 Scoring = Literal["default", "npmi", "word2phrase"]
@@ -328,43 +328,49 @@ def connectors(name: str) -> frozenset[str]:
 
 def _find(store: IdStore, options: PhraseOptions, workers: int, progress: Report | None) -> dict[str, Found]:
     """The phrases of one pass, best first."""
-    (keys, gaps, counts), word_counts, types, gap_keys = _count(store, options, workers, progress)
-    first, last = (word_counts[ids] for ids in _ids(keys))
+    pairs, word_counts, types, gap_keys = _count(store, options, workers, progress)
+    first, last = word_counts[pairs["first"]], word_counts[pairs["last"]]
     with np.errstate(divide="ignore", invalid="ignore"):  # npmi is 0 / 0 if the text repeats one pair
-        scores = SCORERS[options.scoring](first, last, counts, types, options.min_count, store.tokens)
+        scores = SCORERS[options.scoring](first, last, pairs["count"], types, options.min_count, store.tokens)
         chosen = scores > options.limit
-    phrases = _texts(store, keys[chosen], gaps[chosen], gap_keys, " ")
-    found = zip(phrases, map(Found, counts[chosen].tolist(), scores[chosen].tolist()), strict=True)
+    pairs = pairs[chosen]
+    each = map(Found, pairs["count"].tolist(), scores[chosen].tolist())
+    found = zip(_texts(store, pairs, gap_keys, " "), each, strict=True)
     return dict(sorted(found, key=lambda item: (-item[1].score, -item[1].count, item[0])))
 
 
-def _ids(keys: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last id of each pair."""
-    return (keys >> np.uint64(32)).astype(np.int64), (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
-
-
-def _texts(store: IdStore, keys: Array, gaps: Array, gap_keys: Array, delimiter: str) -> list[str]:
+def _texts(store: IdStore, pairs: Array, gap_keys: Array, delimiter: str) -> list[str]:
     """The words of each pair, joined."""
-    between = {gap: store.words(np.array(gap_words(gap_keys, gap), np.int64)) for gap in set(gaps.tolist())}
-    first, last = map(store.words, _ids(keys))
-    return [delimiter.join([a, *between[gap], b]) for a, gap, b in zip(first, gaps.tolist(), last, strict=True)]
+    gaps = pairs["gap"].tolist()
+    between = {gap: store.words(_gap(gap_keys, gap)) for gap in set(gaps)}
+    first, last = store.words(pairs["first"]), store.words(pairs["last"])
+    return [delimiter.join([a, *between[gap], b]) for a, gap, b in zip(first, gaps, last, strict=True)]
+
+
+def _gap(gap_keys: Array, gap: int) -> NDArray[np.int64]:
+    """The ids of the connector words of a gap."""
+    found: list[int] = []
+    while gap:
+        gap, word = divmod(int(gap_keys[gap]), 1 << 32)
+        found.append(word)
+    return np.array(found[::-1], np.int64)
 
 
 def _count(
     store: IdStore, options: PhraseOptions, workers: int, progress: Report | None
-) -> tuple[tuple[Array, ...], Array, int, Array]:
+) -> tuple[Array, Array, int, Array]:
     """Count the pairs of a text exactly; if more than max_pairs are frequent, the rarest of them are dropped.
 
-    Returns key, gap and count of each pair, as Counter.pairs does; the counts of words by id, float64 (types,), with
-    those of pairs of the same spelling; the number of different words and pairs in the text, rare ones included; and
-    Counter.gap_keys. The pairs are counted in parts (see _phrases.pyx), as many at a time as `workers`.
+    Returns the frequent pairs, PAIR (N,); the counts of words by id, float64 (types,), with those of pairs of the same
+    spelling; the number of different words and pairs in the text, rare ones included; and Counter.gap_keys. The pairs
+    are counted in parts (see _phrases.pyx), as many at a time as `workers`.
     """
     kinds = np.zeros(len(store.counts), np.uint8)
     kinds[store.remap(sorted(options.connectors)) >= 0] = CONNECTOR
     kinds[:FIRST_TYPE] = SEPARATOR
     spelt = spellings(store.types.blob, store.types.offsets, options.delimiter.encode(), 256 + secrets.randbits(60))
     word_counts = store.counts.astype(np.float64)
-    rows: tuple[Array, ...] = tuple(np.zeros(0, kind) for kind in (np.uint64, np.uint32, np.int64))
+    pairs: Array = np.empty(0, PAIR)
     types = frequent = finished = done = 0
     size, meter = len(store.ids), Meter(progress, "count")
     bits = (workers - 1).bit_length()
@@ -383,10 +389,10 @@ def _count(
             for found, number in pool.map(
                 lambda each: _frequent(each, store, options, kinds, spelt, word_counts), counters
             ):
-                rows = _most_frequent(tuple(map(np.append, rows, found)), options.max_pairs)
-                frequent += len(found[-1])
+                pairs = _most_frequent(np.append(pairs, found), options.max_pairs)
+                frequent += len(found)
                 types += number
-    dropped = frequent - len(rows[-1])
+    dropped = frequent - len(pairs)
     if dropped:
         log.warning(
             "the rarest %s of the pairs that occur %d times or more were dropped, because of max_pairs (%s)",
@@ -394,36 +400,32 @@ def _count(
             options.min_count,
             f"{options.max_pairs:,}",
         )
-    return rows, word_counts, types, counters[0].gap_keys()
+    return pairs, word_counts, types, counters[0].gap_keys()
 
 
-def _most_frequent(rows: tuple[Array, ...], size: int) -> tuple[Array, ...]:
+def _most_frequent(pairs: Array, size: int) -> Array:
     """At most `size` pairs, without those of the lowest counts.
 
     The pairs left at the end do not depend on the order in which parts are added: their counts are above the
     lowest threshold above which no more than `size` counts lie.
     """
-    counts = rows[-1]
-    if len(counts) <= size:
-        return rows
-    rank = len(counts) - size - 1
-    kept = counts > np.partition(counts, rank)[rank]
-    return tuple(array[kept] for array in rows)
+    counts = pairs["count"]
+    return pairs if len(pairs) <= size else pairs[counts > lowest_threshold(counts, size)]
 
 
 def _frequent(
     counter: Counter, store: IdStore, options: PhraseOptions, kinds: Array, spelt: Array, word_counts: Array
-) -> tuple[tuple[Array, ...], int]:
+) -> tuple[Array, int]:
     """The frequent pairs of a part, and the number of its types. What is spelt alike is one type, counted together."""
-    keys, gaps, counts, hashes = counter.pairs()
+    pairs, hashes = counter.pairs()
     mine = spelt[:, 1] & np.uint64((1 << counter.bits) - 1) == np.uint64(counter.part)
     words = np.flatnonzero(mine & (kinds == 0) & (store.counts > 0))
-    all_hashes, totals = np.append(hashes, spelt[words, 1]), np.append(counts, store.counts[words])
-    types, size = len(totals), len(counts)
+    all_hashes, totals = np.append(hashes, spelt[words, 1]), np.append(pairs["count"], store.counts[words])
+    types, size = len(totals), len(pairs)
     ordered = np.sort(all_hashes)
     rows = np.flatnonzero(np.isin(all_hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
-    pairs, alike = rows[rows < size], defaultdict[str, list[int]](list)
-    texts = _texts(store, keys[pairs], gaps[pairs], counter.gap_keys(), options.delimiter)
+    alike = defaultdict[str, list[int]](list)
+    texts = _texts(store, pairs[rows[rows < size]], counter.gap_keys(), options.delimiter)
     for row, text in zip(rows.tolist(), [*texts, *store.words(words[rows[rows >= size] - size])], strict=True):
         alike[text].append(row)
     for same in alike.values():
@@ -431,8 +433,8 @@ def _frequent(
         totals[same] = totals[same].sum()
     changed = rows[rows >= size]
     word_counts[words[changed - size]] = totals[changed]
-    kept = totals[:size] >= options.min_count
-    return (keys[kept], gaps[kept], totals[:size][kept]), types
+    pairs["count"] = totals[:size]
+    return pairs[pairs["count"] >= options.min_count], types
 
 
 def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tuple[Joiner, Words]:
@@ -449,8 +451,7 @@ def _joiner(store: IdStore, options: PhraseOptions, found: Iterable[str]) -> tup
     joined = [options.delimiter.join(words) for words in phrases]
     added = [token for token in dict.fromkeys(joined) if token not in ids]
     ids |= {token: id for id, token in enumerate(added, len(index))}
-    new, old = Words.of(added), store.types
-    types = Words(np.append(old.blob, new.blob), np.append(old.offsets, old.offsets[-1] + new.offsets[1:]))
+    types = store.types.followed_by(Words.of(added))
     tuples = [tuple(ids[word] for word in words) for words in phrases]
     return Joiner(len(types), tuples, np.array([ids[token] for token in joined], np.uint32)), types
 

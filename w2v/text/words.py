@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import hash_words
+from w2v.text._text import PADDING, repeated
 
-WORDS_AT_ONCE = 1 << 16  # decoded, copied or hashed at a time
-HASHES_AT_ONCE = 1 << 20  # sorted at a time: sorting all at once takes more memory and time
-BYTES_AT_ONCE = 1 << 20  # decoded or searched at a time
+WORDS_AT_ONCE = 1 << 16  # copied or decoded at a time
+BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
 
@@ -45,6 +43,15 @@ class Words(Sequence[str]):
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def followed_by(self, other: Words) -> Words:
+        """These words, then others."""
+        offsets = np.append(self.offsets, self.offsets[-1] + other.offsets[1:])
+        return Words(np.append(self.blob, other.blob), offsets)
+
+    def padded(self) -> NDArray[np.uint8]:
+        """The blob and PADDING, uint8."""
+        return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """The words of these rows, in this order."""
@@ -87,65 +94,30 @@ class Words(Sequence[str]):
 
     def is_utf8(self) -> bool:
         """Whether each word is UTF-8. The offsets must be valid."""
-        if self.blob.max(initial=0) < 0x80:
-            return True
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            for start in range(0, len(self.blob), BYTES_AT_ONCE):
-                decoder.decode(self.blob[start : start + BYTES_AT_ONCE].data)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-        inner = self.offsets[: np.searchsorted(self.offsets, len(self.blob))]  # without those at its end
-        groups = (inner[start : start + WORDS_AT_ONCE] for start in range(0, len(inner), WORDS_AT_ONCE))
-        return not any(np.any(self.blob[group] & 0xC0 == 0x80) for group in groups)  # an offset inside a character
-
-    def repeated(self) -> tuple[int, int] | None:
-        """Two rows with the same word, or None if all words differ. The offsets must be valid."""
-        parts = 1 << (len(self) // HASHES_AT_ONCE).bit_length()
-        hashes = np.empty(len(self), np.uint64)
-        for part in range(parts):
-            found = hashes[: hash_words(self.blob, self.offsets, hashes, part, parts)]
-            found.sort()
-            equal = found[1:] == found[:-1]
-            while equal.any():
-                wanted = found[equal.argmax()]
-                rows = self._same(int(wanted))
-                if rows:
-                    return rows
-                equal &= found[1:] != wanted
-        return None
-
-    def _same(self, wanted: int) -> tuple[int, int] | None:
-        """The first two rows with the same word among the words of this hash, or None."""
-        seen: dict[bytes, int] = {}
-        hashes = np.empty(WORDS_AT_ONCE, np.uint64)
         for start in range(0, len(self), WORDS_AT_ONCE):
             offsets = self.offsets[start : start + WORDS_AT_ONCE + 1]
-            count = hash_words(self.blob, offsets, hashes, 0, 1)
-            for row in (start + np.flatnonzero(hashes[:count] == wanted)).tolist():
-                word = self.blob[self.offsets[row] : self.offsets[row + 1]].tobytes()
-                if seen.setdefault(word, row) != row:
-                    return seen[word], row
-        return None
-
-    def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
-        """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
-        parts = [
-            Words.of(word.decode(encoding, errors) for word in self._encoded(start, start + WORDS_AT_ONCE))
-            for start in range(0, len(self), WORDS_AT_ONCE)
-        ]
-        lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])
-        return Words(np.concatenate([part.blob for part in parts]), np.cumsum(lengths))
+            first, last = offsets[0], offsets[-1]
+            try:
+                str(self.blob[first:last].data, "utf-8")
+            except UnicodeDecodeError:
+                return False
+            inner = offsets[(first < offsets) & (offsets < last)]
+            if np.any(self.blob[inner] & 0xC0 == 0x80):  # it is inside a character
+                return False
+        return True
 
     def first_not_utf8(self) -> bytes:
         """The first word that is not UTF-8. There must be one."""
-        return next(
-            word
-            for start in range(0, len(self), WORDS_AT_ONCE)
-            for word in self._encoded(start, start + WORDS_AT_ONCE)
-            if word.decode(errors="replace").encode() != word
-        )
+        words = self._encoded(0, len(self))
+        return next(word for word in words if word.decode(errors="replace").encode() != word)
+
+    def repeated(self) -> tuple[int, int] | None:
+        """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
+        return repeated(self.blob, self.offsets)
+
+    def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
+        """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
+        return Words.of(word.decode(encoding, errors) for word in self._encoded(0, len(self)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -68,7 +68,7 @@ class Encoder:
         self.texts = self.words = self.unknown = 0
         self.size = int(vectors.shape[1])
         self._vectors, self._ngrams = vectors, ngrams
-        self._lookup = Lookup(np.append(words.blob, np.frombuffer(PADDING, np.uint8)), words.offsets)
+        self._lookup = Lookup(words.padded(), words.offsets)
         self._normalise = Normaliser(options, errors)
         self._strips_markup = options.strip_markup
         counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
