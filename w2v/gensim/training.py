@@ -25,6 +25,7 @@ from w2v.gensim.vocabulary import sample_share
 from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
+from w2v.system.schema import Count, Integer, Number
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.training.train import train
@@ -36,34 +37,48 @@ OUTPUT_LAYERS = "syn1", "syn1neg"
 NOT_CALLED = "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count"
 
 
-class Trainable(utils.SaveLoad):
+class Saved:
+    """The attributes of a model that its file keeps besides arrays."""
+
+    vector_size: Count
+    window: Count
+    workers: Integer
+    epochs: Count
+    corpus_count: Count
+    corpus_total_words: Count
+    seed: Integer | None
+    sg: Integer
+    hs: Integer
+    negative: Integer
+    cbow_mean: Integer
+    null_word: Integer
+    train_count: Integer
+    batch_words: Integer
+    sorted_vocab: Integer
+    alpha: float
+    min_alpha: float
+    ns_exponent: float
+    total_train_time: float
+    min_alpha_yet_reached: float
+    running_training_loss: float
+    min_count: Number
+    effective_min_count: Number
+    sample: Number
+    max_vocab_size: Integer | None
+    max_final_vocab: Integer | None
+    compute_loss: bool
+    shrink_windows: bool
+    comment: Any
+
+
+class Trainable(Saved, utils.SaveLoad):
     """The part of Word2Vec that holds both matrices and trains them; see there for the attributes."""
 
     wv: KeyedVectors
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
-    vector_size: int
-    window: int
-    workers: int
-    epochs: int
-    sg: int
-    cbow_mean: int
-    hs: int
-    negative: int
-    batch_words: int
-    train_count: int
-    corpus_count: int
-    corpus_total_words: int
-    alpha: float
-    min_alpha: float
-    min_alpha_yet_reached: float
-    ns_exponent: float
-    sample: float
-    running_training_loss: float
-    seed: int | None
+    layer1_size: int
     random: np.random.RandomState
-    shrink_windows: bool
-    compute_loss: bool
     _cache: str | None  # a folder that keeps the ids of files
     _taken: list[Any]  # the sentences that _do_train_job was given
     _batches = math.inf  # in an epoch

@@ -78,7 +78,7 @@ def simple_preprocess(doc: str | bytes, deacc: bool = False, min_len: int = 2, m
     return [word for word in words if min_len <= len(word) <= max_len and not word.startswith("_")]
 
 
-def keep_vocab_item(word: object, count: int, min_count: int, trim_rule: TrimRule | None = None) -> bool:
+def keep_vocab_item(word: object, count: int, min_count: float, trim_rule: TrimRule | None = None) -> bool:
     """Whether a word stays in the vocabulary: as the rule says, by default if it occurs `min_count` times."""
     decision = trim_rule(word, count, min_count) if trim_rule else RULE_DEFAULT
     return decision == RULE_KEEP or (decision == RULE_DEFAULT and count >= min_count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,7 @@ from w2v.text.idstore import ReadingOptions, read_corpus
 log = logging.getLogger("gensim.models.word2vec")
 
 
-class Counted(NamedTuple):
-    """The count of each word, and how many words and sentences there are."""
-
-    counts: dict[Any, int]
-    words: int
-    sentences: int
+Counted = tuple[dict[Any, int], int, int]  # the count of each word, and how many words and sentences there are
 
 
 def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
@@ -36,9 +31,9 @@ def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | 
             words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
             counts = store.counts[FIRST_TYPE:].tolist()
             known = {word: count for word, count in zip(words, counts, strict=True) if count}
-            return Counted(known, store.tokens, store.sentences)
+            return known, store.tokens, store.sentences
     except NothingToTrain:
-        return Counted({}, 0, 0)
+        return {}, 0, 0
 
 
 def count_sentences(
@@ -65,10 +60,10 @@ def count_sentences(
         if max_vocab_size and len(counts) > max_vocab_size:
             prune_vocab(counts, least, trim_rule)
             least += 1
-    return Counted(counts, words, number)
+    return counts, words, number
 
 
-def lowest_count(counts: Mapping[Any, int], min_count: int, max_final_vocab: int | None) -> int:
+def lowest_count(counts: Mapping[Any, int], min_count: float, max_final_vocab: int | None) -> float:
     """The count below which words are left out, so that no more than `max_final_vocab` stay."""
     if max_final_vocab is None or max_final_vocab >= len(counts):
         return min_count

@@ -187,34 +187,27 @@ class Word2Vec(Trainable):
             found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
             found = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
-        self.raw_vocab = found.counts
-        log.info(
-            "collected %d word types from a corpus of %d raw words and %d sentences",
-            len(found.counts), found.words, found.sentences,
-        )  # fmt: skip
-        return found.words, found.sentences
+        self.raw_vocab, *totals = found
+        log.info("collected %d word types from a corpus of %d raw words and %d sentences", len(self.raw_vocab), *totals)
+        return found[1:]
 
     def prepare_vocab(
         self,
         update: bool = False,
         keep_raw_vocab: bool = False,
         trim_rule: utils.TrimRule | None = None,
-        min_count: int | None = None,
+        min_count: float | None = None,
         sample: float | None = None,
         dry_run: bool = False,
     ) -> dict[str, int]:
         """Choose words of raw_vocab; returns how many are kept and dropped, and what subsampling will leave."""
         raw, wv = self.raw_vocab, self.wv
         min_count, sample = min_count or self.min_count, sample or self.sample
-        self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
-        kept = [
-            word
-            for word, count in raw.items()
-            if utils.keep_vocab_item(word, count, self.effective_min_count, trim_rule)
-        ]
+        least = self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
+        kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, least, trim_rule)]
         log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
         found = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
-        words, tokens, least = found["num_retained_words"], found["retain_total"], self.effective_min_count
+        words, tokens = found["num_retained_words"], found["retain_total"]
         for msg in (
             f"effective_min_count={least} retains {words} unique words (drops {found['drop_unique']})",
             f"effective_min_count={least} leaves {tokens} word corpus",
@@ -222,30 +215,26 @@ class Word2Vec(Trainable):
         ):
             self.add_lifecycle_event("prepare_vocab", msg=msg)
         log.info("sample=%g downsamples %d most-common words", sample, found["downsample_unique"])
-        if not dry_run:
-            if update:
-                old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
-                old += wv.expandos.get("count", 0)
-                new = [word for word in kept if word not in wv.key_to_index]
-            else:
-                self.min_count, self.sample = min_count, sample
-                wv.index_to_key, old, new = [], np.zeros(0, np.int64), kept
-            wv.index_to_key = wv.index_to_key + new
-            others = wv.expandos if update else {}
-            wv.expandos = others | {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
-            wv.key_to_index = {word: row for row, word in enumerate(wv.index_to_key)}
-            if self.null_word and "\0" not in wv.key_to_index:
-                self.add_null_word()
-            wv.allocate_vecattrs()
-            if not update:
-                wv.vectors = wv.vectors[:0]  # init_weights makes new ones
-                if self.sorted_vocab:
-                    wv.sort_by_descending_frequency()
-            if self.hs:
-                self.create_binary_tree()
-            if not keep_raw_vocab:
-                log.info("deleting the raw counts dictionary of %d items", len(raw))
-                self.raw_vocab = {}
+        if dry_run:
+            return found
+        if not update:
+            self.min_count, self.sample = min_count, sample
+            wv.index_to_key, wv.key_to_index, wv.expandos = [], {}, {}
+            wv.vectors = wv.vectors[:0]  # init_weights makes new ones
+        counts = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64) + wv.expandos.get("count", 0)
+        new = [word for word in kept if word not in wv.key_to_index]
+        wv._set_keys(wv.index_to_key + new)
+        wv.expandos = wv.expandos | {"count": np.append(counts, [raw[word] for word in new]).astype(np.int64)}
+        if self.null_word and "\0" not in wv.key_to_index:
+            self.add_null_word()
+        wv.allocate_vecattrs()
+        if self.sorted_vocab and not update:
+            wv.sort_by_descending_frequency()
+        if self.hs:
+            self.create_binary_tree()
+        if not keep_raw_vocab:
+            log.info("deleting the raw counts dictionary of %d items", len(raw))
+            self.raw_vocab = {}
         return found
 
     def add_null_word(self) -> None:
