@@ -12,11 +12,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from w2v.errors import CutFile, W2VError
 from w2v.system.files import PathLike, atomic_write
 
 VERSION = "4.4.0"  # of the gensim whose names and behaviour this package has
@@ -123,6 +124,22 @@ class SaveLoad:
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
         """Unpickle an object of a class of yours, which runs any code that the file asks for."""
         return unpickle(fname)
+
+
+@contextmanager
+def gensims_exceptions(path: PathLike) -> Iterator[None]:
+    """Raises OSError, such as FileNotFoundError, for a file that the system refuses to open, EOFError for one that is
+    cut, and W2VError, a ValueError, for other damage.
+    """
+    try:
+        yield
+    except CutFile as error:
+        raise EOFError(str(error)) from error
+    except W2VError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError):
+            raise OSError(cause.errno, cause.strerror, str(path)) from None
+        raise
 
 
 def writing(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:

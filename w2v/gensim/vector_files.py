@@ -17,8 +17,8 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.gensim.exceptions import gensims_exceptions
 from w2v.gensim.sentences import read_bytes
+from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write
 from w2v.system.schema import encode
