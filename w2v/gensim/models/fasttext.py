@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -123,6 +124,7 @@ class FastText(Word2Vec):
     """
 
     wv: FastTextKeyedVectors
+    min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
     _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
@@ -167,18 +169,6 @@ class FastText(Word2Vec):
 
     def _new_vectors(self) -> FastTextKeyedVectors:
         return FastTextKeyedVectors(self.vector_size, *self._subwords)
-
-    @property
-    def min_n(self) -> int:
-        return self.wv.min_n
-
-    @property
-    def max_n(self) -> int:
-        return self.wv.max_n
-
-    @property
-    def bucket(self) -> int:
-        return self.wv.bucket
 
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
         """The bytes of the dictionary, of each matrix, of n-grams, and in total, as gensim estimates them."""
