@@ -94,8 +94,7 @@ class GrowingVectors(keyed.KeyedVectors):
             raise KeyError(f"Key '{key}' not present")
         return default
 
-    def has_index_for(self, key: Any) -> bool:
-        return self.is_known(key)
+    has_index_for = keyed.KeyedVectors.is_known
 
     def get_vector(self, key: Key, norm: bool = False) -> Vector:
         vector = super().get_vector(key, norm)

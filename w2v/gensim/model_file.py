@@ -34,7 +34,7 @@ def content_of(model: Trainable, name: str) -> VectorFile:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
     content.tensors.update(attributes.packed(OF_MODEL, attributes.set_by_programs(model, OWN)))
     saved = {name: getattr(model, name) for name in SAVED}
-    content.metadata[METADATA] = encode(saved, f"{name}: its settings")
+    content.metadata.update({METADATA: encode(saved, f"{name}: its settings"), **model._marks})
     return content
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import GeneratorType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,8 @@ class Trainable(Saved, utils.SaveLoad):
     syn1neg: NDArray[np.float32]
     layer1_size: int
     random: np.random.RandomState
-    _cache: str | None  # a folder that keeps the ids of files
+    _cache: str | None = None  # a folder that keeps the ids of files
+    _marks: ClassVar[dict[str, str]] = {}  # metadata that only the files of this class have
     _taken: list[Any]  # the sentences that _do_train_job was given
     _batches = math.inf  # in an epoch
     _rate_falls = 1.0  # the share of the way from alpha to min_alpha that the learning rate goes in `epochs`
@@ -248,15 +249,13 @@ class Trainable(Saved, utils.SaveLoad):
         return type(self)._do_train_job is not Trainable._do_train_job
 
     @contextmanager
-    def _ids_kept(self, text: list[str] | Rows) -> Iterator[None]:
-        """Keep the ids of a text from run to run, so that it is read once."""
+    def _ids_kept(self) -> Iterator[Path]:
+        """Keep the ids of a text from run to run, so that it is read once; yields a temporary folder."""
         before = self._cache
         with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
             self._cache = before or folder
-            if isinstance(text, Rows):
-                text.write(Path(folder) / "rows")
             try:
-                yield
+                yield Path(folder)
             finally:
                 self._cache = before
 
@@ -350,13 +349,12 @@ class Jobs:
 
     def count(self) -> int:
         """The number of words, counted no further than to 20 batches; they are kept for the iteration that follows."""
-        words, head, rest = 0, [], self._all()
-        for sentence in rest:
-            head.append(sentence)
+        self._begun, counted = itertools.tee(self._all())
+        words = 0
+        for sentence in counted:
             words += len(sentence)
             if words > 20 * self.model.batch_words:
                 break
-        self._begun = itertools.chain(head, rest)
         return words
 
     def __iter__(self) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -126,6 +126,7 @@ class FastText(Word2Vec):
     wv: FastTextKeyedVectors
     min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
+    _marks: ClassVar = {METADATA: "1"}
     _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
     def __init__(
@@ -184,11 +185,6 @@ class FastText(Word2Vec):
     def init_weights(self) -> None:
         self.wv.ngrams = None
         super().init_weights()
-
-    def _file_content(self, name: str) -> VectorFile:
-        content = super()._file_content(name)
-        content.metadata[METADATA] = str(self.word_ngrams)
-        return content
 
 
 KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files are marked as Word2Vec's, too

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -32,7 +31,7 @@ from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings
 from w2v.options import checked_value
 from w2v.progress import Report
-from w2v.system.files import PathLike, temporary_folder
+from w2v.system.files import PathLike
 from w2v.training.model import Model
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
@@ -104,7 +103,7 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.min_alpha_yet_reached = self.alpha
         self.corpus_count = self.corpus_total_words = self.train_count = 0
-        self.total_train_time, self._cum_table_domain, self._cache = 0.0, CUM_TABLE_DOMAIN, None
+        self.total_train_time, self._cum_table_domain = 0.0, CUM_TABLE_DOMAIN
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
@@ -123,13 +122,12 @@ class Word2Vec(Trainable):
         callbacks: Iterable[CallbackAny2Vec],
     ) -> None:
         self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
-        with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
+        with self._ids_kept():
             self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
             totals = self.corpus_count, self.corpus_total_words
             self.train(
                 sentences, corpus_file, *totals, self.epochs, compute_loss=self.compute_loss, callbacks=callbacks
             )
-        self._cache = None
 
     def _new_vectors(self) -> KeyedVectors:
         return KeyedVectors(self.vector_size)
@@ -373,7 +371,9 @@ class Word2Vec(Trainable):
         """Train from one epoch to another, one span after the other; returns (words trained, words read)."""
         trained = read = 0
         once = len(spans) * len(losses) == 1 or self._hands_on
-        with nullcontext() if once else self._ids_kept(text):
+        with nullcontext() if once else self._ids_kept() as folder:
+            if folder and isinstance(text, Rows):
+                text.write(folder / "rows")
             for first, last in spans:
                 _call(callbacks, "on_epoch_begin", self)
                 for loss in losses:
@@ -456,11 +456,8 @@ class Word2Vec(Trainable):
         Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
-        vector_files.write(fname, self._file_content(str(fname)))
+        vector_files.write(fname, model_file.content_of(self, str(fname)))
         log.info("saved %s", fname)
-
-    def _file_content(self, name: str) -> VectorFile:
-        return model_file.content_of(self, name)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
