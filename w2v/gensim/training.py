@@ -82,8 +82,7 @@ class Trainable(Saved, utils.SaveLoad):
     _cache: str | None = None  # a folder that keeps the ids of files
     _marks: ClassVar[dict[str, str]] = {}  # metadata that only the files of this class have
     _taken: list[Any]  # the sentences that _do_train_job was given
-    _batches = math.inf  # in an epoch
-    _rate_falls = 1.0  # the share of the way from alpha to min_alpha that the learning rate goes in `epochs`
+    _batches = math.inf  # in an epoch, of gensim's
     _warned = False  # of the text: once for each model
 
     # -- the matrices -------------------------------------------------------------------------------
@@ -128,32 +127,27 @@ class Trainable(Saved, utils.SaveLoad):
     # -- the settings -------------------------------------------------------------------------------
 
     def _alpha_at(self, epoch: int) -> float:
-        """The learning rate after so many epochs."""
-        start = max(self.alpha, self.min_alpha)
-        return start + (self.min_alpha - start) * self._rate_falls * epoch / self.epochs
+        """The learning rate after so many epochs. It ends at that of gensim's last batch, in which it does not fall."""
+        start, batches = max(self.alpha, self.min_alpha), self.epochs * max(1, self._batches)
+        return start + (self.min_alpha - start) * (1 - 1 / batches) * epoch / self.epochs
 
-    def _set_batches(self, words: float) -> None:
-        """Take over two effects of gensim's batches, for so many words an epoch; 0 stands for an unknown number.
+    def _by_count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of the words, the most frequent first, and their counts, at least 1, both (V,)."""
+        counts = np.maximum(1, self.wv.expandos["count"])
+        rows = np.argsort(-counts, kind="stable")
+        return rows, counts[rows]
 
-        A batch has one learning rate, so training ends with that of the last batch. A batch is trained by one thread.
-        """
-        self._batches = words / self.batch_words or math.inf
-        self._rate_falls = 1 - 1 / (self.epochs * max(1, self._batches))
-
-    def _model(
-        self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
-    ) -> tuple[Model, NDArray[np.int64]]:
+    def _model(self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1) -> tuple[Model, NDArray[np.int64]]:
         """w2v's model with one loss, to train from epoch `first` to `last`, and the rows here of its words, (V,).
 
         Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
         be a word here.
         """
         wv, subwords = self.wv, self.wv.subwords
-        counts = np.maximum(1, wv.expandos["count"])
-        rows = np.argsort(-counts, kind="stable")
+        rows, counts = self._by_count()
         as_rows = as_rows and not subwords
         words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
-        vocabulary = Vocabulary(words, counts[rows])
+        vocabulary = Vocabulary(words, counts)
         others: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
         if subwords:
             others |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
@@ -170,15 +164,12 @@ class Trainable(Saved, utils.SaveLoad):
             alpha=self._alpha_at(first),
             min_alpha=self._alpha_at(last),
             seed=seed + 1_000_003 * self.train_count + first,
-            workers=max(1, math.ceil(min(self.workers, self._batches))),
+            workers=max(1, math.ceil(min(self.workers, self._batches))),  # one thread trains a batch in gensim
             **others,
         )
-        inputs = outputs = np.zeros((0, self.vector_size), np.float32)
-        if weights:
-            inputs = wv.vectors[rows] * np.float32(self._length)
-            outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
-        ngrams = wv.ngrams if weights else None
-        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=ngrams), rows
+        inputs = wv.vectors[rows] * np.float32(self._length)
+        outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
+        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
 
     @property
     def _length(self) -> float:

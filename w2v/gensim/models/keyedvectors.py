@@ -15,6 +15,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.gensim import attributes, utils, vector_files
 from w2v.gensim.evaluation import EvaluatedVectors
 from w2v.gensim.growing import REAL, Key
+from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, unit
@@ -276,7 +277,8 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
-            known = vector_files.read_counts(fvocab, unicode_errors)
+            lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
+            known = {word: int(count) for word, count in (line.rsplit(maxsplit=1) for line in lines)}
             counts = np.array([known.get(word, 0) for word in made.index_to_key])
         made.expandos["count"] = counts
         made.add_lifecycle_event("load_word2vec_format", msg=f"loaded {made.vectors.shape} matrix from {fname}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -27,8 +28,8 @@ from w2v.gensim.sentences import (
 )
 from w2v.gensim.training import Jobs, ProgressLog, Rows, Trainable
 from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count
-from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings
+from w2v.losses.tree import Tree
 from w2v.options import checked_value
 from w2v.progress import Report
 from w2v.system.files import PathLike
@@ -246,9 +247,8 @@ class Word2Vec(Trainable):
         """Give each word its path in the Huffman tree: the attributes "point", its nodes, and "code", its bits."""
         if len(self.wv) < 2:
             return
-        model, rows = self._model("hs", weights=False)
-        assert isinstance(model.loss, HierarchicalSoftmax)
-        tree = model.loss.tree
+        rows, counts = self._by_count()
+        tree = Tree.huffman(counts)
         for name, values, kind in (("code", tree.codes, np.uint8), ("point", tree.nodes, np.uint32)):
             paths = self.wv.expandos[name] = np.zeros(len(self.wv), object)
             for row, path in zip(rows.tolist(), np.split(values, tree.starts[1:-1]), strict=True):
@@ -336,7 +336,7 @@ class Word2Vec(Trainable):
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
         read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
-        self._set_batches(jobs.count() if jobs else total_words or read_before)
+        self._batches = (jobs.count() if jobs else total_words or read_before) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
         text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
@@ -407,15 +407,12 @@ class Word2Vec(Trainable):
         if not self.hs:
             raise RuntimeError("score needs hierarchical softmax: train with hs=1 and negative=0")
         model, rows = self._model("hs")
-        places = np.empty(len(rows), np.int64)  # of our rows in the model
-        places[rows] = np.arange(len(rows))
-        scores = [
-            self._score(
-                model, places[[self.wv.key_to_index[word] for word in sentence if word in self.wv.key_to_index]]
-            )
-            for sentence in itertools.islice(sentences, total_sentences)
-        ]
-        return np.array(scores, np.float32)
+        places = np.argsort(rows)  # of our rows in the model
+        index = self.wv.key_to_index
+        known = ([index[word] for word in sentence if word in index] for sentence in sentences)
+        return np.array(
+            [self._score(model, places[words]) for words in itertools.islice(known, total_sentences)], np.float32
+        )
 
     def _score(self, model: Model, words: NDArray[np.int64]) -> float:
         near = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
