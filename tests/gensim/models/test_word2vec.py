@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.formats import native
+from w2v.gensim.model_file import METADATA, content_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
@@ -334,6 +336,17 @@ def test_an_aligned_model_is_saved_and_not_trained(
     model.wv.vectors = model.wv.vectors[:, :2]
     model.save(tmp_path / "any.model")
     assert Word2Vec.load(tmp_path / "any.model").wv.vector_size == 2
+
+
+def test_forged_files(model: Word2Vec, tmp_path: Path) -> None:
+    content = content_of(model, "any")
+    content.metadata[METADATA] = content.metadata[METADATA].replace('"negative": 5', '"negative": true')
+    native.write(tmp_path / "any.model", content)
+    assert Word2Vec.load(tmp_path / "any.model").negative == 1  # gensim 3 has True for some numbers
+    content.tensors["syn1neg"] = content.tensors["syn1neg"][:5]
+    native.write(tmp_path / "any.model", content)
+    with pytest.raises(w2v.W2VError, match="damaged: its arrays do not fit together"):
+        Word2Vec.load(tmp_path / "any.model")
 
 
 class Walker(Word2Vec):
