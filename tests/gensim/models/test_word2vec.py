@@ -1,10 +1,12 @@
 """Word2Vec under gensim's path: trained by w2v, used as gensim's."""
 
 import copy
+import itertools
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import gensim
 import numpy as np
@@ -111,37 +113,24 @@ def test_words_are_added_and_the_others_kept(model: Word2Vec) -> None:
     assert [model.wv.get_vecattr(word, "count") for word in ("newer", "w1", "w2")] == [5, 5, 0]
 
 
-class Watcher(CallbackAny2Vec):
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.losses: list[float] = []
-        self.vectors: list[np.ndarray] = []
+def test_callbacks_see_each_epoch() -> None:
+    losses: list[float] = []
+    vectors: list[np.ndarray] = []
 
-    def on_train_begin(self, model: Word2Vec) -> None:
-        self.calls.append("train")
-
-    def on_epoch_begin(self, model: Word2Vec) -> None:
-        self.calls.append("epoch")
-
-    def on_epoch_end(self, model: Word2Vec) -> None:
-        self.calls.append("end")
-        self.losses.append(model.get_latest_training_loss())
-        self.vectors.append(model.wv.vectors.copy())
+    def watch(model: Word2Vec) -> None:
+        losses.append(model.get_latest_training_loss())
+        vectors.append(model.wv.vectors.copy())
         assert model.wv.most_similar("w1")
 
-    def on_train_end(self, model: Word2Vec) -> None:
-        self.calls.append("over")
-
-
-def test_callbacks_see_each_epoch() -> None:
-    watcher = Watcher()
+    watcher = Mock(spec=CallbackAny2Vec, on_epoch_end=Mock(side_effect=watch))
     model = Word2Vec(SENTENCES, **SMALL | {"epochs": 5, "alpha": 0.1}, compute_loss=True, callbacks=[watcher])
-    assert watcher.calls == ["train", *["epoch", "end"] * 5, "over"]
-    assert all((one != other).any() for one, other in zip(watcher.vectors, watcher.vectors[1:], strict=False))
-    shares = np.diff([0, *watcher.losses])
+    calls = [name.removeprefix("on_") for name, *_ in watcher.method_calls]
+    assert calls == ["train_begin", *["epoch_begin", "epoch_end"] * 5, "train_end"]
+    assert all((one != other).any() for one, other in itertools.pairwise(vectors))
+    shares = np.diff([0, *losses])
     assert (shares > 0).all()
     assert shares[-1] < shares[0]
-    assert model.get_latest_training_loss() == watcher.losses[-1]
+    assert model.get_latest_training_loss() == losses[-1]
 
 
 class Readings(list[list[str]]):
