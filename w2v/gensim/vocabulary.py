@@ -25,9 +25,9 @@ Counted = tuple[dict[Any, int], int, int]  # the count of each word, and how man
 
 def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
     """Count the words of files, which `cache`, a folder, keeps as ids for a training that follows."""
-    limit: dict[str, Any] = {"max_types": max_vocab_size} if max_vocab_size else {}
+    options = ReadingOptions(cache=cache, max_types=max_vocab_size or ReadingOptions.max_types)
     try:
-        with read_corpus(Corpus(files), ReadingOptions(cache=cache, **limit), workers=workers) as store:
+        with read_corpus(Corpus(files), options, workers=workers) as store:
             words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
             counts = store.counts[FIRST_TYPE:].tolist()
             known = {word: count for word, count in zip(words, counts, strict=True) if count}
@@ -80,7 +80,7 @@ def effect_on_vocabulary(known: int, kept: list[int], sample: float) -> dict[str
     counts = np.array(kept, np.int64)
     total = int(counts.sum())
     threshold = sample_share(sample, total) * total or total
-    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts) if kept else np.zeros(0)
+    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts)
     return {
         "drop_unique": known - len(kept),
         "retain_total": total,
