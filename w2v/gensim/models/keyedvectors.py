@@ -105,8 +105,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
         if not known:
             raise ValueError("cannot select a word from an empty list")
-        vectors = self[known]
-        vectors = unit(vectors) if use_norm else vectors
+        vectors = unit(self[known]) if use_norm else self[known]
         mean = self.get_mean_vector(list(vectors), post_normalize=True)
         return sorted(zip(vectors @ mean, known, strict=True), reverse=True)
 
