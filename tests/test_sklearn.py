@@ -1,6 +1,6 @@
 """WordVectors among scikit-learn's own tools and checks."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_what_it_refuses(model: Path) -> None:
         WordVectors(5).fit(TEXTS)
 
 
-def test_without_scikit_learn() -> None:
-    code = "import sys; sys.modules['sklearn.base'] = None; import w2v.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1].startswith("w2v.errors.W2VError: w2v.sklearn needs scikit-learn: pip install")
+def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(w2v.W2VError, match=r"^w2v\.sklearn needs scikit-learn: pip install"):
+        runpy.run_path(str(w2v.sklearn.__file__))

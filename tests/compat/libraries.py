@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -40,12 +41,16 @@ def quality(vectors: Any) -> float:
     return float((own[nearest] == own[:, None]).mean())
 
 
+def of_nodes(graph: Any, vectors: Any) -> float:
+    """The quality of vectors by the names of nodes."""
+    return quality(vectors[[str(node) for node in graph]])
+
+
 def with_node2vec(graph: Any) -> float:
     walks = importlib.import_module("node2vec").Node2Vec(
         graph, dimensions=32, walk_length=15, num_walks=10, quiet=True, seed=1
     )
-    model = walks.fit(window=3, min_count=1, epochs=1, workers=1, seed=1)
-    return quality(model.wv[[str(node) for node in graph]])
+    return of_nodes(graph, walks.fit(window=3, min_count=1, epochs=1, workers=1, seed=1).wv)
 
 
 def with_fastnode2vec(graph: Any) -> float:
@@ -53,7 +58,7 @@ def with_fastnode2vec(graph: Any) -> float:
     edges = library.Graph([(str(a), str(b)) for a, b in graph.edges], directed=False, weighted=False)
     model = library.Node2Vec(edges, dim=32, walk_length=15, window=3, workers=1, seed=1)
     model.train(epochs=10, verbose=False)
-    return quality(model.wv[[str(node) for node in graph]])
+    return of_nodes(graph, model.wv)
 
 
 def with_pecanpy(graph: Any) -> float:
@@ -68,17 +73,9 @@ def with_pecanpy(graph: Any) -> float:
     return quality(vectors[[places[str(node)] for node in graph]])
 
 
-def with_karateclub(graph: Any) -> float:
-    model = importlib.import_module("karateclub").DeepWalk(
-        walk_number=10, walk_length=15, dimensions=32, window_size=3, workers=1, seed=1
-    )
-    model.fit(graph)
-    return quality(model.get_embedding())
-
-
-def with_walklets(graph: Any) -> float:
-    model = importlib.import_module("karateclub").Walklets(
-        walk_number=10, walk_length=15, dimensions=16, window_size=2, workers=1, seed=1
+def with_karateclub(name: str, dimensions: int, window: int, graph: Any) -> float:
+    model = getattr(importlib.import_module("karateclub"), name)(
+        walk_number=10, walk_length=15, dimensions=dimensions, window_size=window, workers=1, seed=1
     )
     model.fit(graph)
     return quality(model.get_embedding())
@@ -116,8 +113,8 @@ LIBRARIES = {  # what runs each, and what is installed
     "node2vec": (with_node2vec, "node2vec==0.5.0 networkx joblib tqdm"),
     "fastnode2vec": (with_fastnode2vec, "fastnode2vec==0.0.7 networkx tqdm"),
     "pecanpy": (with_pecanpy, "pecanpy==2.0.9 networkx numba-progress tqdm"),
-    "karateclub": (with_karateclub, KARATECLUB),
-    "walklets": (with_walklets, KARATECLUB),
+    "karateclub": (partial(with_karateclub, "DeepWalk", 32, 3), KARATECLUB),
+    "walklets": (partial(with_karateclub, "Walklets", 16, 2), KARATECLUB),
     "keybert": (with_keybert, "keybert==0.9.0 networkx tqdm packaging"),
     "bertopic": (with_bertopic, "bertopic==0.17.4 networkx tqdm packaging hdbscan plotly narwhals"),
     "wefe": (

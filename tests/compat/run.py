@@ -20,23 +20,19 @@ OLD = "expects None for corpus_total_words, which an old file lacks; w2v has 0"
 TREE = "fastText's tree of hierarchical softmax is another than w2v's, so its output rows are not written"
 LEFT_OUT = {
     "HashCompatibilityTest.test_compatibility_true": PICKLE,
-    "SaveFacebookFormatModelTest.test_cbow": TREE,
-    "SaveFacebookFormatModelTest.test_skipgram": TREE,
-    "SaveGensimByteIdentityTest.test_cbow": TREE,
-    "SaveGensimByteIdentityTest.test_skipgram": TREE,
+    **{
+        f"Save{test}Test.test_{model}": TREE
+        for test in ("FacebookFormatModel", "GensimByteIdentity")
+        for model in ("cbow", "skipgram")
+    },
     "TestFastTextModel.test_load_model_supervised": "expects NotImplementedError for a classifier; w2v raises W2VError",
-    "UnpackTest.test_identity": "tests gensim's own reader of files",
-    "UnpackTest.test_sanity": "tests gensim's own reader of files",
-    "UnpackTest.test_tricky": "tests gensim's own reader of files",
-    "TestWord2VecModel.test_load_old_models_1_x": OLD,
-    "TestWord2VecModel.test_load_old_models_2_x": OLD,
-    "TestWord2VecModel.test_load_old_models_3_x": OLD,
-    "TestPhrasesPersistence.test_save_load_string_scoring": PICKLE,
-    "TestPhrasesPersistence.test_save_load_no_scoring": PICKLE,
-    "TestPhrasesPersistence.test_save_load_no_common_terms": PICKLE,
-    "TestFrozenPhrasesPersistence.test_save_load_string_scoring": PICKLE,
-    "TestFrozenPhrasesPersistence.test_save_load_no_scoring": PICKLE,
-    "TestFrozenPhrasesPersistence.test_save_load_no_common_terms": PICKLE,
+    **{f"UnpackTest.test_{name}": "tests gensim's own reader of files" for name in ("identity", "sanity", "tricky")},
+    **{f"TestWord2VecModel.test_load_old_models_{version}_x": OLD for version in (1, 2, 3)},
+    **{
+        f"Test{kind}Persistence.test_save_load_{name}": PICKLE
+        for kind in ("Phrases", "FrozenPhrases")
+        for name in ("string_scoring", "no_scoring", "no_common_terms")
+    },
     "TestFrozenPhrasesModelCompatibility.test_compatibility": PICKLE,
     "TestWord2VecModel.test_method_in_bulk": "gensim leaves it out itself: a program to tune its tests",
     "TestWord2VecScripts.test_word2vec_stand_alone_script": "runs gensim's own program; ours is `w2v train`",
@@ -102,17 +98,14 @@ def main() -> int:
         chosen = [test for test in wanted if names[test] not in LEFT_OUT]
         result = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(chosen))
         bad = sum(not passes_later(test, names) for test, _ in result.failures) + len(result.errors)
-        skipped = len(result.skipped)
-        print(f"{file}: {len(chosen) - bad - skipped} passed, {bad} failed, {skipped} skipped, "
-              f"{len(wanted) - len(chosen)} left out")  # fmt: skip
-        passed, failed = passed + len(chosen) - bad - skipped, failed + bad
-        left_out += skipped + len(wanted) - len(chosen)
+        skipped, unwanted = len(result.skipped), len(wanted) - len(chosen)
+        good = len(chosen) - bad - skipped
+        print(f"{file}: {good} passed, {bad} failed, {skipped} skipped, {unwanted} left out")
+        passed, failed, left_out = passed + good, failed + bad, left_out + skipped + unwanted
     print(f"gensim's tests: {passed} passed, {failed} failed, {left_out} left out or skipped. Left out, and why:")
-    for name, reason in LEFT_OUT.items():
-        print(f"  {name}: {reason}")
+    print(*(f"  {name}: {reason}" for name, reason in LEFT_OUT.items()), sep="\n")
     print(f"Up to chance, and tried up to {TRIES} times:")
-    for name, reason in UP_TO_CHANCE.items():
-        print(f"  {name}: {reason}")
+    print(*(f"  {name}: {reason}" for name, reason in UP_TO_CHANCE.items()), sep="\n")
     return int(failed > 0)
 
 

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.metadata
-import subprocess
 import sys
 
 import pytest
@@ -26,12 +25,3 @@ def test_a_block_has_our_gensim_and_then_the_one_before() -> None:
     assert importlib.import_module("gensim") is before
     assert [module for name, module in sys.modules.items() if name.startswith("gensim")] == own
     assert importlib.metadata.version("gensim") == installed
-
-
-def test_a_program_without_gensim_needs_one_call() -> None:
-    program = (
-        "import sys; sys.modules['gensim'] = None; import w2v.gensim; w2v.gensim.install(); import gensim.models; "
-        "from gensim.models import Word2Vec; from gensim.models.keyedvectors import KeyedVectors; "
-        "assert gensim.models.Word2Vec is Word2Vec and Word2Vec([['a', 'b']] * 9, min_count=1).wv['a'].shape == (100,)"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)

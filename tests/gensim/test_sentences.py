@@ -4,9 +4,10 @@ import bz2
 from pathlib import Path
 
 import pytest
+from gensim.models import word2vec as theirs
 
 from w2v.gensim import sentences
-from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Text8Corpus
+from w2v.gensim.sentences import BrownCorpus, LineSentence, Text8Corpus
 
 LINES = [[f"w{number * place % 11}" for place in range(1 + number % 9)] for number in range(60)]
 
@@ -19,12 +20,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_readers_are_gensims(file: Path) -> None:
-    theirs = pytest.importorskip("gensim.models.word2vec")
     packed = file.with_name("packed.bz2")
     packed.write_bytes(bz2.compress(file.read_bytes() + b"\n\ncaf\xc3\xa9 last"))
     for name, path in [("LineSentence", file), ("LineSentence", packed), ("PathLineSentences", file.parent)]:
         for options in ({}, {"max_sentence_length": 5}, {"limit": 3}):
-            ours = {"LineSentence": LineSentence, "PathLineSentences": PathLineSentences}[name](path, **options)
+            ours = getattr(sentences, name)(path, **options)
             assert list(ours) == list(getattr(theirs, name)(str(path), **options)), (name, options)
             assert list(ours) == list(ours)
     with file.open("rb") as opened:
@@ -50,7 +50,6 @@ def test_lines_are_no_file() -> None:
 
 
 def test_tagged_text_is_gensims(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("gensim.models.word2vec")
     (tmp_path / "ca01").write_text("The/at Jury/nn-tl said/vbd ,/, 1/2/cd\n\n./.\nTerm-end/nn plain\n")
     assert list(BrownCorpus(tmp_path)) == list(theirs.BrownCorpus(str(tmp_path)))
     assert next(iter(BrownCorpus(tmp_path))) == ["the/at", "jury/nn", "said/vb"]

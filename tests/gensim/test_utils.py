@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from gensim import utils as theirs
 
 from w2v.gensim import utils
 
@@ -18,7 +19,6 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("deacc", [False, True])
 def test_words_are_gensims(text: str, deacc: bool) -> None:
-    theirs = pytest.importorskip("gensim.utils")
     assert utils.simple_preprocess(text, deacc, max_len=9) == theirs.simple_preprocess(text, deacc, max_len=9)
     assert utils.simple_preprocess(text.encode()) == theirs.simple_preprocess(text.encode())
     assert list(utils.tokenize(text, deacc=deacc)) == list(theirs.tokenize(text, deacc=deacc))
@@ -29,7 +29,6 @@ def test_preprocessing() -> None:
 
 
 def test_corpora_of_corpora_are_gensims() -> None:
-    theirs = pytest.importorskip("gensim.utils")
     for kind, number in [("RepeatCorpus", 5), ("RepeatCorpusNTimes", 2), ("ClippedCorpus", 1), ("ClippedCorpus", None)]:
         ours = getattr(utils, kind)([["a"], ["b"]], number)
         assert list(ours) == list(ours) == list(getattr(theirs, kind)([["a"], ["b"]], number))
@@ -56,11 +55,8 @@ def test_objects_of_programs_are_pickled(tmp_path: Path) -> None:
     assert utils.unpickle(tmp_path / "object") == {1: (2,)}
 
 
-def test_encodings() -> None:
+def test_encodings(tmp_path: Path) -> None:
     assert utils.any2unicode("café".encode("latin1"), "latin1") == "café"
     assert utils.any2utf8("café".encode("latin1"), encoding="latin1") == utils.to_utf8("café") == b"caf\xc3\xa9"
-
-
-def test_sentences_in_lines(tmp_path: Path) -> None:
     utils.save_as_line_sentence([["a", "b"], ["é"]], str(tmp_path / "text"))
     assert (tmp_path / "text").read_text("utf-8") == "a b\né\n"

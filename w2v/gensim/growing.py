@@ -67,6 +67,9 @@ class GrowingVectors(keyed.KeyedVectors):
     def _words(self) -> list[Any]:
         return self.index_to_key
 
+    def _set_keys(self, keys: list[Any]) -> None:
+        self.index_to_key, self.key_to_index = keys, {key: row for row, key in enumerate(keys)}
+
     @property
     def counts(self) -> NDArray[np.int64] | None:
         found = self._fitting().get("count")
@@ -91,8 +94,7 @@ class GrowingVectors(keyed.KeyedVectors):
             raise KeyError(f"Key '{key}' not present")
         return default
 
-    def has_index_for(self, key: Any) -> bool:
-        return self.is_known(key)
+    has_index_for = keyed.KeyedVectors.is_known
 
     def get_vector(self, key: Key, norm: bool = False) -> Vector:
         vector = super().get_vector(key, norm)
@@ -141,20 +143,18 @@ class GrowingVectors(keyed.KeyedVectors):
                 f"weights of shape {weights.shape}: {len(keys)} keys need shape {(len(keys), self.vector_size)}"
             )
         extras = extras or {}
-        known = np.array([key in self.key_to_index for key in keys], bool)
+        new = np.array([key not in self.key_to_index for key in keys], bool)
         self.allocate_vecattrs(list(extras), [extra.dtype for extra in extras.values()])
-        for place in np.flatnonzero(~known).tolist():
+        for place in np.flatnonzero(new).tolist():
             self.key_to_index[keys[place]] = len(self.index_to_key)
             self.index_to_key.append(keys[place])
-        self.vectors = np.vstack([self.vectors, weights[~known].astype(self.vectors.dtype)])
+        self.vectors = np.vstack([self.vectors, weights[new].astype(self.vectors.dtype)])
         self.allocate_vecattrs()
-        rows = [self.key_to_index[key] for key in keys]
-        chosen = np.ones(len(keys), bool) if replace else ~known
-        for place in np.flatnonzero(chosen).tolist():
-            row = rows[place]
-            self.vectors[row] = weights[place]
-            for name, extra in extras.items():
-                self.expandos[name][row] = extra[place]
+        changed = new | bool(replace)
+        rows = [self.key_to_index[key] for key, wanted in zip(keys, changed, strict=True) if wanted]
+        self.vectors[rows] = weights[changed]
+        for name, extra in extras.items():
+            self.expandos[name][rows] = extra[changed]
         self.norms = None
 
     def __setitem__(self, keys: Any, weights: Any) -> None:
@@ -188,8 +188,7 @@ class GrowingVectors(keyed.KeyedVectors):
             return
         counts = self.expandos["count"].astype(np.int64)
         order = np.lexsort((-np.arange(len(counts)), -counts))
-        self.index_to_key = [self.index_to_key[row] for row in order.tolist()]
-        self.key_to_index = {key: row for row, key in enumerate(self.index_to_key)}
+        self._set_keys([self.index_to_key[row] for row in order.tolist()])
         self.allocate_vecattrs()
         self.expandos = {name: array[order] for name, array in self.expandos.items()}
         if len(self.vectors):

@@ -5,9 +5,9 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from email.message import EmailMessage
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
+from types import ModuleType
 
 from w2v.gensim.utils import VERSION
 
@@ -22,35 +22,25 @@ def install() -> ExitStack:
     package = importlib.import_module(OURS)
     names = [OURS, *(module.name for module in pkgutil.walk_packages(package.__path__, f"{OURS}."))]
     modules = {name.removeprefix("w2v."): importlib.import_module(name) for name in names}
-    before = {name: module for name, module in sys.modules.items() if _is_gensims(name)}
-    finder = _Finder()
-
-    def undo() -> None:
-        sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_gensims(name)]:
-            del sys.modules[name]
-        sys.modules.update(before)
-
-    for name in before:
-        del sys.modules[name]
-    sys.modules.update(modules)
+    finder, installed = _Finder(), ExitStack()
+    installed.callback(_replace, _replace(modules))
     sys.meta_path.insert(0, finder)
-    installed = ExitStack()
-    installed.callback(undo)
+    installed.callback(sys.meta_path.remove, finder)
     return installed
 
 
-def _is_gensims(name: str) -> bool:
-    return name.partition(".")[0] == NAME
+def _replace(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
+    """Put these modules in the place of all that have the name gensim, or a name inside it; returns those before."""
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
+    sys.modules.update(modules)
+    return before
 
 
 class _Gensim(Distribution):
     """What importlib.metadata tells of gensim."""
 
     def read_text(self, filename: str) -> str | None:
-        message = EmailMessage()
-        message["Name"], message["Version"] = NAME, VERSION
-        return str(message) if filename == "METADATA" else None
+        return f"Name: {NAME}\nVersion: {VERSION}\n" if filename == "METADATA" else None
 
     def locate_file(self, path: object) -> Path:
         return Path(__file__).parent / str(path)

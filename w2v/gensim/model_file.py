@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_type_hints
 
 import numpy as np
 
 from w2v.errors import W2VError
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
-from w2v.gensim.training import OUTPUT_LAYERS, Trainable
+from w2v.gensim.training import OUTPUT_LAYERS, Saved, Trainable
 from w2v.system.files import PathLike
-from w2v.system.schema import Count, Integer, Number, checked, decode, encode
+from w2v.system.schema import checked, decode, encode
 
 METADATA = "gensim.Word2Vec"  # names a model's numbers in a file
 OF_MODEL = "gensim.model"  # names attributes of the model that programs set
 LOCKS = "vectors_lockf"
-
-
-class Saved(TypedDict):
-    """What a file keeps besides arrays."""
-
-    vector_size: Count
-    window: Count
-    workers: Integer
-    epochs: Count
-    corpus_count: Count
-    corpus_total_words: Count
-    seed: Integer | None
-    sg: Integer
-    hs: Integer
-    negative: Integer
-    cbow_mean: Integer
-    null_word: Integer
-    train_count: Integer
-    batch_words: Integer
-    sorted_vocab: Integer
-    alpha: float
-    min_alpha: float
-    ns_exponent: float
-    total_train_time: float
-    min_alpha_yet_reached: float
-    running_training_loss: float
-    min_count: Number
-    effective_min_count: Number
-    sample: Number
-    max_vocab_size: Integer | None
-    max_final_vocab: Integer | None
-    compute_loss: bool
-    shrink_windows: bool
-    comment: Any
-
+SAVED = get_type_hints(Saved, include_extras=True)
+Found = TypedDict("Found", SAVED, total=False)  # type: ignore[misc]  # gensim's own files may lack some
 
 # Attributes of a model that are not set by programs.
-OWN = {*Saved.__annotations__, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+OWN = {*SAVED, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
 def content_of(model: Trainable, name: str) -> VectorFile:
@@ -66,8 +33,8 @@ def content_of(model: Trainable, name: str) -> VectorFile:
         elif array is not None:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
     content.tensors.update(attributes.packed(OF_MODEL, attributes.set_by_programs(model, OWN)))
-    saved = {name: getattr(model, name) for name in Saved.__annotations__}
-    content.metadata[METADATA] = encode(saved, f"{name}: its settings")
+    saved = {name: getattr(model, name) for name in SAVED}
+    content.metadata.update({METADATA: encode(saved, f"{name}: its settings"), **model._marks})
     return content
 
 
@@ -76,18 +43,19 @@ def restore(model: Trainable, path: PathLike, found: VectorFile) -> None:
     if METADATA not in found.metadata:
         raise AttributeError(f"{path} is no Word2Vec model: it holds vectors; use KeyedVectors.load")
     where = f"{path}: its settings"
-    known = {name: getattr(model, name) for name in Saved.__annotations__}  # gensim's own files may lack some
     given = decode(dict[str, Any], found.metadata[METADATA], where)
-    switches = {name for name, value in known.items() if isinstance(value, bool)}  # gensim 3 has True for other numbers
-    given = {name: int(one) if isinstance(one, bool) and name not in switches else one for name, one in given.items()}
-    saved = checked(Saved, known | given, where)
+    for name, value in given.items():
+        if isinstance(value, bool) and SAVED.get(name) is not bool:  # gensim 3 has True for numbers
+            given[name] = int(value)
+    saved = checked(Found, given, where)
     arrays = {name: found.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in found.tensors}
     for name, array in arrays.items():
         if array.shape not in _shapes(name, found.vectors) or array.dtype != np.float32:
             raise W2VError(f"{path}: damaged: its arrays do not fit together")
     model.wv = type(model.wv)._from_file(path, found)
     model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
-    vars(model).update(saved, **arrays, layer1_size=saved["vector_size"])
+    vars(model).update(saved, **arrays)
+    model.layer1_size = model.vector_size
     attributes.restore(model, OWN, attributes.unpacked(path, OF_MODEL, found.tensors))
 
 

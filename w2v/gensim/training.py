@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import GeneratorType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from w2v.gensim.vocabulary import sample_share
 from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
+from w2v.system.schema import Count, Integer, Number
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.training.train import train
@@ -36,38 +37,52 @@ OUTPUT_LAYERS = "syn1", "syn1neg"
 NOT_CALLED = "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count"
 
 
-class Trainable(utils.SaveLoad):
+class Saved:
+    """The attributes of a model that its file keeps besides arrays."""
+
+    vector_size: Count
+    window: Count
+    workers: Integer
+    epochs: Count
+    corpus_count: Count
+    corpus_total_words: Count
+    seed: Integer | None
+    sg: Integer
+    hs: Integer
+    negative: Integer
+    cbow_mean: Integer
+    null_word: Integer
+    train_count: Integer
+    batch_words: Integer
+    sorted_vocab: Integer
+    alpha: float
+    min_alpha: float
+    ns_exponent: float
+    total_train_time: float
+    min_alpha_yet_reached: float
+    running_training_loss: float
+    min_count: Number
+    effective_min_count: Number
+    sample: Number
+    max_vocab_size: Integer | None
+    max_final_vocab: Integer | None
+    compute_loss: bool
+    shrink_windows: bool
+    comment: Any
+
+
+class Trainable(Saved, utils.SaveLoad):
     """The part of Word2Vec that holds both matrices and trains them; see there for the attributes."""
 
     wv: KeyedVectors
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
-    vector_size: int
-    window: int
-    workers: int
-    epochs: int
-    sg: int
-    cbow_mean: int
-    hs: int
-    negative: int
-    batch_words: int
-    train_count: int
-    corpus_count: int
-    corpus_total_words: int
-    alpha: float
-    min_alpha: float
-    min_alpha_yet_reached: float
-    ns_exponent: float
-    sample: float
-    running_training_loss: float
-    seed: int | None
+    layer1_size: int
     random: np.random.RandomState
-    shrink_windows: bool
-    compute_loss: bool
-    _cache: str | None  # a folder that keeps the ids of files
+    _cache: str | None = None  # a folder that keeps the ids of files
+    _marks: ClassVar[dict[str, str]] = {}  # metadata that only the files of this class have
     _taken: list[Any]  # the sentences that _do_train_job was given
-    _batches = math.inf  # in an epoch
-    _rate_falls = 1.0  # the share of the way from alpha to min_alpha that the learning rate goes in `epochs`
+    _batches = math.inf  # in an epoch, of gensim's
     _warned = False  # of the text: once for each model
 
     # -- the matrices -------------------------------------------------------------------------------
@@ -112,32 +127,27 @@ class Trainable(utils.SaveLoad):
     # -- the settings -------------------------------------------------------------------------------
 
     def _alpha_at(self, epoch: int) -> float:
-        """The learning rate after so many epochs."""
-        start = max(self.alpha, self.min_alpha)
-        return start + (self.min_alpha - start) * self._rate_falls * epoch / self.epochs
+        """The learning rate after so many epochs. It ends at that of gensim's last batch, in which it does not fall."""
+        start, batches = max(self.alpha, self.min_alpha), self.epochs * max(1, self._batches)
+        return start + (self.min_alpha - start) * (1 - 1 / batches) * epoch / self.epochs
 
-    def _set_batches(self, words: float) -> None:
-        """Take over two effects of gensim's batches, for so many words an epoch; 0 stands for an unknown number.
+    def _by_count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of the words, the most frequent first, and their counts, at least 1, both (V,)."""
+        counts = np.maximum(1, self.wv.expandos["count"])
+        rows = np.argsort(-counts, kind="stable")
+        return rows, counts[rows]
 
-        A batch has one learning rate, so training ends with that of the last batch. A batch is trained by one thread.
-        """
-        self._batches = words / self.batch_words or math.inf
-        self._rate_falls = 1 - 1 / (self.epochs * max(1, self._batches))
-
-    def _model(
-        self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1, weights: bool = True
-    ) -> tuple[Model, NDArray[np.int64]]:
+    def _model(self, loss: str, as_rows: bool = True, first: int = 0, last: int = 1) -> tuple[Model, NDArray[np.int64]]:
         """w2v's model with one loss, to train from epoch `first` to `last`, and the rows here of its words, (V,).
 
         Its words are sorted by count, as a Vocabulary has them; with `as_rows` they are row numbers, for any object may
         be a word here.
         """
         wv, subwords = self.wv, self.wv.subwords
-        counts = np.maximum(1, wv.expandos["count"])
-        rows = np.argsort(-counts, kind="stable")
+        rows, counts = self._by_count()
         as_rows = as_rows and not subwords
         words = list(map(str, rows.tolist())) if as_rows else [wv.index_to_key[row] for row in rows.tolist()]
-        vocabulary = Vocabulary(words, counts[rows])
+        vocabulary = Vocabulary(words, counts)
         others: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
         if subwords:
             others |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
@@ -154,15 +164,12 @@ class Trainable(utils.SaveLoad):
             alpha=self._alpha_at(first),
             min_alpha=self._alpha_at(last),
             seed=seed + 1_000_003 * self.train_count + first,
-            workers=max(1, math.ceil(min(self.workers, self._batches))),
+            workers=max(1, math.ceil(min(self.workers, self._batches))),  # one thread trains a batch in gensim
             **others,
         )
-        inputs = outputs = np.zeros((0, self.vector_size), np.float32)
-        if weights:
-            inputs = wv.vectors[rows] * np.float32(self._length)
-            outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
-        ngrams = wv.ngrams if weights else None
-        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=ngrams), rows
+        inputs = wv.vectors[rows] * np.float32(self._length)
+        outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
+        return Model(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
 
     @property
     def _length(self) -> float:
@@ -233,15 +240,13 @@ class Trainable(utils.SaveLoad):
         return type(self)._do_train_job is not Trainable._do_train_job
 
     @contextmanager
-    def _ids_kept(self, text: list[str] | Rows) -> Iterator[None]:
-        """Keep the ids of a text from run to run, so that it is read once."""
+    def _ids_kept(self) -> Iterator[Path]:
+        """Keep the ids of a text from run to run, so that it is read once; yields a temporary folder."""
         before = self._cache
         with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
             self._cache = before or folder
-            if isinstance(text, Rows):
-                text.write(Path(folder) / "rows")
             try:
-                yield
+                yield Path(folder)
             finally:
                 self._cache = before
 
@@ -335,13 +340,12 @@ class Jobs:
 
     def count(self) -> int:
         """The number of words, counted no further than to 20 batches; they are kept for the iteration that follows."""
-        words, head, rest = 0, [], self._all()
-        for sentence in rest:
-            head.append(sentence)
+        self._begun, counted = itertools.tee(self._all())
+        words = 0
+        for sentence in counted:
             words += len(sentence)
             if words > 20 * self.model.batch_words:
                 break
-        self._begun = itertools.chain(head, rest)
         return words
 
     def __iter__(self) -> Iterator[Any]:

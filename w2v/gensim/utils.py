@@ -12,11 +12,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from w2v.errors import CutFile, W2VError
 from w2v.system.files import PathLike, atomic_write
 
 VERSION = "4.4.0"  # of the gensim whose names and behaviour this package has
@@ -78,7 +79,7 @@ def simple_preprocess(doc: str | bytes, deacc: bool = False, min_len: int = 2, m
     return [word for word in words if min_len <= len(word) <= max_len and not word.startswith("_")]
 
 
-def keep_vocab_item(word: object, count: int, min_count: int, trim_rule: TrimRule | None = None) -> bool:
+def keep_vocab_item(word: object, count: int, min_count: float, trim_rule: TrimRule | None = None) -> bool:
     """Whether a word stays in the vocabulary: as the rule says, by default if it occurs `min_count` times."""
     decision = trim_rule(word, count, min_count) if trim_rule else RULE_DEFAULT
     return decision == RULE_KEEP or (decision == RULE_DEFAULT and count >= min_count)
@@ -123,6 +124,22 @@ class SaveLoad:
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
         """Unpickle an object of a class of yours, which runs any code that the file asks for."""
         return unpickle(fname)
+
+
+@contextmanager
+def gensims_exceptions(path: PathLike) -> Iterator[None]:
+    """Raises OSError, such as FileNotFoundError, for a file that the system refuses to open, EOFError for one that is
+    cut, and W2VError, a ValueError, for other damage.
+    """
+    try:
+        yield
+    except CutFile as error:
+        raise EOFError(str(error)) from error
+    except W2VError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError):
+            raise OSError(cause.errno, cause.strerror, str(path)) from None
+        raise
 
 
 def writing(fname_or_handle: PathLike | BinaryIO) -> AbstractContextManager[BinaryIO]:

@@ -17,8 +17,7 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
-from w2v.gensim.exceptions import gensims_exceptions
-from w2v.gensim.sentences import read_bytes
+from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write
 from w2v.system.schema import encode
@@ -124,9 +123,3 @@ def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | No
         if first.setdefault(word, row) != row:
             log.warning("duplicate word '%s' in word2vec file, ignoring all but first", word)
     return VectorFile(Words.of(first), found.vectors[list(first.values())])
-
-
-def read_counts(path: PathLike, errors: Errors) -> dict[str, int]:
-    """The counts of the words in a vocabulary file."""
-    lines = read_bytes(path).decode("utf-8", errors).splitlines()
-    return {word: int(count) for word, count in (line.rsplit(maxsplit=1) for line in lines)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,25 +20,20 @@ from w2v.text.idstore import ReadingOptions, read_corpus
 log = logging.getLogger("gensim.models.word2vec")
 
 
-class Counted(NamedTuple):
-    """The count of each word, and how many words and sentences there are."""
-
-    counts: dict[Any, int]
-    words: int
-    sentences: int
+Counted = tuple[dict[Any, int], int, int]  # the count of each word, and how many words and sentences there are
 
 
 def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
     """Count the words of files, which `cache`, a folder, keeps as ids for a training that follows."""
-    limit: dict[str, Any] = {"max_types": max_vocab_size} if max_vocab_size else {}
+    options = ReadingOptions(cache=cache, max_types=max_vocab_size or ReadingOptions.max_types)
     try:
-        with read_corpus(Corpus(files), ReadingOptions(cache=cache, **limit), workers=workers) as store:
+        with read_corpus(Corpus(files), options, workers=workers) as store:
             words = store.words(np.arange(FIRST_TYPE, len(store.counts)))
             counts = store.counts[FIRST_TYPE:].tolist()
             known = {word: count for word, count in zip(words, counts, strict=True) if count}
-            return Counted(known, store.tokens, store.sentences)
+            return known, store.tokens, store.sentences
     except NothingToTrain:
-        return Counted({}, 0, 0)
+        return {}, 0, 0
 
 
 def count_sentences(
@@ -65,10 +60,10 @@ def count_sentences(
         if max_vocab_size and len(counts) > max_vocab_size:
             prune_vocab(counts, least, trim_rule)
             least += 1
-    return Counted(counts, words, number)
+    return counts, words, number
 
 
-def lowest_count(counts: Mapping[Any, int], min_count: int, max_final_vocab: int | None) -> int:
+def lowest_count(counts: Mapping[Any, int], min_count: float, max_final_vocab: int | None) -> float:
     """The count below which words are left out, so that no more than `max_final_vocab` stay."""
     if max_final_vocab is None or max_final_vocab >= len(counts):
         return min_count
@@ -85,7 +80,7 @@ def effect_on_vocabulary(known: int, kept: list[int], sample: float) -> dict[str
     counts = np.array(kept, np.int64)
     total = int(counts.sum())
     threshold = sample_share(sample, total) * total or total
-    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts) if kept else np.zeros(0)
+    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts)
     return {
         "drop_unique": known - len(kept),
         "retain_total": total,

@@ -13,7 +13,6 @@ VECTORS = np.random.default_rng(3).normal(size=(200, 8)).astype(np.float32)
 
 
 def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
-    pytest.importorskip("usearch")
     vectors = KeyedVectors(8)
     vectors.add_vectors([f"w{row}" for row in range(200)], VECTORS)
     indexer = AnnoyIndexer(vectors, 2)
@@ -29,7 +28,6 @@ def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("usearch")
     with pytest.raises(ValueError, match="Only a Word2Vec"):
         AnnoyIndexer("a model", 2)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):

@@ -3,19 +3,16 @@
 from pathlib import Path
 
 import pytest
+from gensim.test import utils as theirs
 
 from w2v.gensim.test import utils
 
 
 def test_texts_and_paths_are_gensims() -> None:
-    theirs = pytest.importorskip("gensim.test.utils")
     assert utils.common_texts == theirs.common_texts
     assert utils.datapath("questions-words.txt") == theirs.datapath("questions-words.txt")
     with pytest.raises(FileNotFoundError, match="none: gensim's test data"):
         utils.datapath("none")
-
-
-def test_temporary_files() -> None:
     assert Path(utils.get_tmpfile("name")).parent.is_dir()
     with utils.temporary_file("name") as path:
         Path(path).write_text("text")

@@ -4,16 +4,15 @@ from typing import Any
 
 
 class CallbackAny2Vec:
-    """A base class; its methods get the model, whose `wv` is up to date."""
+    """A base class, whose methods are called before and after each epoch, and before and after training.
 
-    def on_epoch_begin(self, model: Any) -> None:
-        """Before each epoch."""
+    They get the model, whose `wv` is up to date.
+    """
 
-    def on_epoch_end(self, model: Any) -> None:
-        """After each epoch."""
+    def on_epoch_begin(self, model: Any) -> None: ...
 
-    def on_train_begin(self, model: Any) -> None:
-        """Before training."""
+    def on_epoch_end(self, model: Any) -> None: ...
 
-    def on_train_end(self, model: Any) -> None:
-        """After training."""
+    def on_train_begin(self, model: Any) -> None: ...
+
+    def on_train_end(self, model: Any) -> None: ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -123,7 +124,9 @@ class FastText(Word2Vec):
     """
 
     wv: FastTextKeyedVectors
+    min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
+    _marks: ClassVar = {METADATA: "1"}
     _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
     def __init__(
@@ -168,18 +171,6 @@ class FastText(Word2Vec):
     def _new_vectors(self) -> FastTextKeyedVectors:
         return FastTextKeyedVectors(self.vector_size, *self._subwords)
 
-    @property
-    def min_n(self) -> int:
-        return self.wv.min_n
-
-    @property
-    def max_n(self) -> int:
-        return self.wv.max_n
-
-    @property
-    def bucket(self) -> int:
-        return self.wv.bucket
-
     def estimate_memory(self, vocab_size: int | None = None, report: dict[str, int] | None = None) -> dict[str, int]:
         """The bytes of the dictionary, of each matrix, of n-grams, and in total, as gensim estimates them."""
         words = vocab_size or len(self.wv)
@@ -194,11 +185,6 @@ class FastText(Word2Vec):
     def init_weights(self) -> None:
         self.wv.ngrams = None
         super().init_weights()
-
-    def _file_content(self, name: str) -> VectorFile:
-        content = super()._file_content(name)
-        content.metadata[METADATA] = str(self.word_ngrams)
-        return content
 
 
 KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files are marked as Word2Vec's, too

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, ClassVar, Literal, Self
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from w2v.errors import W2VError
 from w2v.formats.vector_file import VectorFile
-from w2v.gensim import attributes, evaluation, utils, vector_files
-from w2v.gensim.growing import REAL, GrowingVectors, Key
+from w2v.gensim import attributes, utils, vector_files
+from w2v.gensim.evaluation import EvaluatedVectors
+from w2v.gensim.growing import REAL, Key
+from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, unit
@@ -26,7 +28,7 @@ PATHS = {"code", "point"}  # attributes that follow from the counts
 Neighbours = keyed.Neighbours | Vector  # all scores where topn is None
 
 
-class KeyedVectors(GrowingVectors, utils.SaveLoad):
+class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
     """Keys, most often words, with a vector each, in the manner of gensim 4.
 
     Attributes:
@@ -103,8 +105,7 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
             log.warning("not in the vocabulary: %s", set(words) - set(known))
         if not known:
             raise ValueError("cannot select a word from an empty list")
-        vectors = self[known]
-        vectors = unit(vectors) if use_norm else vectors
+        vectors = unit(self[known]) if use_norm else self[known]
         mean = self.get_mean_vector(list(vectors), post_normalize=True)
         return sorted(zip(vectors @ mean, known, strict=True), reverse=True)
 
@@ -188,52 +189,6 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
     def similar_by_vector(self, vector: Vector, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
-    # -- evaluation ---------------------------------------------------------------------------------
-
-    def evaluate_word_analogies(
-        self,
-        analogies: PathLike,
-        restrict_vocab: int = 300_000,
-        case_insensitive: bool = True,
-        dummy4unknown: bool = False,
-        similarity_function: str = "most_similar",
-    ) -> tuple[float, list[dict[str, Any]]]:
-        """The share answered correctly, and the questions of each section; the last section is "Total accuracy"."""
-        method: Literal["add", "mul"] = "mul" if similarity_function == "most_similar_cosmul" else "add"
-        accuracy, sections = evaluation.analogies(
-            self, analogies, restrict_vocab, case_insensitive, dummy4unknown, method
-        )
-        for section in sections:
-            self.log_accuracy(section)
-        return accuracy, sections
-
-    @staticmethod
-    def log_accuracy(section: Mapping[str, Any]) -> None:
-        """Log the share of the questions of a section that were answered correctly, if it has any."""
-        correct = len(section["correct"])
-        if total := correct + len(section["incorrect"]):
-            log.info("%s: %.1f%% (%d/%d)", section["section"], 100 * correct / total, correct, total)
-
-    def evaluate_word_pairs(
-        self,
-        pairs: PathLike,
-        delimiter: str = "\t",
-        encoding: str = "utf8",
-        restrict_vocab: int = 300_000,
-        case_insensitive: bool = True,
-        dummy4unknown: bool = False,
-    ) -> tuple[Any, Any, float]:
-        """SciPy's results for Pearson's and Spearman's correlation, and the percentage of pairs not found."""
-        found = evaluation.word_pairs(self, pairs, delimiter, encoding, restrict_vocab, case_insensitive, dummy4unknown)
-        self.log_evaluate_word_pairs(*found, pairs)
-        return found
-
-    @staticmethod
-    def log_evaluate_word_pairs(pearson: Any, spearman: Any, oov: float, pairs: object) -> None:
-        """Log a result of evaluate_word_pairs."""
-        log.info("%s: Pearson's correlation %.4f, Spearman's %.4f", pairs, pearson[0], spearman[0])
-        log.info("%s: %.1f%% of the pairs have an unknown word", pairs, oov)
-
     # -- files --------------------------------------------------------------------------------------
 
     def _content(self) -> VectorFile:
@@ -264,8 +219,7 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
         made = cls.__new__(cls)
         KeyedVectors.__init__(made, found.vectors.shape[1])  # a subclass may require arguments
         made.vectors = np.asarray(found.vectors)  # those of a smaller type become float32
-        made.index_to_key = vector_files.keys_of(path, found)
-        made.key_to_index = {key: row for row, key in enumerate(made.index_to_key)}
+        made._set_keys(vector_files.keys_of(path, found))
         made.next_index = len(made)
         for name, value in attributes.unpacked(path, OF_KEYS, found.tensors).items():
             objects = value if isinstance(value, list) else ()
@@ -289,16 +243,14 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
         sort_attr: str = "count",
     ) -> None:
         """Write the text or binary format of word2vec, sorted by an attribute, and its values to `fvocab`."""
-        rows = list(range(len(self)))
         values = self._fitting().get(sort_attr)
-        if values is not None:
-            rows.sort(key=lambda row: -values[row])
-        elif fvocab is not None:
-            raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
-        keys = [f"{prefix}{self.index_to_key[row]}" for row in rows]
-        if fvocab is not None and values is not None:
+        rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
+        keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]
+        if fvocab is not None:
+            if values is None:
+                raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
             with vector_files.opened(fvocab, append) as file:
-                file.writelines(f"{key} {values[row]}\n".encode() for key, row in zip(keys, rows, strict=True))
+                file.writelines(f"{key} {value}\n".encode() for key, value in zip(keys, values[rows], strict=True))
         total = len(self) if total_vec is None else total_vec
         vector_files.write_word2vec(fname, keys, self.vectors[rows], binary, total, write_header, append)
 
@@ -324,7 +276,8 @@ class KeyedVectors(GrowingVectors, utils.SaveLoad):
         made.vectors = made.vectors.astype(datatype, copy=False)
         counts = np.arange(len(made), 0, -1)  # in the place of unknown ones: the most frequent first
         if fvocab is not None:
-            known = vector_files.read_counts(fvocab, unicode_errors)
+            lines = read_bytes(fvocab).decode("utf-8", unicode_errors).splitlines()
+            known = {word: int(count) for word, count in (line.rsplit(maxsplit=1) for line in lines)}
             counts = np.array([known.get(word, 0) for word in made.index_to_key])
         made.expandos["count"] = counts
         made.add_lifecycle_event("load_word2vec_format", msg=f"loaded {made.vectors.shape} matrix from {fname}")

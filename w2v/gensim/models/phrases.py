@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, TypedDict
+from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
 
 from w2v.errors import W2VError, one_line
 from w2v.gensim import utils
-from w2v.gensim.exceptions import gensims_exceptions
 from w2v.system.files import PathLike
 from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
@@ -56,21 +55,22 @@ ARGUMENTS = tuple(inspect.signature(original_scorer).parameters)
 _SCORERS: dict[str, Scorer] = {"default": original_scorer, "npmi": npmi_scorer}  # by their names in files
 
 
-Common = TypedDict("Common", {"class": str, "scoring": str, "connector_words": list[str]})
+class Fields(TypedDict):
+    """What a file keeps, with the name of the class."""
 
-
-class FrozenFields(TypedDict):
-    threshold: Number
     min_count: Number
+    threshold: Number
     delimiter: str
+    scoring: str
+    connector_words: list[str]
+
+
+class FrozenFields(Fields):
     phrasegrams: dict[str, Number]
 
 
-class PhrasesFields(TypedDict):
-    min_count: Number
-    threshold: Number
+class PhrasesFields(Fields):
     max_vocab_size: Number
-    delimiter: str
     progress_per: Integer
     min_reduce: Integer
     corpus_word_count: Count
@@ -95,41 +95,44 @@ class TransformedCorpus:
 
 
 class PhrasesTransformation(utils.SaveLoad):
-    """What Phrases and FrozenPhrases share: `score_candidate` says which words are joined."""
+    """What Phrases and FrozenPhrases share: `_score` says how well words make a phrase."""
 
-    FIELDS: ClassVar[Any] = dict  # what a file keeps in addition to Common
-    kinds: ClassVar[dict[str, Any]] = {}  # Phrases and FrozenPhrases, by the names of their classes
+    kinds: ClassVar[dict[str, Any]] = {}  # Phrases and FrozenPhrases with what their files keep, by their names
+    delimiter: str
+    threshold: float
     scoring: Scorer
 
     def __init__(self, connector_words: Iterable[str]) -> None:
         self.connector_words = frozenset(connector_words)
 
-    def score_candidate(self, word_a: str, word_b: str, in_between: list[str]) -> tuple[str | None, float | None]:
-        """The phrase from `word_a` to `word_b` and its score, or (None, None) if they stay apart."""
+    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
+        """The score of a phrase, of which these are the first and the last word; -inf if it is unknown."""
         raise NotImplementedError
+
+    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
+        """The phrase from `word_a` to `word_b` and its score, or (None, None) if they stay apart."""
+        phrase = self.delimiter.join([word_a, *in_between, word_b])
+        score = self._score(word_a, word_b, phrase)
+        return (phrase, score) if score > self.threshold else (None, None)
 
     def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[Scored]:
         """The tokens of a sentence, phrases joined. Connector words stand within phrases, not at their ends."""
-        start, between = None, list[str]()
+        pending: list[str] = []  # a word that may begin a phrase, and the connectors since
         for word in sentence:
-            if start is None:
-                if word in self.connector_words:
+            if word in self.connector_words:
+                if pending:
+                    pending.append(word)
+                else:
                     yield word, None
-                else:
-                    start = word
-            elif word in self.connector_words:
-                between.append(word)
+                continue
+            phrase, score = self.score_candidate(pending[0], word, pending[1:]) if pending else (None, None)
+            if phrase is not None:
+                yield phrase, score
+                pending = []
             else:
-                phrase, score = self.score_candidate(start, word, between)
-                if phrase is not None:
-                    yield phrase, score
-                    start = None
-                else:
-                    yield from ((token, None) for token in (start, *between))
-                    start = word
-                between = []
-        if start is not None:
-            yield from ((token, None) for token in (start, *between))
+                yield from ((token, None) for token in pending)
+                pending = [word]
+        yield from ((token, None) for token in pending)
 
     def joined(self, sentence: Iterable[str]) -> list[str]:
         return [token for token, _ in self.analyze_sentence(sentence)]
@@ -138,11 +141,9 @@ class PhrasesTransformation(utils.SaveLoad):
         """A sentence with its phrases joined, or all sentences of a corpus, one by one as they are iterated."""
         items = iter(sentence)
         once = items is sentence
-        first = list(itertools.islice(items, 1))
-        whole = itertools.chain(first, items) if once else sentence
-        if not first or isinstance(first[0], str):
-            return self.joined(whole)
-        return TransformedCorpus(self, whole)
+        first = next(items, None)
+        whole = itertools.chain([first], items) if once and first is not None else sentence
+        return self.joined(whole) if isinstance(first, str | None) else TransformedCorpus(self, whole)
 
     def find_phrases(self, sentences: Iterable[Iterable[str]]) -> dict[str, float]:
         """The phrases in these sentences, and their scores."""
@@ -155,10 +156,10 @@ class PhrasesTransformation(utils.SaveLoad):
         Of a scorer of your own only the name is kept: make it known again by a Phrases object before `load`.
         """
         name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
-        kind = next(name for name, kind in self.kinds.items() if isinstance(self, kind))
-        content = {field: getattr(self, field) for field in self.FIELDS.__annotations__}
+        kind, fields = next((name, fields) for name, (kind, fields) in self.kinds.items() if isinstance(self, kind))
+        content = {field: getattr(self, field) for field in get_type_hints(fields)}
         content |= {"class": kind, "scoring": name, "connector_words": sorted(self.connector_words)}
-        with gensims_exceptions(str(fname_or_handle)), utils.writing(fname_or_handle) as file:
+        with utils.gensims_exceptions(str(fname_or_handle)), utils.writing(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
 
     @classmethod
@@ -169,22 +170,21 @@ class PhrasesTransformation(utils.SaveLoad):
         """
         try:
             content = decode(dict[str, Any], Path(fname).read_bytes(), fname)
-            about = checked(Common, content, fname)
-            kind = cls.kinds.get(about["class"], cls)
-            fields = checked(kind.FIELDS, content, fname)
-        except W2VError as error:
+            kind, kept = cls.kinds[content["class"]]
+            fields = checked(kept, content, fname)
+        except (W2VError, KeyError, TypeError) as error:
             raise W2VError(
                 f"{fname}: not a file of {cls.__name__}.save; pickles of gensim are not opened: "
                 "find the phrases again in the text"
             ) from error
-        name = about["scoring"]
+        name = fields.pop("scoring")
         if name not in _SCORERS:
             raise W2VError(
                 f"{fname}: its scorer is {one_line(name)}, which must be known: make Phrases(scoring=...) of it first"
             )
         kind = cls if issubclass(cls, kind) else kind
         made = kind.__new__(kind)
-        PhrasesTransformation.__init__(made, about["connector_words"])
+        PhrasesTransformation.__init__(made, fields.pop("connector_words"))
         vars(made).update(fields, scoring=_SCORERS[name])
         return made
 
@@ -196,8 +196,6 @@ class Phrases(PhrasesTransformation):
         vocab: how often each word occurs, and each pair, joined by the delimiter.
         corpus_word_count: number of all words.
     """
-
-    FIELDS = PhrasesFields
 
     def __init__(
         self,
@@ -265,22 +263,18 @@ class Phrases(PhrasesTransformation):
                 self.min_reduce += 1
         log.info("collected %d token types (unigram + bigrams)", len(vocab))
 
-    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
-        phrase = self.delimiter.join([word_a, *in_between, word_b])
-        first, second, both = (self.vocab.get(token, 0) for token in (word_a, word_b, phrase))
-        if not (first and second and both):
-            return None, None
-        values = (first, second, both, len(self.vocab), self.min_count, self.corpus_word_count)
-        score = self.scoring(**dict(zip(ARGUMENTS, values, strict=True)))
-        return (phrase, score) if score > self.threshold else (None, None)
+    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
+        counts = [self.vocab.get(token, 0) for token in (word_a, word_b, phrase)]
+        values = (*counts, len(self.vocab), self.min_count, self.corpus_word_count)
+        return self.scoring(**dict(zip(ARGUMENTS, values, strict=True))) if all(counts) else NEGATIVE_INFINITY
 
     def export_phrases(self) -> dict[str, float]:
         """All phrases that were counted and exceed the threshold, and their scores."""
         found: dict[str, float] = {}
         for token in self.vocab:
-            words = token.split(self.delimiter)
-            if len(words) > 1:
-                phrase, score = self.score_candidate(words[0], words[-1], words[1:-1])
+            first, *between = token.split(self.delimiter)
+            if between:
+                phrase, score = self.score_candidate(first, between.pop(), between)
                 if phrase is not None and score is not None:
                     found[phrase] = score
         return found
@@ -291,8 +285,6 @@ class Phrases(PhrasesTransformation):
 
 class FrozenPhrases(PhrasesTransformation):
     """The phrases of a Phrases object without its counts: smaller and faster, but no more can be learnt."""
-
-    FIELDS = FrozenFields
 
     def __init__(self, phrases_model: Phrases) -> None:
         super().__init__(phrases_model.connector_words)
@@ -306,11 +298,9 @@ class FrozenPhrases(PhrasesTransformation):
             f"threshold={self.threshold}>"
         )
 
-    def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
-        phrase = self.delimiter.join([word_a, *in_between, word_b])
-        score = self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
-        return (phrase, score) if score > self.threshold else (None, None)
+    def _score(self, word_a: str, word_b: str, phrase: str) -> float:
+        return self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
 
 
 Phraser = FrozenPhrases
-PhrasesTransformation.kinds.update(Phrases=Phrases, FrozenPhrases=FrozenPhrases)
+PhrasesTransformation.kinds.update(Phrases=(Phrases, PhrasesFields), FrozenPhrases=(FrozenPhrases, FrozenFields))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import tempfile
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -28,11 +28,11 @@ from w2v.gensim.sentences import (
 )
 from w2v.gensim.training import Jobs, ProgressLog, Rows, Trainable
 from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, lowest_count
-from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
 from w2v.losses.registry import Settings
+from w2v.losses.tree import Tree
 from w2v.options import checked_value
 from w2v.progress import Report
-from w2v.system.files import PathLike, temporary_folder
+from w2v.system.files import PathLike
 from w2v.training.model import Model
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
@@ -104,7 +104,7 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.min_alpha_yet_reached = self.alpha
         self.corpus_count = self.corpus_total_words = self.train_count = 0
-        self.total_train_time, self._cum_table_domain, self._cache = 0.0, CUM_TABLE_DOMAIN, None
+        self.total_train_time, self._cum_table_domain = 0.0, CUM_TABLE_DOMAIN
         self.raw_vocab: dict[Any, int] = {}
         self.wv = self._new_vectors()
         self.random = np.random.RandomState(seed)
@@ -123,13 +123,12 @@ class Word2Vec(Trainable):
         callbacks: Iterable[CallbackAny2Vec],
     ) -> None:
         self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
-        with tempfile.TemporaryDirectory(dir=temporary_folder()) as self._cache:
+        with self._ids_kept():
             self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
             totals = self.corpus_count, self.corpus_total_words
             self.train(
                 sentences, corpus_file, *totals, self.epochs, compute_loss=self.compute_loss, callbacks=callbacks
             )
-        self._cache = None
 
     def _new_vectors(self) -> KeyedVectors:
         return KeyedVectors(self.vector_size)
@@ -187,34 +186,27 @@ class Word2Vec(Trainable):
             found = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
             found = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
-        self.raw_vocab = found.counts
-        log.info(
-            "collected %d word types from a corpus of %d raw words and %d sentences",
-            len(found.counts), found.words, found.sentences,
-        )  # fmt: skip
-        return found.words, found.sentences
+        self.raw_vocab, *totals = found
+        log.info("collected %d word types from a corpus of %d raw words and %d sentences", len(self.raw_vocab), *totals)
+        return found[1:]
 
     def prepare_vocab(
         self,
         update: bool = False,
         keep_raw_vocab: bool = False,
         trim_rule: utils.TrimRule | None = None,
-        min_count: int | None = None,
+        min_count: float | None = None,
         sample: float | None = None,
         dry_run: bool = False,
     ) -> dict[str, int]:
         """Choose words of raw_vocab; returns how many are kept and dropped, and what subsampling will leave."""
         raw, wv = self.raw_vocab, self.wv
         min_count, sample = min_count or self.min_count, sample or self.sample
-        self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
-        kept = [
-            word
-            for word, count in raw.items()
-            if utils.keep_vocab_item(word, count, self.effective_min_count, trim_rule)
-        ]
+        least = self.effective_min_count = lowest_count(raw, min_count, self.max_final_vocab)
+        kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, least, trim_rule)]
         log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
         found = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
-        words, tokens, least = found["num_retained_words"], found["retain_total"], self.effective_min_count
+        words, tokens = found["num_retained_words"], found["retain_total"]
         for msg in (
             f"effective_min_count={least} retains {words} unique words (drops {found['drop_unique']})",
             f"effective_min_count={least} leaves {tokens} word corpus",
@@ -222,30 +214,26 @@ class Word2Vec(Trainable):
         ):
             self.add_lifecycle_event("prepare_vocab", msg=msg)
         log.info("sample=%g downsamples %d most-common words", sample, found["downsample_unique"])
-        if not dry_run:
-            if update:
-                old = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64)
-                old += wv.expandos.get("count", 0)
-                new = [word for word in kept if word not in wv.key_to_index]
-            else:
-                self.min_count, self.sample = min_count, sample
-                wv.index_to_key, old, new = [], np.zeros(0, np.int64), kept
-            wv.index_to_key = wv.index_to_key + new
-            others = wv.expandos if update else {}
-            wv.expandos = others | {"count": np.append(old, [raw[word] for word in new]).astype(np.int64)}
-            wv.key_to_index = {word: row for row, word in enumerate(wv.index_to_key)}
-            if self.null_word and "\0" not in wv.key_to_index:
-                self.add_null_word()
-            wv.allocate_vecattrs()
-            if not update:
-                wv.vectors = wv.vectors[:0]  # init_weights makes new ones
-                if self.sorted_vocab:
-                    wv.sort_by_descending_frequency()
-            if self.hs:
-                self.create_binary_tree()
-            if not keep_raw_vocab:
-                log.info("deleting the raw counts dictionary of %d items", len(raw))
-                self.raw_vocab = {}
+        if dry_run:
+            return found
+        if not update:
+            self.min_count, self.sample = min_count, sample
+            wv.index_to_key, wv.key_to_index, wv.expandos = [], {}, {}
+            wv.vectors = wv.vectors[:0]  # init_weights makes new ones
+        counts = np.array([raw.get(word, 0) for word in wv.index_to_key], np.int64) + wv.expandos.get("count", 0)
+        new = [word for word in kept if word not in wv.key_to_index]
+        wv._set_keys(wv.index_to_key + new)
+        wv.expandos = wv.expandos | {"count": np.append(counts, [raw[word] for word in new]).astype(np.int64)}
+        if self.null_word and "\0" not in wv.key_to_index:
+            self.add_null_word()
+        wv.allocate_vecattrs()
+        if self.sorted_vocab and not update:
+            wv.sort_by_descending_frequency()
+        if self.hs:
+            self.create_binary_tree()
+        if not keep_raw_vocab:
+            log.info("deleting the raw counts dictionary of %d items", len(raw))
+            self.raw_vocab = {}
         return found
 
     def add_null_word(self) -> None:
@@ -259,9 +247,8 @@ class Word2Vec(Trainable):
         """Give each word its path in the Huffman tree: the attributes "point", its nodes, and "code", its bits."""
         if len(self.wv) < 2:
             return
-        model, rows = self._model("hs", weights=False)
-        assert isinstance(model.loss, HierarchicalSoftmax)
-        tree = model.loss.tree
+        rows, counts = self._by_count()
+        tree = Tree.huffman(counts)
         for name, values, kind in (("code", tree.codes, np.uint8), ("point", tree.nodes, np.uint32)):
             paths = self.wv.expandos[name] = np.zeros(len(self.wv), object)
             for row, path in zip(rows.tolist(), np.split(values, tree.starts[1:-1]), strict=True):
@@ -349,7 +336,7 @@ class Word2Vec(Trainable):
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = Jobs(corpus_iterable, self) if self._hands_on and corpus_iterable is not None else None
         read_before = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
-        self._set_batches(jobs.count() if jobs else total_words or read_before)
+        self._batches = (jobs.count() if jobs else total_words or read_before) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
         text = files_of(sentences, corpus_file) or Rows(() if sentences is None else sentences, self.wv)
         self.add_lifecycle_event(
@@ -384,7 +371,9 @@ class Word2Vec(Trainable):
         """Train from one epoch to another, one span after the other; returns (words trained, words read)."""
         trained = read = 0
         once = len(spans) * len(losses) == 1 or self._hands_on
-        with nullcontext() if once else self._ids_kept(text):
+        with nullcontext() if once else self._ids_kept() as folder:
+            if folder and isinstance(text, Rows):
+                text.write(folder / "rows")
             for first, last in spans:
                 _call(callbacks, "on_epoch_begin", self)
                 for loss in losses:
@@ -418,15 +407,12 @@ class Word2Vec(Trainable):
         if not self.hs:
             raise RuntimeError("score needs hierarchical softmax: train with hs=1 and negative=0")
         model, rows = self._model("hs")
-        places = np.empty(len(rows), np.int64)  # of our rows in the model
-        places[rows] = np.arange(len(rows))
-        scores = [
-            self._score(
-                model, places[[self.wv.key_to_index[word] for word in sentence if word in self.wv.key_to_index]]
-            )
-            for sentence in itertools.islice(sentences, total_sentences)
-        ]
-        return np.array(scores, np.float32)
+        places = np.argsort(rows)  # of our rows in the model
+        index = self.wv.key_to_index
+        known = ([index[word] for word in sentence if word in index] for sentence in sentences)
+        return np.array(
+            [self._score(model, places[words]) for words in itertools.islice(known, total_sentences)], np.float32
+        )
 
     def _score(self, model: Model, words: NDArray[np.int64]) -> float:
         near = np.abs(np.subtract.outer(np.arange(len(words)), np.arange(len(words))))
@@ -467,11 +453,8 @@ class Word2Vec(Trainable):
         Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
-        vector_files.write(fname, self._file_content(str(fname)))
+        vector_files.write(fname, model_file.content_of(self, str(fname)))
         log.info("saved %s", fname)
-
-    def _file_content(self, name: str) -> VectorFile:
-        return model_file.content_of(self, name)
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None, **_: Any) -> Self:
