@@ -31,8 +31,8 @@ LOSSES: dict[str, dict[str, Any]] = {
 }
 LOSSES["adaptive"] = {"loss": "sampled", "adaptive_samples": True, "alpha": 0.3}
 MODELS: dict[str, dict[str, Any]] = {
-    "skipgram": {},
-    "per pair": {"per_pair": True},
+    "skipgram": {"model": "skipgram"},
+    "per pair": {"model": "skipgram", "per_pair": True},
     "cbow": {"model": "cbow"},
     "corrected cbow": {"model": "cbow", "cbow_gradient": "corrected", "shrink_windows": False},
 }
@@ -51,7 +51,7 @@ WIDE = {"window": MAX_INPUTS_PER_STEP + 3}
 CASES = [
     *(loss | model for loss in LOSSES.values() for model in MODELS.values()),
     *(SUBWORDS | MODELS[model] for model in ("skipgram", "cbow")),
-    *(WIDE | LOSSES[loss] for loss in ("ns", "hs", "class")),
+    *(WIDE | MODELS["skipgram"] | LOSSES[loss] for loss in ("ns", "hs", "class")),
 ]
 
 

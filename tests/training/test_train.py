@@ -146,7 +146,7 @@ def test_the_rate_of_a_resumed_rank_counts_no_words_from_before(monkeypatch: pyt
         run.train(lambda _: None)
         monkeypatch.setattr(Run, "tokens", 3 * run.plan.tokens)  # as on one of three ranks
         reports: list[Progress] = []
-        run._meter(reports.append)
+        run._start_meter(reports.append)
     assert reports[0].done == reports[0].total > 0
     assert reports[0].rate is None
 

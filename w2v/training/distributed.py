@@ -49,7 +49,7 @@ from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 from w2v.plan import Plan
-from w2v.progress import Meter, Report
+from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.training.checkpoint import Checkpoints, State
@@ -405,14 +405,15 @@ class DistributedRun(Run):
         if self.world.leads and self._tokens < ENOUGH_WORDS * self.world.size:
             few = f"{self._tokens:,} words are few for {self.world.size} ranks"
             log.info("%s: one process is probably quicker", few)
-        meter = self._meter(report)
+        self.checkpoints = checkpoints
+        self._start_meter(report)
         with self.world.signals_noted() as told_to_stop:
-            stopped = self._train_rounds(meter, checkpoints, told_to_stop)
-        if stopped:
+            self._train_rounds(told_to_stop)
+        if self._done < self.schedule.end:
             raise W2VError("another rank was told to stop")
 
-    def _train_rounds(self, meter: Meter, checkpoints: Checkpoints | None, told_to_stop: Callable[[], bool]) -> bool:
-        """Returns whether a rank was told to stop before the end."""
+    def _train_rounds(self, told_to_stop: Callable[[], bool]) -> None:
+        """Train to the end, or until a rank is told to stop."""
         error: Exception | None = None
         flags = Flags()
         first = self._done
@@ -421,7 +422,7 @@ class DistributedRun(Run):
         while self._done < self.schedule.end:
             if error is None:
                 try:
-                    self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
+                    self._train_to(self.schedule.position(self._done + 1))
                 except Exception as found:  # the other ranks learn of it after this round
                     error = found
             self._done += 1
@@ -435,23 +436,23 @@ class DistributedRun(Run):
                 if all_rows := last or flags.checkpoint or self.schedule.ends_epoch(self._done):
                     self.exchange.all_rows()
             if last or flags.checkpoint:
-                self._save(error, checkpoints, last)
+                self._save(error, last)
             if last:
                 break
-            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=self._due_next(checkpoints))
+            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=self._due_next)
             with self._exchanging():
                 self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)
         state = self.state
         with self.world.together():
-            self._check_trained(state, checkpoints)
-        return self._done < self.schedule.end
+            self._check_trained(state)
 
-    def _due_next(self, checkpoints: Checkpoints | None) -> bool:
+    @property
+    def _due_next(self) -> bool:
         """Whether a checkpoint is due after the next round: the flag of one reaches the other ranks by then."""
-        if not checkpoints:
-            return False
-        return checkpoints.due or checkpoints.next_position(self._done, self.schedule.rounds) == self._done + 1
+        after = self._done + 1
+        due = self.checkpoints
+        return due is not None and (due.due or due.next_position(self._done, self.schedule.rounds) == after)
 
     @property
     def _trained(self) -> float:
@@ -477,14 +478,14 @@ class DistributedRun(Run):
             if error is not None:
                 raise error
 
-    def _save(self, error: Exception | None, checkpoints: Checkpoints | None, last: bool) -> None:
+    def _save(self, error: Exception | None, last: bool) -> None:
         """Write a checkpoint, on rank 0, if the run has a folder for them. Raises an error of any rank instead."""
         self._raise_together(error)
         state = self.state
-        if checkpoints and last:
-            checkpoints.write(state)
-        elif checkpoints:
-            checkpoints.copy(state)
+        if self.checkpoints and last:
+            self.checkpoints.write(state)
+        elif self.checkpoints:
+            self.checkpoints.copy(state)
 
     def _wait_for(self, thread: Thread) -> None:
         end = time.monotonic() + POLL
@@ -492,5 +493,5 @@ class DistributedRun(Run):
             thread.join(LOOK)
         thread.join(max(0, end - time.monotonic()))
 
-    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
+    def _stop_if_due(self) -> None:
         """Does nothing: all ranks stop together, at the end of a round."""
