@@ -383,7 +383,7 @@ def scaled(factor: float, values: Any) -> Any:
     def product() -> float:
         return factor * placeholder() + score()
 
-    return product, {placeholder: value}
+    return product, ((placeholder, value),)
 
 
 def test_what_machine_code_rests_on() -> None:
