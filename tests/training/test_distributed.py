@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, stopped
+from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
 from w2v.errors import INSTALL
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import launched
@@ -26,7 +26,6 @@ from w2v.training import checkpoint, distributed
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
 from w2v.training.run import resumed_at
-from w2v.training.schedule import Schedule
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
@@ -124,10 +123,6 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
     np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [1]]), rtol=1e-6)
 
 
-def part_schedule(epochs: int, chunks: int, rounds: int) -> Schedule:
-    return Schedule(epochs=epochs, chunks=chunks, tokens=0, alpha=0, min_alpha=0, rounds=rounds)
-
-
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 50), st.integers(1, 50), st.floats(0, 0.999))
 def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: int, others: int, share: float) -> None:
     """Only of the epoch that was under way is any text trained twice or not at all: half of it at most."""
@@ -139,10 +134,10 @@ def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: in
     resumed = resumed_at(state, epochs * others, after)
     trained = np.zeros((epochs, chunks), np.int64)
     for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
-        end = part_schedule(epochs, chunks // before, rounds).position(done)
+        end = schedule_of(rounds, epochs=epochs, chunks=chunks // before).position(done)
         part[np.unravel_index(np.arange(end), part.shape)] += 1
     for part in trained.reshape(epochs, after, -1).swapaxes(0, 1):
-        start = part_schedule(epochs, chunks // after, others).position(resumed)
+        start = schedule_of(others, epochs=epochs, chunks=chunks // after).position(resumed)
         part[np.unravel_index(np.arange(start, part.size), part.shape)] += 1
     assert (np.delete(trained, done // rounds, axis=0) == 1).all()
     twice, never = (trained == 2).sum(), (trained == 0).sum()

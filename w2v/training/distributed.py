@@ -130,16 +130,13 @@ class Matrix:
     def parts(self, ranges: list[range]) -> list[Part]:
         """The rows in these ranges of the order, in parts that stay in a core's cache."""
         pieces = [self.order[start : min(start + PART, rows.stop)] for rows in ranges for start in rows[::PART]]
-        return [Part(self, contiguous(piece)) for piece in pieces]
+        return [Part(self, contiguous(piece), len(piece)) for piece in pieces]
 
 
 class Part(NamedTuple):
     matrix: Matrix
     rows: slice | NDArray[np.int64]
-
-    @property
-    def size(self) -> int:
-        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+    size: int
 
 
 class Pending(NamedTuple):
@@ -214,17 +211,16 @@ class Exchange:
 
         If `number` is None, only the flags are exchanged.
         """
+        frequent: list[Part] = []
         others: list[Part] = []
         if number is not None:
-            ranges = [rows_of_round(number, len(matrix.rows), self._frequent) for matrix in self._matrices]
-            self._begin(self._parts(each[:1] for each in ranges), Flags())
+            for matrix in self._matrices:
+                first, *rest = rows_of_round(number, len(matrix.rows), self._frequent)
+                frequent += matrix.parts([first])
+                others += matrix.parts(rest)
+            self._begin(frequent, Flags())
             self.finish()
-            others = self._parts(each[1:] for each in ranges)
         self._begin(others, flags)
-
-    def _parts(self, ranges: Iterable[list[range]]) -> list[Part]:
-        """Parts of the rows in these ranges of each matrix."""
-        return [part for matrix, each in zip(self._matrices, ranges, strict=True) for part in matrix.parts(each)]
 
     def all_rows(self) -> None:
         """Exchange all rows, and wait for the result."""
@@ -266,14 +262,14 @@ class Exchange:
         own = self._of_part(self._own, part, start)
         np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
         own[:, -1] = squared_lengths(own[:, :-1])
-        (matrix, rows) = part
+        matrix, rows, _ = part
         progress = CURVATURE * matrix.frequencies[rows] * (self.trained - matrix.exchanged[rows])
         matrix.exchanged[rows] = self.trained
         return Pending(part, start, before, progress[:, np.newaxis])
 
     def _unpack(self, pending: Pending, index: int) -> None:
         """Add the other ranks' contributions to a part."""
-        (matrix, rows), start, before, progress = pending
+        (matrix, rows, _), start, before, progress = pending
         seeds = [self._seed, self._count, index]  # the same on all ranks
         random = np.random.Generator(np.random.PCG64(seeds)) if bfloat16.is_bfloat16(matrix.rows) else None
         total = self._of_part(self._total, pending.part, start)
@@ -328,9 +324,14 @@ class DistributedRun(Run):
         self._done = 0  # rounds
         self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process resumed the run
         super().__init__(settings, start, store, *arguments, **options)
+        self.tokens = world.total(self.plan.tokens)
+        largest = world.maximum(self.plan.tokens)
+        words = words_of_round(largest, world.size)
+        rounds = -(-largest // (words * world.maximum(self.plan.workers)))
+        self.schedule = Schedule(self.plan, max(1, min(rounds, world.maximum(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        frequent = min(self._words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
+        frequent = min(words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
         self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # during which this rank did not train
 
@@ -354,21 +355,9 @@ class DistributedRun(Run):
         exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
         return {"ranks": self.world.size, "exchange": exchanged}
 
-    @property
-    def tokens(self) -> int:
-        """Words of the vocabulary in the text of all ranks."""
-        return self._tokens
-
     def _plan(self, start: Start, instructions: str | None) -> Plan:
         plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
         return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
-
-    def _schedule(self) -> Schedule:
-        self._tokens = self.world.total(self.plan.tokens)
-        largest = self.world.maximum(self.plan.tokens)
-        self._words = words_of_round(largest, self.world.size)
-        rounds = -(-largest // (self._words * self.world.maximum(self.plan.workers)))
-        return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings, and with any number of ranks.
@@ -402,8 +391,8 @@ class DistributedRun(Run):
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
-        if self.world.leads and self._tokens < ENOUGH_WORDS * self.world.size:
-            few = f"{self._tokens:,} words are few for {self.world.size} ranks"
+        if self.world.leads and self.tokens < ENOUGH_WORDS * self.world.size:
+            few = f"{self.tokens:,} words are few for {self.world.size} ranks"
             log.info("%s: one process is probably quicker", few)
         self.checkpoints = checkpoints
         self._start_meter(report)
@@ -450,16 +439,18 @@ class DistributedRun(Run):
     @property
     def _due_next(self) -> bool:
         """Whether a checkpoint is due after the next round: the flag of one reaches the other ranks by then."""
-        after = self._done + 1
-        due = self.checkpoints
-        return due is not None and (due.due or due.next_position(self._done, self.schedule.rounds) == after)
+        if not self.checkpoints:
+            return False
+        return (
+            self.checkpoints.due or self.checkpoints.next_position(self._done, self.schedule.rounds) == self._done + 1
+        )
 
     @property
     def _trained(self) -> float:
         """Words that a rank has trained so far, each times its learning rate; see Exchange."""
-        schedule, done = self.schedule, self._done / self.schedule.end
-        words = schedule.epochs * self.tokens / self.world.size * done
-        mean_alpha = schedule.alpha + (schedule.min_alpha - schedule.alpha) * done / 2
+        plan, done = self.plan, self._done / self.schedule.end
+        words = plan.epochs * self.tokens / self.world.size * done
+        mean_alpha = plan.alpha + (plan.min_alpha - plan.alpha) * done / 2
         return float(words * mean_alpha)
 
     @contextmanager

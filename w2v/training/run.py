@@ -183,7 +183,8 @@ class Run:
         plan = self._plan(start, instructions)
         self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
-        self.schedule = self._schedule()
+        self.schedule = Schedule(self.plan)
+        self.tokens = self.plan.tokens  # words of the vocabulary in the text, of all ranks
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
         self._allocate(start, copies, ignore_memory)
@@ -192,11 +193,6 @@ class Run:
     def metrics(self) -> dict[str, Any]:
         """Measurements of this kind of run alone."""
         return {"held_out_scores": self.scores} if self.scores else {}
-
-    @property
-    def tokens(self) -> int:
-        """Words of the vocabulary in the text."""
-        return self.plan.tokens
 
     @property
     def _words_trained(self) -> int:
@@ -210,10 +206,6 @@ class Run:
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
         return plan_run(self.settings, start, self.store, instructions)
-
-    def _schedule(self) -> Schedule:
-        plan = self.plan
-        return Schedule(plan.epochs, plan.chunks, plan.tokens, self.settings.start_alpha, self.settings.end_alpha)
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
@@ -283,7 +275,7 @@ class Run:
         self._start_meter(report)
         try:
             self._look()  # if the run was stopped before it
-            while self.kernel.position < self.plan.end and not self._stops_early:
+            while self.kernel.position < self.plan.end and not (self.stopping and self.stopping.is_due(self.scores)):
                 self._train_to(self._next_stop)
                 self._look()
                 if checkpoints and self.kernel.position < self.plan.end:
@@ -304,10 +296,6 @@ class Run:
         if self.stopping:
             due = min(due, max(self.kernel.position + 1, self._next_look))
         return int(min(due, self.plan.end))
-
-    @property
-    def _stops_early(self) -> bool:
-        return self.stopping is not None and self.stopping.is_due(self.scores)
 
     @property
     def _next_look(self) -> int:
