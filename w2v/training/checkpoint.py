@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -300,7 +300,7 @@ class Checkpoints:
             if name not in self._copied:
                 self._copied[name] = np.empty(array.shape, array.dtype)
             np.copyto(self._copied[name], array)
-        self._start(state, self._copied)
+        self._start(replace(state, parameters=dict(self._copied)))
 
     def write(self, state: State) -> None:
         """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""
@@ -315,7 +315,7 @@ class Checkpoints:
     def write_best(self, state: State) -> None:
         """Write the best state so far, which `best` returns; it is no state to resume from."""
         self._wait()
-        self._write(state, dict(state.parameters), best=True)
+        self._write(state, best=True)
 
     def best(self) -> State:
         """The state that write_best wrote last, its arrays memory-mapped. Raises W2VError if there is none."""
@@ -323,29 +323,29 @@ class Checkpoints:
 
     def _write_and_wait(self, state: State) -> None:
         self._wait()
-        self._start(state, state.parameters)
+        self._start(state)
         self._wait()
 
     def _wait(self) -> None:
         if self._writer:
             self._writer.wait()
 
-    def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
+    def _start(self, state: State) -> None:
         self._last = time.monotonic()
         if time.process_time() >= self._last_chance:
             self._last_chance = math.inf
-        self._writer = Thread(target=self._write, args=(state, dict(parameters)))
+        self._writer = Thread(target=self._write, args=(state,))
         try:
             self._writer.start()
         except NoThread:
             self._writer.run()
 
-    def _write(self, state: State, parameters: Arrays, best: bool = False) -> None:
+    def _write(self, state: State, best: bool = False) -> None:
         self._taken = state
         if self._lost:
             return
         try:
-            self._try_to_write(state, parameters, best)
+            self._try_to_write(state, best)
         except Exception as error:  # training continues after any error
             if self._lost:
                 self._mine = {}
@@ -355,15 +355,16 @@ class Checkpoints:
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
-    def _try_to_write(self, state: State, parameters: Arrays, best: bool) -> None:
+    def _try_to_write(self, state: State, best: bool) -> None:
+        parameters = state.parameters
         if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
             self.diverged = True
             return
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
-        arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
-        arrays["history"] = state.history
+        arrays |= state.loss.tensors
+        arrays |= {"losses": state.losses, "predictions": state.predictions, "history": state.history}
         arrays |= {} if state.frozen is None else {"frozen": state.frozen}
         run = RunDescription(**state.course, parameters=list(parameters), every=self.every, origin=self.origin)
         path = self.folder / (BEST if best else NAME.format(self._next))
