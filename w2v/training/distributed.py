@@ -472,11 +472,9 @@ class DistributedRun(Run):
     def _save(self, error: Exception | None, last: bool) -> None:
         """Write a checkpoint, on rank 0, if the run has a folder for them. Raises an error of any rank instead."""
         self._raise_together(error)
-        state = self.state
-        if self.checkpoints and last:
-            self.checkpoints.write(state)
-        elif self.checkpoints:
-            self.checkpoints.copy(state)
+        state = self.state  # of all ranks
+        if self.checkpoints:
+            (self.checkpoints.write if last else self.checkpoints.copy)(state)
 
     def _wait_for(self, thread: Thread) -> None:
         end = time.monotonic() + POLL

@@ -319,7 +319,7 @@ class Run:
                 "and note that a line is a sentence, which windows do not cross"
             )
         self._check_numbers(*self.parameters.values())
-        if rise(self.plan.loss, state.losses, state.predictions) > SOUND_RISE:
+        if state.rise > SOUND_RISE:
             log.warning(
                 "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
                 _highest_mean(state.losses, state.predictions),
