@@ -14,7 +14,7 @@ import termios
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, get_args
 
 import numpy as np
@@ -35,6 +35,7 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.training import checkpoint
+from w2v.training.schedule import Schedule
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
 MODELS = [{"model": model, "loss": loss} for model in get_args(ModelName) for loss in CYTHON_LOSSES]
@@ -262,6 +263,12 @@ def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
         **dict.fromkeys(("ids", "words", "keep"), np.zeros(0, np.int64)), sides=settings.window_sides,
         vector_size=settings.vector_size, storage=settings.storage, workers=settings.threads,
     )  # fmt: skip
+
+
+def schedule_of(rounds: int, **plan: Any) -> Schedule:
+    """A schedule with only these attributes of a plan."""
+    made: Any = SimpleNamespace(**plan)
+    return Schedule(made, rounds)
 
 
 # Counts of a vocabulary: at least two words, the most frequent first.

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, stopped
+from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
 from w2v.errors import INSTALL
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import launched
@@ -26,11 +26,12 @@ from w2v.training import checkpoint, distributed
 from w2v.training.distributed import Exchange, rows_of_round
 from w2v.training.model import Model
 from w2v.training.run import resumed_at
-from w2v.training.schedule import Schedule
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
 SMALL = ["--vector-size", "8", "--min-count", "1", "--workers", "1", "--quiet"]
+FEW: dict[str, Any] = {"epochs": 2, "sample": 0, "negative": 1, "vector_size": 8, "min_count": 1, "workers": 1}
+AS_FEW = ["--epochs", 2, "--sample", 0, "--negative", 1]  # FEW, with SMALL
 cluster = pytest.mark.cluster
 ranks = pytest.mark.parametrize("count", [2, pytest.param(4, marks=cluster)])
 
@@ -48,8 +49,8 @@ def mpiexec(
     return done
 
 
-def trained(count: int, text: Path, output: Path, *arguments: object, **options: Any) -> Model:
-    done = mpiexec(count, "train", text, "-o", output, "--force", *SMALL, *arguments, **options)
+def trained(count: int, texts: list[str], output: Path, *arguments: object) -> Model:
+    done = mpiexec(count, "train", *texts, "-o", output, *SMALL, *arguments)
     assert done.stderr == ""
     return Model.load(output)
 
@@ -124,10 +125,6 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
     np.testing.assert_allclose(rows, last + np.array([[0], [1], [0], [1]]), rtol=1e-6)
 
 
-def part_schedule(epochs: int, chunks: int, rounds: int) -> Schedule:
-    return Schedule(epochs=epochs, chunks=chunks, tokens=0, alpha=0, min_alpha=0, rounds=rounds)
-
-
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 50), st.integers(1, 50), st.floats(0, 0.999))
 def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: int, others: int, share: float) -> None:
     """Only of the epoch that was under way is any text trained twice or not at all: half of it at most."""
@@ -139,10 +136,10 @@ def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: in
     resumed = resumed_at(state, epochs * others, after)
     trained = np.zeros((epochs, chunks), np.int64)
     for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
-        end = part_schedule(epochs, chunks // before, rounds).position(done)
+        end = schedule_of(rounds, epochs=epochs, chunks=chunks // before).position(done)
         part[np.unravel_index(np.arange(end), part.shape)] += 1
     for part in trained.reshape(epochs, after, -1).swapaxes(0, 1):
-        start = part_schedule(epochs, chunks // after, others).position(resumed)
+        start = schedule_of(others, epochs=epochs, chunks=chunks // after).position(resumed)
         part[np.unravel_index(np.arange(start, part.size), part.shape)] += 1
     assert (np.delete(trained, done // rounds, axis=0) == 1).all()
     twice, never = (trained == 2).sum(), (trained == 0).sum()
@@ -183,7 +180,7 @@ def test_a_rank_without_a_launcher_does_not_start_mpi(monkeypatch: pytest.Monkey
 
 def test_one_rank_gives_the_bits_of_a_run_without_mpi(text: Path, tmp_path: Path) -> None:
     alone = w2v.train(text, vector_size=8, min_count=1, workers=1, epochs=2)
-    assert_same(trained(1, text, tmp_path / "one.safetensors", "--epochs", 2), alone)
+    assert_same(trained(1, [str(text)], tmp_path / "one.safetensors", "--epochs", 2), alone)
 
 
 @ranks
@@ -249,12 +246,8 @@ def test_any_division_of_the_text(contents: list[str], tmp_path: Path) -> None:
     for number, content in enumerate(contents):
         (tmp_path / f"{number}.txt").write_text(content)
     files = sorted(map(str, tmp_path.glob("*.txt")))
-    alone = w2v.train(files, vector_size=8, min_count=1, workers=1, epochs=2, sample=0, negative=1)
-    done = mpiexec(
-        4, "train", *files, "-o", tmp_path / "m.safetensors", "--epochs", 2, "--sample", 0, "--negative", 1, *SMALL
-    )
-    assert done.stderr == ""
-    model = Model.load(tmp_path / "m.safetensors")
+    alone = w2v.train(files, **FEW)
+    model = trained(4, files, tmp_path / "m.safetensors", *AS_FEW)
     assert model.vocabulary.words == alone.vocabulary.words
     assert model.metrics["tokens_trained"] == alone.metrics["tokens_trained"]
 
@@ -268,36 +261,15 @@ def test_options_of_reading_and_phrases(tmp_path: Path) -> None:
     assert "new york" in found.passes[0]
     found.save(tmp_path / "phrases")
     reading: dict[str, Any] = {"column": "text", "lower": True, "digits": "zero", "strip_markup": True}
-    options = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs": 2, "sample": 0, "negative": 1}
-    alone = w2v.train(files, phrases=tmp_path / "phrases", **reading, **options)
+    alone = w2v.train(files, phrases=tmp_path / "phrases", **reading, **FEW)
     arguments = ["--column", "text", "--lower", "--digits", "zero", "--strip-markup", "--phrases", tmp_path / "phrases"]
-    arguments += [
-        "--epochs",
-        2,
-        "--sample",
-        0,
-        "--negative",
-        1,
-        "--plot",
-        tmp_path / "run.svg",
-        "-o",
-        tmp_path / "m.bin",
-    ]
-
-    mpiexec(2, "train", *files, *arguments, "--save-vocab", tmp_path / "words", *SMALL)
+    arguments += ["--plot", tmp_path / "run.svg", "--save-vocab", tmp_path / "words", "-o", tmp_path / "m.bin"]
+    mpiexec(2, "train", *files, *arguments, *AS_FEW, *SMALL)
     vocabulary = Vocabulary.load(tmp_path / "words")
     assert list(vocabulary.words) == list(alone.vocabulary.words)
     assert "new_york" in vocabulary.words
     assert vocabulary.counts.tolist() == alone.vocabulary.counts.tolist()
     assert (tmp_path / "run.svg").exists()
-
-
-@cluster
-def test_a_text_without_words(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("\n" * 100)
-    done = mpiexec(2, "train", tmp_path / "text", "-o", tmp_path / "m.bin", *SMALL, code=1)
-    assert_one_line(done.stderr)
-    assert "no words" in done.stderr
 
 
 # -- errors: one line, from rank 0 ----------------------------------------------------------
@@ -310,6 +282,7 @@ REFUSALS = {
     "markup": (["--strip-markup"], "", "markup may span the places where a text is divided", 2),
     "other text options": ([], "import sys; sys.argv += ['--lower']", "has lower true, and rank 0", 1),
     "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),
+    "no words": ([Path(__file__).with_name("__init__.py")], "", "__init__.py holds no words", 1),
     "other settings": ([], "import sys; sys.argv += ['--epochs', '7']", "has epochs 7, and rank 0", 1),
     "other version": ([], "import w2v.training.train as t; t.__version__ = '0'", 'has w2v "0", and rank 0', 1),
     "missing file": ([], "import sys; sys.argv[2] += 'x'", "rank 1 ", 1),
@@ -318,6 +291,12 @@ REFUSALS = {
         "import sys; from pathlib import Path; other = Path(sys.argv[4]).with_name('other')\n"
         "    other.write_bytes(Path(sys.argv[2]).read_bytes().replace(b'a', b'e')); sys.argv[2] = str(other)",
         "has checksum of samples of the text ",
+        1,
+    ),
+    "no mpi4py": (
+        [],
+        "pass\nimport sys; sys.modules['mpi4py'] = None",
+        f"training on several ranks needs mpi4py: {INSTALL.format('mpi')}",
         1,
     ),
     "an error on one rank": (
@@ -340,20 +319,12 @@ REFUSALS = {
 )
 def test_one_line_says_what_is_wrong(name: str, text: Path, tmp_path: Path) -> None:
     arguments, change, message, code = REFUSALS[name]
-    corpus = [] if name in ("standard input", "no such file") else [text]
+    corpus = [] if name in ("standard input", "no such file", "no words") else [text]
     options = ["train", *corpus, *arguments, "-o", tmp_path / "m.bin", *SMALL]
     done = mpiexec(2, *options, before=RANK_1 + change if change else "", code=code)
     assert_one_line(done.stderr)
     assert message in done.stderr
     assert not (tmp_path / "m.bin").exists()
-
-
-@cluster
-def test_mpi4py_is_missing(text: Path, tmp_path: Path) -> None:
-    before = "import sys; sys.modules['mpi4py'] = None"
-    done = mpiexec(2, "train", text, "-o", tmp_path / "m.bin", *SMALL, before=before, code=1)
-    assert_one_line(done.stderr)
-    assert f"training on several ranks needs mpi4py: {INSTALL.format('mpi')}" in done.stderr
 
 
 # -- faults ---------------------------------------------------------------------------------
@@ -386,12 +357,10 @@ def test_a_rank_that_fails_ends_all(phase: str, kind: str, text: Path, tmp_path:
     if kind == "error":
         assert "w2v: rank 1 (" in done.stderr
         assert "internal error: RuntimeError: broken" in done.stderr
-    elif kind == "SIGSTOP":
-        assert_one_line(ours(done.stderr))
-        assert re.match(r"w2v: rank 1 \(.+\) has not answered for 3 seconds: the run ends", ours(done.stderr))
     else:
         assert_one_line(ours(done.stderr))
-        assert re.match(r"w2v: rank 1 \(.+\) was killed or crashed: the run ends", ours(done.stderr))
+        what = "has not answered for 3 seconds" if kind == "SIGSTOP" else "was killed or crashed"
+        assert re.match(rf"w2v: rank 1 \(.+\) {what}: the run ends", ours(done.stderr))
     if checkpoint.files(tmp_path / "states"):
         mpiexec(4, "train", "--resume", tmp_path / "states", "--quiet")
         assert (tmp_path / "m.bin").exists()
@@ -418,7 +387,7 @@ def interrupted(text: Path, folder: Path, number: int) -> str:
         running.send_signal(number)
         said = running.communicate(timeout=120)[1]
     assert running.returncode == 128 + number, said
-    return "".join(line for line in said.splitlines(keepends=True) if line.startswith("w2v: "))
+    return ours(said)
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=cluster), signal.SIGTERM])
@@ -435,7 +404,7 @@ def test_a_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_pa
 @cluster
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_stopped_run_resumes_with_any_number_of_ranks(count: int, text: Path, tmp_path: Path) -> None:
-    whole = trained(2, text, tmp_path / "whole.safetensors", "--epochs", 6)
+    whole = trained(2, [str(text)], tmp_path / "whole.safetensors", "--epochs", 6)
     states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
     output = tmp_path / "m.safetensors"
     killed = fault("w2v.training.checkpoint:Checkpoints.copy", "SIGKILL", 2)

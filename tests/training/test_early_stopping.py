@@ -36,9 +36,8 @@ def test_the_vectors_are_those_of_the_best_epoch(
     model = w2v.train(sample, **SETTINGS, **options)
     assert model.metrics["held_out_scores"] == [0.6, 0.7, 0.6, 0.6]
     np.testing.assert_allclose(model.vectors, seen[1], atol=1e-6)
-    assert (
-        "training ended after epoch 4: the vectors are those of epoch 2, score on held-out text 0.7000" in caplog.text
-    )
+    message = "training ended after epoch 4: the vectors are those of epoch 2, score on held-out text 0.7000"
+    assert message in caplog.messages
 
 
 @pytest.mark.parametrize("epoch", [2, 3])
@@ -85,10 +84,7 @@ def test_the_end_of_the_text_is_not_trained(sample: Path) -> None:
 def test_only_the_best_state_is_written_without_a_folder_for_checkpoints(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(*_: object) -> None:
-        pytest.fail("a checkpoint")
-
-    monkeypatch.setattr(Checkpoints, "write", write)
+    monkeypatch.setattr(Checkpoints, "write", lambda *_: pytest.fail("a checkpoint"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     w2v.train(sample, **SETTINGS)
     assert list(tmp_path.iterdir()) == []  # no key either

@@ -85,7 +85,7 @@ def test_a_folder_that_another_run_has_taken_is_left_to_it(
     w2v.train(sample, checkpoint=other, **SMALL | {"seed": 5})
     if not other_runs:  # its checkpoint stands
         w2v.train(sample, checkpoint=checkpoints, **SMALL)
-    assert [record.getMessage() for record in caplog.records] == [
+    assert caplog.messages == [
         f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
     ]
     assert latest(states).state.settings.seed == 5

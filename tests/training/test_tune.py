@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import Stop, run, run_json, start
+from tests.helpers import QUICK, Stop, run, run_json, start
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.training import tune as tuning
@@ -40,6 +40,10 @@ def stopped(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
     """The trials of a run that was stopped after some of them."""
     with pytest.raises(Stop):
         w2v.tune(TEXT, state=state, finished=stopping(count), **SMALL | options)
+    return trials_in(state)
+
+
+def trials_in(state: Path) -> list[dict[str, Any]]:
     trials: list[dict[str, Any]] = json.loads(state.read_text())["trials"]
     return trials
 
@@ -149,13 +153,6 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any
     assert state.read_bytes() == before
 
 
-def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
-    state = tmp_path / "state.json"
-    state.write_text('{"text": 3}')
-    with pytest.raises(w2v.W2VError, match=r"state\.json: damaged"):
-        w2v.tune(TEXT, state=state, **SMALL)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -172,15 +169,16 @@ def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
         w2v.tune(TEXT, **SMALL | options)
 
 
-def test_files_without_known_words(tmp_path: Path) -> None:
+def test_files_that_will_not_do(tmp_path: Path) -> None:
     (tmp_path / "questions.txt").write_text("a b c d\n")
     with pytest.raises(w2v.W2VError, match=r"questions\.txt: the vocabulary has too few of its words"):
         w2v.tune(TEXT, questions=[tmp_path / "questions.txt"], **SMALL)
+    (tmp_path / "state.json").write_text('{"text": 3}')
+    with pytest.raises(w2v.W2VError, match=r"state\.json: damaged"):
+        w2v.tune(TEXT, state=tmp_path / "state.json", **SMALL)
 
 
 # -- the command ----------------------------------------------------------------------------
-
-QUICK = ("--vector-size", 8, "--epochs", 1, "--workers", 1)
 
 
 @pytest.fixture
@@ -201,19 +199,17 @@ def text(sample: Path, tmp_path: Path) -> Path:
 def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) -> None:
     output = tmp_path / "best.safetensors"
     figures = run_json("tune", text, "-o", output, *QUICK)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "text.txt", "best.safetensors", "best.toml", "best.tune.json"
-    }  # fmt: skip
+    written = ["best.safetensors", "best.toml", "best.tune.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*written, "text.txt"]
     settings = w2v.Model.load(output).settings
     for name, value in figures["changed_settings"].items():
         assert getattr(settings, name) == value
     again = run_json("train", "--config", tmp_path / "best.toml", "-o", tmp_path / "again.safetensors")
     assert w2v.Model.load(again["output"]).settings.relevant() == settings.relevant()
-    for name in ("best.safetensors", "best.toml", "best.tune.json"):
+    for name in written:
         assert f"{name} exists" in run("tune", text, "-o", output, *QUICK, code=1).stderr
         (tmp_path / name).unlink()
-    result = run("tune", text, "-o", output, "--pairs", tmp_path / "none", *QUICK, code=1)
-    assert "cannot read" in result.stderr
+    assert "cannot read" in run("tune", text, "-o", output, "--pairs", tmp_path / "none", *QUICK, code=1).stderr
 
 
 def test_command_reads_the_files_of_a_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -265,17 +261,16 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
     first = run("tune", text, "-o", output, *QUICK, "--time", "1h")
     assert "the defaults" in first.stdout
     assert first.stderr == "w2v: tuning takes about 60 minutes\n"
-    before = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
+    before = trials_in(tmp_path / "best.tune.json")
     assert "best.safetensors exists" in run("tune", text, "-o", output, *QUICK, "--resume", code=1).stderr
     run("tune", text, "-o", output, *QUICK, "--resume", "--force")
-    after = json.loads((tmp_path / "best.tune.json").read_text())["trials"]
-    assert after == before
-    other = ("--vector-size", 9, *QUICK[2:])
+    assert trials_in(tmp_path / "best.tune.json") == before
+    other = (*QUICK, "--vector-size", 9)
     assert "vector_size" in run("tune", text, "-o", output, *other, "--resume", "--force", code=1).stderr
     assert output.exists()
-    faster = (*QUICK[:-1], 2, "--cache", tmp_path / "text.ids")
+    faster = (*QUICK, "--workers", 2, "--cache", tmp_path / "text.ids")
     run("tune", text, "-o", output, *faster, "--resume", "--force")
-    assert json.loads((tmp_path / "best.tune.json").read_text())["trials"] == before
+    assert trials_in(tmp_path / "best.tune.json") == before
 
 
 def test_settings_of_what_is_tried_have_an_effect(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,7 +43,6 @@ from w2v.training.seal import is_sealed, make_key, seal
 Arrays = dict[str, NDArray[Any]]
 
 NAME, BEST = "checkpoint-{:06}.safetensors", "checkpoint-best.safetensors"
-RUN_VALUES = ("position", "end", "tokens_trained", "seconds", "instruction_set", "ranks", "scores")  # of State
 BYTES_AT_ONCE = 1 << 20  # for the checksum
 LAST_CHANCE = 0.75  # share of the hard CPU limit after which a checkpoint is written: at 1 the system kills the process
 INPUTS = "vectors"  # the input rows in the native format
@@ -77,47 +76,54 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunDescription:
-    """What a checkpoint stores as JSON besides the settings. Raises SettingsError for an impossible interval."""
+class Course:
+    """How far a run has come: `position` of `end` chunks (with several ranks: rounds, see Schedule).
+
+    `scores` are those on held-out text, after each epoch, if training may stop early.
+    """
 
     position: Count
     end: Count
     tokens_trained: Count
-    seconds: float
-    parameters: list[str]
+    seconds: float  # of training
     instruction_set: str
-    every: str
-    origin: Origin
     ranks: Count = 1
     scores: list[float] = field(default_factory=list)
+
+    @property
+    def course(self) -> dict[str, Any]:
+        """The attributes of this class by name, for another of its kinds."""
+        return {each.name: getattr(self, each.name) for each in fields(Course)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDescription(Course):
+    """What a checkpoint stores as JSON besides the settings. Raises SettingsError for an impossible interval."""
+
+    parameters: list[str]
+    every: str
+    origin: Origin
 
     def __post_init__(self) -> None:
         interval(self.every)
 
 
-@dataclass(frozen=True)
-class State:
-    """A run whose threads have stopped after `position` of `end` chunks (with several ranks: rounds, see Schedule).
+@dataclass(frozen=True, kw_only=True)
+class State(Course):
+    """A run whose threads have stopped.
 
     `parameters` are the matrices that training updates, by name. The columns of `history` are words trained, seconds of
     training, summed loss and number of predictions, each since the beginning of the run; the last two are of rank 0
-    alone. `scores` are those on held-out text, after each epoch, if training may stop early.
+    alone.
     """
 
     settings: Settings
     vocabulary: Vocabulary
     loss: Loss
     parameters: Mapping[str, NDArray[Any]]
-    position: int
-    end: int
     losses: NDArray[np.float64]  # (epochs,), summed
     predictions: NDArray[np.int64]  # (epochs,)
-    tokens_trained: int
-    seconds: float  # of training
-    instruction_set: str
     history: NDArray[np.float64]  # (n, 4)
-    ranks: int = 1
-    scores: list[float] = field(default_factory=list)
     frozen: NDArray[np.bool_] | None = None  # (V,), see Start
 
     @property
@@ -294,7 +300,7 @@ class Checkpoints:
             if name not in self._copied:
                 self._copied[name] = np.empty(array.shape, array.dtype)
             np.copyto(self._copied[name], array)
-        self._start(state, self._copied)
+        self._start(replace(state, parameters=dict(self._copied)))
 
     def write(self, state: State) -> None:
         """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""
@@ -309,7 +315,7 @@ class Checkpoints:
     def write_best(self, state: State) -> None:
         """Write the best state so far, which `best` returns; it is no state to resume from."""
         self._wait()
-        self._write(state, dict(state.parameters), best=True)
+        self._write(state, best=True)
 
     def best(self) -> State:
         """The state that write_best wrote last, its arrays memory-mapped. Raises W2VError if there is none."""
@@ -317,29 +323,29 @@ class Checkpoints:
 
     def _write_and_wait(self, state: State) -> None:
         self._wait()
-        self._start(state, state.parameters)
+        self._start(state)
         self._wait()
 
     def _wait(self) -> None:
         if self._writer:
             self._writer.wait()
 
-    def _start(self, state: State, parameters: Mapping[str, NDArray[Any]]) -> None:
+    def _start(self, state: State) -> None:
         self._last = time.monotonic()
         if time.process_time() >= self._last_chance:
             self._last_chance = math.inf
-        self._writer = Thread(target=self._write, args=(state, dict(parameters)))
+        self._writer = Thread(target=self._write, args=(state,))
         try:
             self._writer.start()
         except NoThread:
             self._writer.run()
 
-    def _write(self, state: State, parameters: Arrays, best: bool = False) -> None:
+    def _write(self, state: State, best: bool = False) -> None:
         self._taken = state
         if self._lost:
             return
         try:
-            self._try_to_write(state, parameters, best)
+            self._try_to_write(state, best)
         except Exception as error:  # training continues after any error
             if self._lost:
                 self._mine = {}
@@ -349,18 +355,18 @@ class Checkpoints:
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
-    def _try_to_write(self, state: State, parameters: Arrays, best: bool) -> None:
+    def _try_to_write(self, state: State, best: bool) -> None:
+        parameters = state.parameters
         if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
             self.diverged = True
             return
         words = Words.of(state.vocabulary.words)
         arrays = {INPUTS if name == "inputs" else name: array for name, array in parameters.items()}
         arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": state.vocabulary.counts}
-        arrays |= state.loss.tensors | {"losses": state.losses, "predictions": state.predictions}
-        arrays["history"] = state.history
+        arrays |= state.loss.tensors
+        arrays |= {"losses": state.losses, "predictions": state.predictions, "history": state.history}
         arrays |= {} if state.frozen is None else {"frozen": state.frozen}
-        values = {name: getattr(state, name) for name in RUN_VALUES}
-        run = RunDescription(**values, parameters=list(parameters), every=self.every, origin=self.origin)
+        run = RunDescription(**state.course, parameters=list(parameters), every=self.every, origin=self.origin)
         path = self.folder / (BEST if best else NAME.format(self._next))
         # As an array, because the length of a header is limited:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
@@ -471,7 +477,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
         predictions=arrays["predictions"],
         history=history,
         frozen=frozen,
-        **{name: getattr(run, name) for name in RUN_VALUES},
+        **run.course,
     )
     return Checkpoint(path, state, run.origin, run.every, version, trusted)
 

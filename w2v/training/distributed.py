@@ -49,7 +49,7 @@ from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 from w2v.plan import Plan
-from w2v.progress import Meter, Report
+from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.training.checkpoint import Checkpoints, State
@@ -130,16 +130,13 @@ class Matrix:
     def parts(self, ranges: list[range]) -> list[Part]:
         """The rows in these ranges of the order, in parts that stay in a core's cache."""
         pieces = [self.order[start : min(start + PART, rows.stop)] for rows in ranges for start in rows[::PART]]
-        return [Part(self, contiguous(piece)) for piece in pieces]
+        return [Part(self, contiguous(piece), len(piece)) for piece in pieces]
 
 
 class Part(NamedTuple):
     matrix: Matrix
     rows: slice | NDArray[np.int64]
-
-    @property
-    def size(self) -> int:
-        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+    size: int
 
 
 class Pending(NamedTuple):
@@ -214,17 +211,16 @@ class Exchange:
 
         If `number` is None, only the flags are exchanged.
         """
+        frequent: list[Part] = []
         others: list[Part] = []
         if number is not None:
-            ranges = [rows_of_round(number, len(matrix.rows), self._frequent) for matrix in self._matrices]
-            self._begin(self._parts(each[:1] for each in ranges), Flags())
+            for matrix in self._matrices:
+                first, *rest = rows_of_round(number, len(matrix.rows), self._frequent)
+                frequent += matrix.parts([first])
+                others += matrix.parts(rest)
+            self._begin(frequent, Flags())
             self.finish()
-            others = self._parts(each[1:] for each in ranges)
         self._begin(others, flags)
-
-    def _parts(self, ranges: Iterable[list[range]]) -> list[Part]:
-        """Parts of the rows in these ranges of each matrix."""
-        return [part for matrix, each in zip(self._matrices, ranges, strict=True) for part in matrix.parts(each)]
 
     def all_rows(self) -> None:
         """Exchange all rows, and wait for the result."""
@@ -266,14 +262,14 @@ class Exchange:
         own = self._of_part(self._own, part, start)
         np.subtract(before, part.matrix.last[part.rows], out=own[:, :-1])
         own[:, -1] = squared_lengths(own[:, :-1])
-        (matrix, rows) = part
+        matrix, rows, _ = part
         progress = CURVATURE * matrix.frequencies[rows] * (self.trained - matrix.exchanged[rows])
         matrix.exchanged[rows] = self.trained
         return Pending(part, start, before, progress[:, np.newaxis])
 
     def _unpack(self, pending: Pending, index: int) -> None:
         """Add the other ranks' contributions to a part."""
-        (matrix, rows), start, before, progress = pending
+        (matrix, rows, _), start, before, progress = pending
         seeds = [self._seed, self._count, index]  # the same on all ranks
         random = np.random.Generator(np.random.PCG64(seeds)) if bfloat16.is_bfloat16(matrix.rows) else None
         total = self._of_part(self._total, pending.part, start)
@@ -328,9 +324,14 @@ class DistributedRun(Run):
         self._done = 0  # rounds
         self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process resumed the run
         super().__init__(settings, start, store, *arguments, **options)
+        self.tokens = world.total(self.plan.tokens)
+        largest = world.maximum(self.plan.tokens)
+        words = words_of_round(largest, world.size)
+        rounds = -(-largest // (words * world.maximum(self.plan.workers)))
+        self.schedule = Schedule(self.plan, max(1, min(rounds, world.maximum(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
-        frequent = min(self._words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
+        frequent = min(words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
         self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # during which this rank did not train
 
@@ -354,21 +355,9 @@ class DistributedRun(Run):
         exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
         return {"ranks": self.world.size, "exchange": exchanged}
 
-    @property
-    def tokens(self) -> int:
-        """Words of the vocabulary in the text of all ranks."""
-        return self._tokens
-
     def _plan(self, start: Start, instructions: str | None) -> Plan:
         plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
         return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
-
-    def _schedule(self) -> Schedule:
-        self._tokens = self.world.total(self.plan.tokens)
-        largest = self.world.maximum(self.plan.tokens)
-        self._words = words_of_round(largest, self.world.size)
-        rounds = -(-largest // (self._words * self.world.maximum(self.plan.workers)))
-        return replace(super()._schedule(), rounds=max(1, min(rounds, self.world.maximum(self.plan.chunks))))
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings, and with any number of ranks.
@@ -402,17 +391,18 @@ class DistributedRun(Run):
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
-        if self.world.leads and self._tokens < ENOUGH_WORDS * self.world.size:
-            few = f"{self._tokens:,} words are few for {self.world.size} ranks"
+        if self.world.leads and self.tokens < ENOUGH_WORDS * self.world.size:
+            few = f"{self.tokens:,} words are few for {self.world.size} ranks"
             log.info("%s: one process is probably quicker", few)
-        meter = self._meter(report)
+        self.checkpoints = checkpoints
+        self._start_meter(report)
         with self.world.signals_noted() as told_to_stop:
-            stopped = self._train_rounds(meter, checkpoints, told_to_stop)
-        if stopped:
+            self._train_rounds(told_to_stop)
+        if self._done < self.schedule.end:
             raise W2VError("another rank was told to stop")
 
-    def _train_rounds(self, meter: Meter, checkpoints: Checkpoints | None, told_to_stop: Callable[[], bool]) -> bool:
-        """Returns whether a rank was told to stop before the end."""
+    def _train_rounds(self, told_to_stop: Callable[[], bool]) -> None:
+        """Train to the end, or until a rank is told to stop."""
         error: Exception | None = None
         flags = Flags()
         first = self._done
@@ -421,7 +411,7 @@ class DistributedRun(Run):
         while self._done < self.schedule.end:
             if error is None:
                 try:
-                    self._train_to(self.schedule.position(self._done + 1), meter, checkpoints)
+                    self._train_to(self.schedule.position(self._done + 1))
                 except Exception as found:  # the other ranks learn of it after this round
                     error = found
             self._done += 1
@@ -435,30 +425,32 @@ class DistributedRun(Run):
                 if all_rows := last or flags.checkpoint or self.schedule.ends_epoch(self._done):
                     self.exchange.all_rows()
             if last or flags.checkpoint:
-                self._save(error, checkpoints, last)
+                self._save(error, last)
             if last:
                 break
-            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=self._due_next(checkpoints))
+            own = Flags(stop=told_to_stop(), failed=error is not None, checkpoint=self._due_next)
             with self._exchanging():
                 self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)
         state = self.state
         with self.world.together():
-            self._check_trained(state, checkpoints)
-        return self._done < self.schedule.end
+            self._check_trained(state)
 
-    def _due_next(self, checkpoints: Checkpoints | None) -> bool:
+    @property
+    def _due_next(self) -> bool:
         """Whether a checkpoint is due after the next round: the flag of one reaches the other ranks by then."""
-        if not checkpoints:
+        if not self.checkpoints:
             return False
-        return checkpoints.due or checkpoints.next_position(self._done, self.schedule.rounds) == self._done + 1
+        return (
+            self.checkpoints.due or self.checkpoints.next_position(self._done, self.schedule.rounds) == self._done + 1
+        )
 
     @property
     def _trained(self) -> float:
         """Words that a rank has trained so far, each times its learning rate; see Exchange."""
-        schedule, done = self.schedule, self._done / self.schedule.end
-        words = schedule.epochs * self.tokens / self.world.size * done
-        mean_alpha = schedule.alpha + (schedule.min_alpha - schedule.alpha) * done / 2
+        plan, done = self.plan, self._done / self.schedule.end
+        words = plan.epochs * self.tokens / self.world.size * done
+        mean_alpha = plan.alpha + (plan.min_alpha - plan.alpha) * done / 2
         return float(words * mean_alpha)
 
     @contextmanager
@@ -477,14 +469,12 @@ class DistributedRun(Run):
             if error is not None:
                 raise error
 
-    def _save(self, error: Exception | None, checkpoints: Checkpoints | None, last: bool) -> None:
+    def _save(self, error: Exception | None, last: bool) -> None:
         """Write a checkpoint, on rank 0, if the run has a folder for them. Raises an error of any rank instead."""
         self._raise_together(error)
-        state = self.state
-        if checkpoints and last:
-            checkpoints.write(state)
-        elif checkpoints:
-            checkpoints.copy(state)
+        state = self.state  # of all ranks
+        if self.checkpoints:
+            (self.checkpoints.write if last else self.checkpoints.copy)(state)
 
     def _wait_for(self, thread: Thread) -> None:
         end = time.monotonic() + POLL
@@ -492,5 +482,5 @@ class DistributedRun(Run):
             thread.join(LOOK)
         thread.join(max(0, end - time.monotonic()))
 
-    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
+    def _stop_if_due(self) -> None:
         """Does nothing: all ranks stop together, at the end of a round."""

@@ -71,18 +71,12 @@ def target() -> str:
     return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
 
 
-def compiled(
-    function: Callable[..., Any], replacements: Mapping[Callable[..., Any], Callable[..., Any]], on_disk: bool = True
-) -> Any:
-    """Compile a function and all that it calls, with the keys of `replacements` replaced by their values.
+@cache
+def compiled(function: FunctionType, replacements: Functions, on_disk: bool = True) -> Any:
+    """Compile a function and all that it calls, with the first function of each pair of replacements by the second.
 
     `on_disk`: whether the machine code is cached on disk.
     """
-    return _compiled(function, tuple(replacements.items()), on_disk)
-
-
-@cache
-def _compiled(function: FunctionType, replacements: Functions, on_disk: bool) -> Any:
     if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
     copied, _ = _copied(function, replacements)
@@ -319,19 +313,23 @@ class Kernel:
     """Like w2v._kernels.Kernel, for every loss; takes its parameters by name.
 
     Raises W2VError for a loss that cannot be compiled or violates the protocol.
+
+    Attributes:
+        position: chunks handed out, through all epochs; while no thread runs, chunks trained.
+        tokens_trained: known tokens of the chunks trained, through all epochs.
+        losses: summed loss of each epoch, float64 (epochs,). predictions: number of them, int64 (epochs,).
     """
 
-    _position: int
-    _tokens: int
-    _losses: NDArray[np.float64]
-    _predictions: NDArray[np.int64]
+    position: int
+    tokens_trained: int
+    losses: NDArray[np.float64]
+    predictions: NDArray[np.int64]
 
     def __init__(self, plan: Plan, inputs: NDArray[Any], parameters: Mapping[str, NDArray[Any]]) -> None:
         loss = plan.loss
-        corpus = {"ids": plan.ids, "words": plan.words, "tokens_before": plan.tokens_before, "keep": plan.keep}
-        corpus |= {"inputs": inputs, "cbow": plan.cbow, "corrected": plan.corrected, "window": plan.window}
-        corpus |= {"reaches": plan.reaches}
-        corpus |= {"shrink": plan.shrink_windows, "epochs": plan.epochs, "chunk": plan.chunk}
+        names = ("ids", "words", "tokens_before", "keep", "cbow", "corrected", "window", "reaches", "epochs", "chunk")
+        corpus: dict[str, Any] = {name: getattr(plan, name) for name in names}
+        corpus |= {"inputs": inputs, "shrink": plan.shrink_windows}
         corpus |= {"inputs_per_step": 1 if plan.per_pair or loss.sequential else MAX_INPUTS_PER_STEP}
         parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
         corpus |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
@@ -354,13 +352,13 @@ class Kernel:
         self._tokens_before = plan.tokens_before
         self._chunks, self._end = plan.chunks, plan.end
         try:
-            self._train_chunk = self._compiled(fast | own)
+            self._train_chunk = self._compiled(tuple((fast | own).items()))
         except Exception as error:  # not all of Numba's are NumbaError
             raise W2VError(f"{loss.label} cannot be compiled: {reason(error)}") from error
         self._lock = threading.Lock()
         self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
 
-    def _compiled(self, replacements: Mapping[Callable[..., Any], Callable[..., Any]]) -> Any:
+    def _compiled(self, replacements: Functions) -> Any:
         """train_chunk, compiled; without Numba's cache on disk if that is damaged, full or read-only."""
 
         def loop(on_disk: bool) -> Any:
@@ -387,8 +385,8 @@ class Kernel:
         last = self._end if end is None else end
         while not self._stopped:
             with self._lock:
-                item = self._position
-                self._position = min(item + 1, last)
+                item = self.position
+                self.position = min(item + 1, last)
             if item == last:
                 break
             epoch, chunk = divmod(item, self._chunks)
@@ -397,9 +395,9 @@ class Kernel:
             except Exception as error:
                 raise user_error(self._loss, "training", error) from error
             with self._lock:
-                self._losses[epoch] += loss
-                self._predictions[epoch] += predictions
-                self._tokens += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
+                self.losses[epoch] += loss
+                self.predictions[epoch] += predictions
+                self.tokens_trained += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
 
     def stop(self) -> None:
         """Makes every `run` return at the end of its chunk."""
@@ -408,29 +406,10 @@ class Kernel:
     def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
         """Makes `run` continue after the first `position` chunks. Call it while no thread runs."""
         epoch, chunk = divmod(position, self._chunks)
-        self._position = position
-        self._tokens = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
-        self._losses, self._predictions = losses.copy(), predictions.copy()
+        self.position = position
+        self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
+        self.losses, self.predictions = losses.copy(), predictions.copy()
         self._stopped = False
-
-    @property
-    def position(self) -> int:
-        """Chunks handed out, through all epochs; while no thread runs, chunks trained."""
-        return self._position
-
-    @property
-    def tokens_trained(self) -> int:
-        return self._tokens
-
-    @property
-    def losses(self) -> NDArray[np.float64]:
-        """Summed loss of each epoch, float64 (epochs,)."""
-        return self._losses.copy()
-
-    @property
-    def predictions(self) -> NDArray[np.int64]:
-        """Number of predictions in each epoch, int64 (epochs,)."""
-        return self._predictions.copy()
 
 
 def new_worker(

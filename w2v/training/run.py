@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -125,19 +126,19 @@ def shares_of(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[n
 
 def instruction_set_of(kernel: str) -> str:
     """The instruction set of a kernel's machine code; see Plan."""
-    if kernel == "numba":
-        from w2v.training import numba_kernel
+    return str(numba_kernel().target()) if kernel == "numba" else instruction_set()
 
-        return numba_kernel.target()
-    return instruction_set()
+
+def numba_kernel() -> Any:
+    """The module of the Numba kernel, imported where it is needed: Numba is optional, and slow to import."""
+    return import_module("w2v.training.numba_kernel")
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
     """Bytes needed by a run: its matrices and `copies` of them, its threads, and the word vectors made at its end."""
-    words, row = input_rows(plan), plan.width * bfloat16.dtype_of(plan.storage).itemsize
-    matrices = row * (words + plan.loss.memory_rows) * (1 + copies)
+    rows, row_bytes = input_rows(plan) + plan.loss.memory_rows, plan.width * bfloat16.dtype_of(plan.storage).itemsize
     vectors = memory_of(settings.word_vectors, len(plan.keep), plan.vector_size)
-    return matrices + vectors + threads_memory(plan, settings.kernel)
+    return rows * row_bytes * (1 + copies) + vectors + threads_memory(plan, settings.kernel)
 
 
 def input_rows(plan: Plan) -> int:
@@ -147,11 +148,8 @@ def input_rows(plan: Plan) -> int:
 
 def threads_memory(plan: Plan, kernel: str) -> int:
     """The bytes that the threads of a run take in addition to the matrices."""
-    if kernel == "numba":
-        from w2v.training import numba_kernel  # Numba is optional, and slow to import
-
-        return plan.workers * numba_kernel.worker_bytes(plan)
-    return plan.workers * worker_bytes(plan)
+    of_one = numba_kernel().worker_bytes if kernel == "numba" else worker_bytes
+    return int(plan.workers * of_one(plan))
 
 
 class Run:
@@ -175,6 +173,7 @@ class Run:
     ) -> None:
         self.vocabulary, self.frozen = start.vocabulary, start.frozen
         self.store = store
+        self.checkpoints: Checkpoints | None = None  # which `train` writes
         self.seconds = 0.0  # of training
         self.history = np.zeros((0, 4))  # see State
         self.scores: list[float] = []  # see State
@@ -184,7 +183,8 @@ class Run:
         plan = self._plan(start, instructions)
         self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
-        self.schedule = self._schedule()
+        self.schedule = Schedule(self.plan)
+        self.tokens = self.plan.tokens  # words of the vocabulary in the text, of all ranks
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
         self._allocate(start, copies, ignore_memory)
@@ -193,11 +193,6 @@ class Run:
     def metrics(self) -> dict[str, Any]:
         """Measurements of this kind of run alone."""
         return {"held_out_scores": self.scores} if self.scores else {}
-
-    @property
-    def tokens(self) -> int:
-        """Words of the vocabulary in the text."""
-        return self.plan.tokens
 
     @property
     def _words_trained(self) -> int:
@@ -211,10 +206,6 @@ class Run:
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
         return plan_run(self.settings, start, self.store, instructions)
-
-    def _schedule(self) -> Schedule:
-        plan = self.plan
-        return Schedule(plan.epochs, plan.chunks, plan.tokens, self.settings.start_alpha, self.settings.end_alpha)
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
@@ -233,9 +224,7 @@ class Run:
             self.parameters[name][slice(None) if start.rows is None or name == "ngrams" else start.rows] = array
         self.kernel: Any
         if self.settings.kernel == "numba":
-            from w2v.training import numba_kernel
-
-            self.kernel = numba_kernel.Kernel(plan, inputs, parameters)
+            self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
         else:
             self.kernel = Kernel(plan, bfloat16.bits(inputs), bfloat16.bits(parameters["outputs"]))
 
@@ -282,12 +271,12 @@ class Run:
 
         Raises Diverged if the vectors do.
         """
-        first = self.kernel.position
-        meter = self._meter(report)
+        first, self.checkpoints = self.kernel.position, checkpoints
+        self._start_meter(report)
         try:
             self._look()  # if the run was stopped before it
-            while self.kernel.position < self.plan.end and not self._stops_early:
-                self._train_to(self._next_stop(checkpoints), meter, checkpoints)
+            while self.kernel.position < self.plan.end and not (self.stopping and self.stopping.is_due(self.scores)):
+                self._train_to(self._next_stop)
                 self._look()
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
@@ -296,20 +285,17 @@ class Run:
         finally:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
-        self._check_trained(self.state, checkpoints)
+        self._check_trained(self.state)
         if self.stopping:
             self.stopping.restore_best(self.state)
 
-    def _next_stop(self, checkpoints: Checkpoints | None) -> int:
+    @property
+    def _next_stop(self) -> int:
         """The position of the next checkpoint, if one is due at a position, of the next score, or the end."""
-        due = checkpoints.next_position(self.kernel.position, self.plan.chunks) if checkpoints else math.inf
+        due = self.checkpoints.next_position(self.kernel.position, self.plan.chunks) if self.checkpoints else math.inf
         if self.stopping:
             due = min(due, max(self.kernel.position + 1, self._next_look))
         return int(min(due, self.plan.end))
-
-    @property
-    def _stops_early(self) -> bool:
-        return self.stopping is not None and self.stopping.is_due(self.scores)
 
     @property
     def _next_look(self) -> int:
@@ -320,35 +306,34 @@ class Run:
         if self.stopping and self.kernel.position >= self._next_look:
             self.scores = self.stopping.look(self.state)
 
-    def _meter(self, report: Report | None) -> Meter:
+    def _start_meter(self, report: Report | None) -> None:
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
-        meter = Meter(report, "train", self._words_trained, **known)
-        self._report(meter)
-        return meter
+        self._meter = Meter(report, "train", self._words_trained, **known)
+        self._report()
 
-    def _check_trained(self, state: State, checkpoints: Checkpoints | None) -> None:
+    def _check_trained(self, state: State) -> None:
         """Raise W2VError for a run that has made no predictions, or whose vectors diverged."""
         if not state.predictions.any():
             raise NothingToTrain(
                 "nothing to learn: no training pairs left after min_count and subsampling; try --sample 0 (sample=0), "
                 "and note that a line is a sentence, which windows do not cross"
             )
-        self._check_numbers(checkpoints, *self.parameters.values())
-        if rise(self.plan.loss, state.losses, state.predictions) > SOUND_RISE:
+        self._check_numbers(*self.parameters.values())
+        if state.rise > SOUND_RISE:
             log.warning(
                 "the loss has risen to %.3g per prediction: the vectors are poor; lower alpha, now %g",
                 _highest_mean(state.losses, state.predictions),
                 self.settings.start_alpha,
             )
 
-    def _train_to(self, end: int, meter: Meter, checkpoints: Checkpoints | None) -> None:
+    def _train_to(self, end: int) -> None:
         """Run the threads until position `end`, or until so much time has passed that a checkpoint is due."""
         threads = [Thread(target=self.kernel.run, args=(number, end)) for number in range(self.plan.workers)]
         started = time.perf_counter()
         try:
             for thread in threads:
                 thread.start()
-            self._watch(threads, meter, checkpoints, started)
+            self._watch(threads, started)
         except BaseException:
             self.kernel.stop()
             raise
@@ -360,19 +345,19 @@ class Run:
         self._raise_error(threads)
         self.store.release()
         self._record(self.seconds)
-        self._report(meter)
+        self._report()
 
     def _raise_error(self, threads: list[Thread]) -> None:
         for thread in threads:
             if thread.error:
                 raise thread.error
 
-    def _report(self, meter: Meter) -> None:
+    def _report(self) -> None:
         epoch = self.schedule.epoch(self.kernel.position)
         loss, predictions = float(self.kernel.losses[epoch]), int(self.kernel.predictions[epoch])
         alpha = self.schedule.alpha_after(self.kernel.tokens_trained)
         done, total = self._words_trained, self.plan.epochs * self.tokens
-        meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
+        self._meter(done, total, epoch=epoch + 1, loss=loss / predictions if predictions else None, alpha=alpha)
 
     def _record(self, seconds: float) -> None:
         """Add a row to the history if enough words were trained since the last one, or all are."""
@@ -385,7 +370,7 @@ class Run:
         """Make the sums in the history of a resumed run, which are those of one rank, continue from its last row."""
         self._unrecorded = self._summed - (self.history[-1, 2:] if len(self.history) else 0)
 
-    def _watch(self, threads: list[Thread], meter: Meter, checkpoints: Checkpoints | None, started: float) -> None:
+    def _watch(self, threads: list[Thread], started: float) -> None:
         """Until the threads end: report progress, check for divergence, and stop them when a checkpoint is due."""
         parameters = self.parameters.values()
         sample = [part for array in parameters for part in (array[:SAMPLED], array[-SAMPLED:])]
@@ -395,25 +380,25 @@ class Run:
                 self._raise_error(threads)
                 self.store.release()
                 self._record(self.seconds + time.perf_counter() - started)
-                self._report(meter)
-                self._check_numbers(checkpoints, *sample)
-                self._stop_if_due(checkpoints)
+                self._report()
+                self._check_numbers(*sample)
+                self._stop_if_due()
 
     def _wait_for(self, thread: Thread) -> None:
         thread.join(POLL)
 
-    def _stop_if_due(self, checkpoints: Checkpoints | None) -> None:
-        if checkpoints and checkpoints.due:
+    def _stop_if_due(self) -> None:
+        if self.checkpoints and self.checkpoints.due:
             self.kernel.stop()
 
-    def _check_numbers(self, checkpoints: Checkpoints | None, *arrays: NDArray[Any]) -> None:
+    def _check_numbers(self, *arrays: NDArray[Any]) -> None:
         """Raise Diverged if the loss has risen, or one of the arrays has NaN or infinite values."""
         losses, predictions = self.kernel.losses, self.kernel.predictions
         are_numbers = np.isfinite(losses).all() and finite(arrays)
         risen = are_numbers and rise(self.plan.loss, losses, predictions) > MAX_RISE
-        if are_numbers and not risen and not (checkpoints and checkpoints.diverged):
+        if are_numbers and not risen and not (self.checkpoints and self.checkpoints.diverged):
             return
-        sound = checkpoints.last_sound() if checkpoints else None
+        sound = self.checkpoints.last_sound() if self.checkpoints else None
         loss = f"the mean loss of a prediction is {_highest_mean(losses, predictions):,.3g}"
         raise Diverged(
             f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from w2v.plan import Plan
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -14,36 +16,31 @@ class Schedule:
     the same learning rate, at the same time.
 
     Attributes:
-        epochs: passes over the text. rounds: rounds in an epoch.
-        chunks: chunks in an epoch of this process's text. tokens: words of the vocabulary in this text.
-        alpha, min_alpha: the learning rate at the beginning and at the end.
+        plan: the plan of this process, for its part of the text. rounds: rounds in an epoch.
     """
 
-    epochs: int
-    chunks: int
-    tokens: int
-    alpha: float
-    min_alpha: float
+    plan: Plan
     rounds: int = 1
 
     @property
     def end(self) -> int:
         """Rounds in all epochs."""
-        return self.epochs * self.rounds
+        return self.plan.epochs * self.rounds
 
     def position(self, rounds: int) -> int:
         """The chunks of this process, over all epochs, that are trained after this many rounds."""
         epoch, done = divmod(rounds, self.rounds)
-        return epoch * self.chunks + self.chunks * done // self.rounds
+        return epoch * self.plan.chunks + self.plan.chunks * done // self.rounds
 
     def ends_epoch(self, rounds: int) -> bool:
         return rounds % self.rounds == 0
 
     def epoch(self, position: int) -> int:
         """The epoch, from 0, that the chunk at this position belongs to; the last at the end."""
-        return min(position // self.chunks, self.epochs - 1) if self.chunks else self.epochs - 1
+        last = self.plan.epochs - 1
+        return min(position // self.plan.chunks, last) if self.plan.chunks else last
 
     def alpha_after(self, tokens: int) -> float:
         """The learning rate after this many words of the run."""
-        total = self.epochs * self.tokens
-        return self.alpha + (self.min_alpha - self.alpha) * (tokens / total if total else 1)
+        plan, total = self.plan, self.plan.epochs * self.plan.tokens
+        return plan.alpha + (plan.min_alpha - plan.alpha) * (tokens / total if total else 1)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,16 +143,7 @@ def train(corpus: Source, **given: Any) -> Model:
         if getattr(run, name) != getattr(RunOptions, name) and getattr(run, needed) is None:
             raise SettingsError(f"{name} has no effect without {needed}")
     with together(run.world):
-        if run.continue_from is not None:
-            model = opened(run.continue_from)
-            run = replace(run, continue_from=model, **_not_given(text_of(model), given))
-            settings, make_start = _continued(run, model, options)
-        elif run.init is not None:
-            vectors = opened_vectors(run.init)
-            run = replace(run, **_not_given(text_of(vectors), given))
-            settings, make_start = _initialised(run, vectors, options)
-        else:
-            settings, make_start = _new(run, options)
+        run, settings, make_start = _beginning(run, options, given)
         if settings.objective is not None:
             registry.find(str(settings.objective))
         bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
@@ -202,35 +192,34 @@ def _location(text: Corpus) -> dict[str, Any]:
     return {"sources": sources, "files": text.sizes}
 
 
-def _new(run: RunOptions, options: dict[str, Any]) -> tuple[Settings, Callable[[TypeCounts], Start]]:
-    settings = run.settings or Settings(**options)
-    return settings, lambda store: Start(_vocabulary(run, settings, store))
+def _beginning(
+    run: RunOptions, options: dict[str, Any], given: Mapping[str, Any]
+) -> tuple[RunOptions, Settings, Callable[[TypeCounts], Start]]:
+    """What `train` begins with: its arguments, settings and what makes its Start.
 
-
-def _vocabulary(run: RunOptions, settings: Settings, store: TypeCounts) -> Vocabulary:
-    return run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-
-
-def _not_given(text: TextOptions, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in asdict(text).items() if name not in given}
-
-
-def _initialised(
-    run: RunOptions, vectors: KeyedVectors, options: dict[str, Any]
-) -> tuple[Settings, Callable[[TypeCounts], Start]]:
-    settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options, run.freeze)
-    return settings, lambda store: start_from_vectors(vectors, _vocabulary(run, settings, store), run.freeze)
-
-
-def _continued(
-    run: RunOptions, model: Model, options: dict[str, Any]
-) -> tuple[Settings, Callable[[TypeCounts], Start]]:
-    if run.init is not None:
+    Options of the text that are not given become those of the model that is continued or of the vectors of `init`.
+    """
+    if run.continue_from is not None and run.init is not None:
         raise SettingsError("continue_from has its own vectors: leave init out")
-    if run.settings or run.vocabulary:
+    if run.continue_from is not None and (run.settings or run.vocabulary):
         raise SettingsError("continue_from has its own settings and vocabulary: give only the settings to change")
-    settings = continued_settings(model, run.vocab, options)
-    return settings, partial(start_from_model, model, run.vocab, settings)
+    model = None if run.continue_from is None else opened(run.continue_from)
+    vectors = None if run.init is None else opened_vectors(run.init)
+    if model is not None:
+        settings = continued_settings(model, run.vocab, options)
+    elif vectors is not None:
+        settings = settings_for_vectors(vectors, run.settings.as_dict() if run.settings else options, run.freeze)
+    else:
+        settings = run.settings or Settings(**options)
+
+    def make_start(store: TypeCounts) -> Start:
+        if model is not None:
+            return start_from_model(model, run.vocab, settings, store)
+        vocabulary = run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
+        return Start(vocabulary) if vectors is None else start_from_vectors(vectors, vocabulary, run.freeze)
+
+    inherited = {name: value for name, value in asdict(text_of(model or vectors)).items() if name not in given}
+    return replace(run, **inherited), settings, make_start
 
 
 def resume(
@@ -257,29 +246,26 @@ def resume(
     without `corpus`.
     """
     with together(world):
-        found, text, origin, checkpoints = _resumed(folder, corpus, notes, world)
-    state = found.state
-    start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
-    job = _Job(text, origin, state.settings, lambda _: start, checkpoints, state, ignore_memory)
+        job = _resumed(folder, corpus, notes, ignore_memory, world)
     return _train(job, progress, world)
 
 
 def _resumed(
-    folder: PathLike | Checkpoint, corpus: Source | None, notes: Mapping[str, Any] | None, world: World | None
-) -> tuple[Checkpoint, Corpus, Origin, Checkpoints | None]:
-    """The checkpoint to resume from, its text, its origin with the text's present location, and the next checkpoints.
-
-    Only the rank that writes files has the last.
-    """
+    folder: PathLike | Checkpoint,
+    corpus: Source | None,
+    notes: Mapping[str, Any] | None,
+    ignore_memory: bool,
+    world: World | None,
+) -> _Job:
+    """The rest of a run, with the present location of its text."""
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
-    origin = found.origin
+    origin, state = found.origin, found.state
     if corpus is None and not origin.sources:
         raise W2VError("the corpus of this run was no file: give it again")
+    stranger = f"{found.path} was not written by this user to this folder, so its"
     if corpus is None and not found.trusted:
-        raise W2VError(
-            f"{found.path} was not written by this user to this folder, so its paths are not used: give the corpus, "
-            f"{one_line(', '.join(map(str, origin.sources)))} when the run began"
-        )
+        sources = one_line(", ".join(map(str, origin.sources)))
+        raise W2VError(f"{stranger} paths are not used: give the corpus, {sources} when the run began")
     text = Corpus(origin.sources, of_paths=True) if corpus is None else Corpus(corpus)
     location = _location(text)
     for (path, size, *_), (now, size_now) in zip(origin.files or [], location["files"] or [], strict=False):
@@ -287,9 +273,7 @@ def _resumed(
             raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
     if not found.trusted:
         if isinstance(origin.phrases, str):
-            raise W2VError(
-                f"{found.path} was not written by this user to this folder, so its file of phrases is not used"
-            )
+            raise W2VError(f"{stranger} file of phrases is not used")
         origin = replace(origin, cache=None, notes={})
     origin = replace(origin, **location, notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found) if leads(world) else None
@@ -297,7 +281,8 @@ def _resumed(
         log.warning(
             "the checkpoint was written by w2v %s, this is %s: last bits may differ", found.version, __version__
         )
-    return found, text, origin, checkpoints
+    start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
+    return _Job(text, origin, state.settings, lambda _: start, checkpoints, state, ignore_memory)
 
 
 def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
