@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
-from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
+from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, update
 from w2v.losses.sampling import SamplingSettings, sampling_data
 from w2v.system import memory
 from w2v.text.words import Words
@@ -35,6 +35,7 @@ class CharacterCNN(Loss):
     settings_class = SamplingSettings
     settings: SamplingSettings
     no_word_outputs = "output vectors are computed from characters, and are not stored as rows"
+    rank_above_size = 1
     length = 16  # of a character's vector
     filters = 128
     correction = 16  # size of a word's own vector
@@ -89,10 +90,6 @@ class CharacterCNN(Loss):
             "projection": (self.settings.vector_size, features),
             "corrections": (len(self.vocabulary), self.correction),
         }
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         size, shapes = self.settings.vector_size, self.shapes
@@ -155,7 +152,6 @@ class CharacterCNN(Loss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, True)
         set_importance(s, m, 1)
         return m

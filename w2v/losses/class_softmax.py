@@ -61,7 +61,7 @@ class ClassSoftmax(Loss):
         self._set(np.ascontiguousarray(starts))
 
     def _set(self, starts: NDArray[np.int64]) -> None:
-        self.classes = len(starts) - 1
+        self.classes = self.rank_above_size = len(starts) - 1  # a normaliser for each class
         class_of = np.repeat(np.arange(self.classes, dtype=np.int32), np.diff(starts))
         self.data = {"starts": starts, "class_of": class_of}
 
@@ -81,10 +81,6 @@ class ClassSoftmax(Loss):
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         of_classes = np.bincount(self.data["class_of"], words)
         return np.append(of_classes[self.data["class_of"]], np.ones(self.classes))  # the classes are the last rows
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + self.classes  # a normaliser for each class
 
     @property
     def max_rows(self) -> int:
@@ -114,13 +110,8 @@ class ClassSoftmax(Loss):
         return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        scores: Array = rows @ parameters["outputs"].T
-        size, firsts, class_of = len(self.vocabulary), self.data["starts"][:-1], self.data["class_of"]
-        words, classes = scores[:, :size], log_softmax(scores[:, size:])
-        words -= np.maximum.reduceat(words, firsts, axis=1)[:, class_of]
-        classes -= np.log(np.add.reduceat(np.exp(words), firsts, axis=1, dtype=np.float64)).astype(rows.dtype)
-        words += classes[:, class_of]
-        return words
+        no_words = np.zeros(0, np.int64)
+        return self.log_probabilities_of(parameters, rows, no_words, no_words, np.arange(len(self.vocabulary)))[1]
 
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
@@ -137,10 +128,6 @@ class ClassSoftmax(Loss):
             first, end = starts[group : group + 2]
             table[:, columns] += log_softmax(rows @ outputs[first:end].T)[:, common[columns] - first]
         return logs, table
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.max_rows
 
 
 def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:

@@ -144,10 +144,6 @@ class HierarchicalSoftmax(Loss):
             logs[level] = logs[np.searchsorted(nodes, above)] + log_logistic(scores)
         return logs[: np.searchsorted(nodes, size)].T
 
-    @property
-    def scores_per_row(self) -> int:
-        return self.max_rows
-
 
 def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:
     """The tree that `TreeSettings.tree` names. Raises W2VError for a file that cannot be used."""

@@ -59,6 +59,8 @@ class Loss:
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
         no_word_outputs: why row w of "outputs" is not a vector of word w; empty if it is.
         log_frequencies: whether these rows contain the words' log frequency, since scores are log p(w) + a constant.
+        rank_above_size: the highest possible rank of the matrix of log_probabilities, minus D; None if there is no
+            limit below V.
         epochs_by_size: whether a smaller text gets more epochs by default.
         vocabulary, settings: those of the run.
         max_rows: maximum number of output rows of a prediction. expected_rows: their approximate mean.
@@ -89,6 +91,7 @@ class Loss:
     vocabulary: Vocabulary
     settings: Any  # of settings_class
     data: Mapping[str, Array] = {}
+    rank_above_size: int | None = None
     predrawn: int = 0
     notice: str = ""
 
@@ -131,7 +134,7 @@ class Loss:
         """Raise W2VError unless the parameters among a file's `tensors` are those of this loss, in its shapes."""
         shapes = file_names(self.shapes)
         for name in tensors:
-            if name not in shapes and (name == "outputs" or name.startswith(PREFIX)):
+            if name not in shapes and is_parameter(name):
                 raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} does not have")
         for name, shape in shapes.items():
             array = tensors.get(name, np.empty(0))
@@ -220,12 +223,13 @@ class Loss:
     @property
     def scores_per_row(self) -> int:
         """The maximum number of scores that log_probabilities_of computes at once for a row."""
-        return len(self.vocabulary)
+        of_all_words = type(self).log_probabilities_of is Loss.log_probabilities_of
+        return len(self.vocabulary) if of_all_words else self.max_rows
 
     @property
     def max_rank(self) -> int | None:
         """The highest possible rank of the matrix of log_probabilities; None if there is no limit below V."""
-        return None
+        return None if self.rank_above_size is None else self.settings.vector_size + self.rank_above_size
 
     def distribution(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         """log_probabilities. Raises W2VError if their shape is wrong."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses.loss import Alpha, Array, Worker
-from w2v.losses.rows import draw_words, effective, prefetch_draws, set_importance, softmax, start_words
+from w2v.losses.rows import draw_words, effective, prefetch_draws, set_importance, softmax
 from w2v.losses.sampling import SamplingLoss, SamplingSettings, log_expected_draws
 from w2v.options import option
 from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS
@@ -71,7 +71,6 @@ class SampledSoftmax(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, True)
         prefetch_draws(s)
         set_importance(s, m, 1)
@@ -81,7 +80,7 @@ class SampledSoftmax(SamplingLoss):
 
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
-    blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
+    blocks, least, negative = s.scratch.blocks, s.scratch.least, len(s.random) - 1
     if s.position[0] == 0:
         blocks[0] = 1
     elif s.position[1] == 0 and least[0] < 0.5 * negative:
@@ -90,9 +89,7 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
         blocks[0] = max(blocks[0] // 2, 1)
     if s.position[1] == 0:
         least[0] = np.inf
-    start_words(s, centre)
-    for _ in range(blocks[0]):
-        m = draw_words(s, centre, m, True)
+    m = draw_words(s, centre, blocks[0], True)
     prefetch_draws(s)
     set_importance(s, m, blocks[0])
     return m

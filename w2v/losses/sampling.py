@@ -41,6 +41,7 @@ class SamplingLoss(Loss):
     settings_class = SamplingSettings
     no_word_outputs = ""
     epochs_by_size = True
+    rank_above_size = 1
     weighted: ClassVar[bool] = True
     settings: SamplingSettings
     negative: int
@@ -67,10 +68,6 @@ class SamplingLoss(Loss):
     @property
     def max_rows(self) -> int:
         return self.negative + 1
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:

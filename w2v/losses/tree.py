@@ -50,9 +50,7 @@ class Tree:
     @property
     def depths(self) -> NDArray[np.int64]:
         """Edges between the root and each node, int64 (2V − 1,)."""
-        depths = np.empty(len(self.parents) + 1, np.int64)
-        _trees.fill_depths(self.parents, depths)
-        return depths
+        return _depths(self.parents)
 
     def above(self, words: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The nodes of these words and all above them, int64, ascending."""
@@ -65,8 +63,7 @@ class Tree:
     @classmethod
     def of(cls, parents: NDArray[np.int32], bits: NDArray[np.int8]) -> Tree:
         size = len(parents) // 2 + 1
-        depths = np.empty(2 * size - 1, np.int64)
-        _trees.fill_depths(parents, depths)
+        depths = _depths(parents)
         if depths.max() > MAX_CODE_LENGTH:
             raise W2VError(f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
@@ -146,6 +143,12 @@ class Tree:
             if prefix:
                 parents[number], bits[number] = numbers[prefix[:-1]], prefix[-1] == "1"
         return cls.of(parents, bits)
+
+
+def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
+    depths = np.empty(len(parents) + 1, np.int64)
+    _trees.fill_depths(parents, depths)
+    return depths
 
 
 def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
