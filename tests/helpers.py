@@ -239,6 +239,7 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     """A loss that draws more words than there are, so that it draws words again."""
     loss: Any = loss_of(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
+    loss.max_rows = negative + 1
     weights = noise_weights(counts, loss.settings.ns_exponent)
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     found: Loss = loss

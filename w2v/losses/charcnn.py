@@ -60,26 +60,15 @@ class CharacterCNN(Loss):
             inside = np.ones(starts[last] - begin, bool)
             inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
             spelt[begin : starts[last]][inside] = numbers[characters]
-        self.predrawn, self._characters = settings.negative, len(ordered) + EDGE + 1
+        self.predrawn, self.max_rows = settings.negative, settings.negative + 1
+        self._characters = len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         self.data = {"starts": starts, "spelt": spelt} | sampling_data(self.vocabulary.counts, settings)
         max_size = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
-
-    @property
-    def max_rows(self) -> int:
-        return self.settings.negative + 1
-
-    @property
-    def expected_rows(self) -> float:
-        spans = len(self.data["spelt"]) / len(self.vocabulary)
-        return (
-            3 * self.max_rows * (spans * self.filters * SPAN * self.length / self.settings.vector_size + self.filters)
-        )
-
-    @property
-    def memory_rows(self) -> int:
-        return self.filters + self.correction + len(self.vocabulary) * self.correction // self.settings.vector_size
+        size, spans = settings.vector_size, len(spelt) / len(words)
+        self.expected_rows = 3 * self.max_rows * (spans * self.filters * SPAN * self.length / size + self.filters)
+        self.memory_rows = self.filters + self.correction + len(words) * self.correction // size
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -62,33 +62,20 @@ class ClassSoftmax(Loss):
 
     def _set(self, starts: NDArray[np.int64]) -> None:
         self.classes = self.rank_above_size = len(starts) - 1  # a normaliser for each class
-        class_of = np.repeat(np.arange(self.classes, dtype=np.int32), np.diff(starts))
-        self.data = {"starts": starts, "class_of": class_of}
-
-    @property
-    def tensors(self) -> dict[str, Array]:
-        return {"class_starts": self.data["starts"]}
+        sizes, words = np.diff(starts), len(self.vocabulary)
+        class_of = np.repeat(np.arange(self.classes, dtype=np.int32), sizes)
+        self.data, self.tensors = {"starts": starts, "class_of": class_of}, {"class_starts": starts}
+        self.rows, self.max_rows = words + self.classes, self.classes + int(sizes.max())
+        self.expected_rows = self.classes + words / self.classes  # classes of equal mass
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
         starts = tensors.get("class_starts", np.empty(()))
         return {"classes": len(starts) - 1} if starts.ndim else {}
 
-    @property
-    def rows(self) -> int:
-        return len(self.vocabulary) + self.classes
-
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         of_classes = np.bincount(self.data["class_of"], words)
         return np.append(of_classes[self.data["class_of"]], np.ones(self.classes))  # the classes are the last rows
-
-    @property
-    def max_rows(self) -> int:
-        return self.classes + int(np.diff(self.data["starts"]).max())
-
-    @property
-    def expected_rows(self) -> float:
-        return self.classes + len(self.vocabulary) / self.classes  # classes of equal mass
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:

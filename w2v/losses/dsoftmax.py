@@ -60,10 +60,7 @@ class DifferentiatedSoftmax(Loss):
         ends = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
         self.data = {name: np.cumsum([0, *each]) for name, each in (ends | {"places": widths}).items()}
         self.data["identity"] = np.arange(max(self.sizes))
-
-    @property
-    def memory_rows(self) -> int:
-        return -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
+        self.memory_rows = -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

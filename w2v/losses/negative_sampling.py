@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Worker, log_softmax
 from w2v.losses.rows import draw_words, logistic, prefetch_draws
@@ -19,9 +18,6 @@ class NegativeSampling(SamplingLoss):
     rank_above_size = 2  # log q adds one
     weighted = False
     link = staticmethod(logistic)
-
-    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        return np.zeros(len(weights), np.float32)
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:

@@ -57,14 +57,11 @@ class SampledSoftmax(SamplingLoss):
         super().prepare()
         self.adaptive = self.settings.adaptive_samples and self.negative >= 3
         if self.adaptive:
+            self.max_rows = self.negative * MAX_ADAPTIVE_BLOCKS + 1
             self.choose, self.link = choose_adaptively, link_adaptively  # type: ignore[method-assign]
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
         return log_expected_draws(weights, self.negative)
-
-    @property
-    def max_rows(self) -> int:
-        return self.negative * (MAX_ADAPTIVE_BLOCKS if self.adaptive else 1) + 1
 
     def scratch(self, inputs: int) -> dict[str, Array]:
         return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
