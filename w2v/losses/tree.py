@@ -78,12 +78,10 @@ class Tree:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], size: int) -> Tree:
         """The tree of a file. Raises W2VError unless it is one over `size` words."""
-        parents, bits = tensors.get("tree_parents"), tensors.get("tree_bits")
+        parents, bits = (tensors.get(name, np.empty(0)) for name in ("tree_parents", "tree_bits"))
         nodes = np.arange(2 * size - 2)
         if (
-            parents is None
-            or bits is None
-            or parents.dtype != np.int32
+            parents.dtype != np.int32
             or bits.dtype != np.int8
             or not parents.shape == bits.shape == nodes.shape
             or (bits >> 1).any()  # neither 0 nor 1

@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,6 @@ class RatedPairs:
         return self.all_scores[self.numbers]
 
 
-@runtime_checkable
 class Trained(Protocol):
     """A model of which the word vectors are a part."""
 
@@ -244,7 +243,7 @@ def section_pairs(
 
 def vectors_of(model: object) -> Any:
     """The vectors of a model, or these vectors. Raises W2VError for anything else, such as a path."""
-    vectors = model.wv if isinstance(model, Trained) else model
+    vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
         raise W2VError(f"{one_line(repr(model))[:60]} is no model: give one, such as w2v.load('model.bin')")
     return vectors

@@ -164,14 +164,12 @@ class KeyedVectors(Pictured):
         return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
 
     def _repr_html_(self) -> str:
-        counts = [] if self.counts is None else ["count"]
-        rows = [
-            [word, *(int(self.counts[row]) for _ in counts if self.counts is not None), float(self.norms[row])]
-            for row, word in enumerate(self.first_words(SHOWN_WORDS))
-        ]
-        return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>" + html_table(
-            rows, ["word", *counts, "length"]
-        )
+        columns: dict[str, list[Any]] = {"word": self.first_words(SHOWN_WORDS)}
+        if self.counts is not None:
+            columns["count"] = self.counts[:SHOWN_WORDS].tolist()
+        columns["length"] = self.norms[:SHOWN_WORDS].tolist()
+        rows = html_table([*zip(*columns.values(), strict=True)], list(columns))
+        return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>{rows}"
 
     def first_words(self, stop: int) -> list[str]:
         """The first `stop` words, without decoding the others."""
@@ -200,17 +198,15 @@ class KeyedVectors(Pictured):
         weights = [1.0] * len(keys) if weights is None else list(weights)
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
+        weighted = list(zip(keys, weights, strict=True))
         if ignore_missing:
-            known = [
-                index for index, key in enumerate(keys) if not isinstance(key, str | int | np.integer) or key in self
-            ]
+            weighted = [pair for pair in weighted if not isinstance(pair[0], str | int | np.integer) or pair[0] in self]
         else:
             self._of(key for key in keys if isinstance(key, str | int | np.integer))
-            known = list(range(len(keys)))
-        if not known:
+        if not weighted:
             raise W2VError("no word is in the vocabulary")
-        parts = np.stack([self._vector(keys[index], pre_normalize) for index in known])  # (n, D)
-        share = np.array([weights[index] for index in known], np.float64)
+        parts = np.stack([self._vector(key, pre_normalize) for key, _ in weighted])  # (n, D)
+        share = np.array([weight for _, weight in weighted], np.float64)
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
