@@ -156,24 +156,6 @@ def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matr
         assert np.abs(corrected[0]).max() > 0.1
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("settings", "times"),
-    [({}, 2), ({"per_pair": True}, 2), ({"cbow": True}, 1), ({"cbow": True, "corrected": False}, 2)],
-)
-def test_repeated_context_word_gets_both_updates(
-    matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
-) -> None:
-    """In "a b a" word a is twice in the context of b, in "a b" once; in a mean of two equal rows each gets half."""
-    chosen = LOSSES[loss]
-    if isinstance(chosen, SamplingLoss):  # nothing is left to chance
-        chosen = loss_of(COUNTS, negative=len(COUNTS) - 1)
-    twice = changes(matrices, chosen, ids=np.array([3, 8, 3], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
-    once = changes(matrices, chosen, ids=np.array([3, 8], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
-    assert np.abs(once).max() > 0.1
-    np.testing.assert_allclose(twice, times * once, atol=1e-5)
-
-
 @given(
     st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.sampled_from([0.01, 0.5, 3.0])
 )
@@ -231,14 +213,6 @@ def test_reported_loss_is_the_mean_of_a_prediction(
     found = train(*matrices, LOSSES[loss], 0.0, **model)
     drawn = predictions(matrices, LOSSES[loss], **model)
     assert found == pytest.approx([np.mean(losses(*matrices, LOSSES[loss], drawn))])
-
-
-def test_loss_of_zero_outputs_counts_binary_decisions(matrices: tuple[Matrix, Matrix]) -> None:
-    inputs, zeros = matrices[0], np.zeros_like(matrices[1])
-    assert train(inputs, zeros, LOSSES["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
-    lengths = np.diff(LOSSES["hs"].data["starts"])
-    bits = np.mean([lengths[centre] for centre, context in windows() for _ in context])
-    assert train(inputs, zeros, LOSSES["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
 
 
 def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) -> None:
