@@ -13,7 +13,7 @@ from w2v.errors import W2VError, counted
 from w2v.formats.codes import MAX_CODE_LENGTH
 from w2v.losses import _trees
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.cosines import in_range
+from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
@@ -182,8 +182,7 @@ def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[st
     if not found:
         raise W2VError(f"{source}: it has none of the vocabulary's words")
     rows, indices = map(list, zip(*found, strict=True))
-    vectors[rows] = in_range(known.vectors[indices])
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors[rows] = unit(known.vectors[indices])
     counts = vocabulary.counts.astype(np.float64)
     codes = [""] * len(vocabulary)
     sets = [("", np.arange(len(vocabulary)))]
