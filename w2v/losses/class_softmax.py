@@ -97,8 +97,13 @@ class ClassSoftmax(Loss):
         return of_class + softmax_of(scores, s.target, s.room, classes, scores.shape[1])
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        no_words = np.zeros(0, np.int64)
-        return self.log_probabilities_of(parameters, rows, no_words, no_words, np.arange(len(self.vocabulary)))[1]
+        scores: Array = rows @ parameters["outputs"].T
+        size, firsts, class_of = len(self.vocabulary), self.data["starts"][:-1], self.data["class_of"]
+        words, classes = scores[:, :size], log_softmax(scores[:, size:])
+        words -= np.maximum.reduceat(words, firsts, axis=1)[:, class_of]
+        classes -= np.log(np.add.reduceat(np.exp(words), firsts, axis=1, dtype=np.float64)).astype(rows.dtype)
+        words += classes[:, class_of]
+        return words
 
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
