@@ -305,7 +305,7 @@ class KeyedVectors(Pictured):
         king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
         """
         mean, given = self._query(positive, negative)
-        return self._nearest(mean[None], [given], topn, restrict_vocab)[0]
+        return self._best(self._cosines(mean, self._searched(restrict_vocab)), given, topn)
 
     def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
         """The mean of a query, (D,), of length 1, and the rows of the words given."""
@@ -327,8 +327,15 @@ class KeyedVectors(Pictured):
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
         """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
-        words = list(words)
-        return self._nearest(unit(self._of(words)), [self._known_rows([word]) for word in words], topn, restrict_vocab)
+        words, rows = list(words), self._searched(restrict_vocab)
+        queries = unit(self._of(words))
+        step = max(1, SCORES_AT_ONCE // max(1, rows))
+        found = []
+        for start in range(0, len(words), step):
+            block = slice(start, start + step)
+            for word, scores in zip(words[block], self._cosines(queries[block], rows), strict=True):
+                found.append(self._best(scores, self._known_rows([word]), topn))
+        return found
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
@@ -355,19 +362,6 @@ class KeyedVectors(Pictured):
             return len(self)
         check_whole(0, restrict_vocab=restrict_vocab)
         return min(restrict_vocab, len(self))
-
-    def _nearest(
-        self, queries: Vector, given: list[list[int]], topn: int, restrict_vocab: int | None
-    ) -> list[Neighbours]:
-        """The nearest words by cosine of each unit query (n, D), without the rows `given` for it."""
-        rows = self._searched(restrict_vocab)
-        step = max(1, SCORES_AT_ONCE // max(1, rows))
-        found = []
-        for start in range(0, len(queries), step):
-            blocks = self._cosines(queries[start : start + step], rows)
-            for scores, skipped in zip(blocks, given[start : start + step], strict=True):
-                found.append(self._best(scores, skipped, topn))
-        return found
 
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
