@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -240,10 +241,42 @@ def loss_with_draws(counts: Any, name: str, negative: int, **settings: Any) -> L
     """A loss that draws more words than there are, so that it draws words again."""
     loss: Any = loss_of(counts, name, negative=negative, **settings)
     loss.negative = loss.predrawn = negative
+    loss.max_rows = negative + 1
     weights = noise_weights(counts, loss.settings.ns_exponent)
     loss.data = {"alias_table": alias_table(weights), "offsets": loss.offsets(weights)}
     found: Loss = loss
     return found
+
+
+def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int) -> float:
+    """log p(word | row) by the definition of a loss, one factor after the other."""
+    data: Any = loss.data
+    scores, size, starts = outputs @ row, len(loss.vocabulary), data.get("starts")
+    if loss.name == "hs":
+        path = slice(starts[word], starts[word + 1])
+        return -float(np.logaddexp(0, (2 * data["codes"][path] - 1) * scores[data["nodes"][path]]).sum())
+    if loss.name == "class":
+        own = int(np.searchsorted(starts, word, "right")) - 1
+        of_class = _log_softmax(scores[size : size + len(starts) - 1], own)
+        return of_class + _log_softmax(scores[starts[own] : starts[own + 1]], word - starts[own])
+    noise = loss.settings.ns_exponent * np.log(loss.vocabulary.counts) if loss.name == "ns" else 0
+    return _log_softmax(scores[:size] + noise, word)
+
+
+def _log_softmax(scores: np.ndarray, at: int) -> float:
+    return float(scores[at] - np.log(np.exp(scores).sum()))
+
+
+def gradient(function: Callable[[], float], matrix: np.ndarray) -> np.ndarray:
+    """Central differences of `function` by the elements of `matrix`, which it reads."""
+    result, size = np.empty(matrix.shape), 1e-5
+    for at, value in np.ndenumerate(matrix):
+        matrix[at] = value + size
+        above = function()
+        matrix[at] = value - size
+        result[at] = (above - function()) / (2 * size)
+        matrix[at] = value
+    return result
 
 
 def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:

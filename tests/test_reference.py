@@ -3,7 +3,7 @@
 The loss is written here once more, from its definition, and differentiated numerically in float64.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import loss_of, loss_with_draws, new_plan
+from tests.helpers import gradient, log_probability, loss_of, loss_with_draws, new_plan
 from w2v import reference
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
@@ -76,34 +76,20 @@ def log_sigmoid(score: float) -> float:
     return -float(np.log1p(np.exp(-score)))
 
 
-def log_softmax(scores: Matrix, at: int) -> float:
-    return float(scores[at] - np.log(np.exp(scores).sum()))
-
-
 def prediction_loss(row: Matrix, outputs: Matrix, loss: Loss, centre: int, drawn: dict[int, int]) -> float:
     """−log p of the centre word given one input row, by definition; `drawn` is how often each word was drawn."""
     scores = outputs @ row
-    size = len(COUNTS)
     noise = COUNTS**0.5 / (COUNTS**0.5).sum()
-    data: Any = loss.data
     if loss.name == "sampled":
         expected = sum(drawn.values()) * noise
         candidates = drawn | {centre: drawn.get(centre, 0) + 1}
         ratios = {k: times * np.exp(scores[k]) / expected[k] for k, times in candidates.items()}
         return -float(np.log(ratios[centre] / sum(ratios.values())))
     if isinstance(loss, SamplingLoss):
-        shift = np.log(loss.negative * noise * size) if loss.name == "nce" else np.zeros(size)
+        shift = np.log(loss.negative * noise * len(noise)) if loss.name == "nce" else np.zeros(len(noise))
         rest = sum(times * log_sigmoid(shift[k] - scores[k]) for k, times in drawn.items())
         return -log_sigmoid(scores[centre] - shift[centre]) - rest
-    if loss.name == "softmax":
-        return -log_softmax(scores[:size], centre)
-    if loss.name == "class":
-        starts = data["starts"]
-        own = int(np.searchsorted(starts, centre, "right")) - 1
-        of_class = scores[size : size + len(starts) - 1]
-        return -log_softmax(of_class, own) - log_softmax(scores[starts[own] : starts[own + 1]], centre - starts[own])
-    path = range(data["starts"][centre], data["starts"][centre + 1])
-    return -sum(log_sigmoid((1 - 2 * data["codes"][b]) * (outputs[data["nodes"][b]] @ row)) for b in path)
+    return -log_probability(loss, outputs, row, centre)
 
 
 Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the centre, its input words, the words drawn
@@ -147,18 +133,6 @@ def losses(inputs: Matrix, outputs: Matrix, loss: Loss, drawn: Drawn) -> list[fl
     return [prediction_loss(inputs[words].mean(axis=0), outputs, loss, centre, rest) for centre, words, rest in drawn]
 
 
-def gradient(function: Callable[[], float], matrix: Matrix) -> Matrix:
-    """Central differences of `function` by the elements of `matrix`, which it reads."""
-    result, size = np.empty_like(matrix), 1e-5
-    for at, value in np.ndenumerate(matrix):
-        matrix[at] = value + size
-        above = function()
-        matrix[at] = value - size
-        result[at] = (above - function()) / (2 * size)
-        matrix[at] = value
-    return result
-
-
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_changes_are_the_gradient(matrices: tuple[Matrix, Matrix], loss: str, model: dict[str, bool]) -> None:
@@ -180,24 +154,6 @@ def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matr
         np.testing.assert_allclose(faithful[0], 4 * corrected[0], atol=1e-6)
         np.testing.assert_allclose(faithful[1], corrected[1], atol=1e-6)
         assert np.abs(corrected[0]).max() > 0.1
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("settings", "times"),
-    [({}, 2), ({"per_pair": True}, 2), ({"cbow": True}, 1), ({"cbow": True, "corrected": False}, 2)],
-)
-def test_repeated_context_word_gets_both_updates(
-    matrices: tuple[Matrix, Matrix], loss: str, settings: dict[str, Any], times: int
-) -> None:
-    """In "a b a" word a is twice in the context of b, in "a b" once; in a mean of two equal rows each gets half."""
-    chosen = LOSSES[loss]
-    if isinstance(chosen, SamplingLoss):  # nothing is left to chance
-        chosen = loss_of(COUNTS, negative=len(COUNTS) - 1)
-    twice = changes(matrices, chosen, ids=np.array([3, 8, 3], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
-    once = changes(matrices, chosen, ids=np.array([3, 8], np.uint32), sides=(1, 1), **settings)[0][WORDS[3]]
-    assert np.abs(once).max() > 0.1
-    np.testing.assert_allclose(twice, times * once, atol=1e-5)
 
 
 @given(
@@ -257,14 +213,6 @@ def test_reported_loss_is_the_mean_of_a_prediction(
     found = train(*matrices, LOSSES[loss], 0.0, **model)
     drawn = predictions(matrices, LOSSES[loss], **model)
     assert found == pytest.approx([np.mean(losses(*matrices, LOSSES[loss], drawn))])
-
-
-def test_loss_of_zero_outputs_counts_binary_decisions(matrices: tuple[Matrix, Matrix]) -> None:
-    inputs, zeros = matrices[0], np.zeros_like(matrices[1])
-    assert train(inputs, zeros, LOSSES["ns"], 0.0, epochs=2) == pytest.approx([4 * np.log(2)] * 2)
-    lengths = np.diff(LOSSES["hs"].data["starts"])
-    bits = np.mean([lengths[centre] for centre, context in windows() for _ in context])
-    assert train(inputs, zeros, LOSSES["hs"], 0.0, epochs=2) == pytest.approx([bits * np.log(2)] * 2)
 
 
 def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) -> None:

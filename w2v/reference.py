@@ -107,29 +107,19 @@ def draw_words(loss: Any, random: Random, counts: dict[int, int]) -> None:
     random.predrawn = [random.draw() for _ in random.predrawn]
 
 
-def drawn_words(loss: Any, random: Random, centre: int, blocks: int) -> tuple[list[int], Matrix, Matrix, Matrix]:
-    """The centre and `blocks` times K drawn words: rows, targets, offsets, and how often each was drawn."""
+def choose_drawn(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
+    """The centre and `blocks` times K drawn words."""
     counts = {centre: 0}
     for _ in range(blocks):
         draw_words(loss, random, counts)
     rows, times = list(counts), np.array(list(counts.values()), np.float64)
-    return rows, np.arange(len(rows)) == 0, loss.data["offsets"][rows].astype(np.float64), times
-
-
-def choose_ns(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
-    rows, target, _, _ = drawn_words(loss, random, centre, blocks)
-    return Choice.of(rows, target)
-
-
-def choose_nce(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
-    rows, target, offset, times = drawn_words(loss, random, centre, blocks)
+    target, offset = np.arange(len(rows)) == 0, loss.data["offsets"][rows].astype(np.float64)
     return Choice.of(rows, target, offset, times + target)
 
 
 def choose_sampled(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
-    rows, target, offset, times = drawn_words(loss, random, centre, blocks)
-    offset += np.log(times.sum() / loss.negative) - np.log(times + target)
-    return Choice.of(rows, target, offset, times + target, [slice(None)])
+    choice = choose_drawn(loss, random, centre, blocks)
+    return choice._replace(offset=choice.offset + np.log(blocks) - np.log(choice.weight), softmaxes=[slice(None)])
 
 
 def choose_path(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
@@ -152,8 +142,8 @@ def choose_all(loss: Any, random: Random, centre: int, blocks: int) -> Choice:
 
 
 CHOICES = {
-    "ns": choose_ns,
-    "nce": choose_nce,
+    "ns": choose_drawn,
+    "nce": choose_drawn,
     "sampled": choose_sampled,
     "hs": choose_path,
     "class": choose_class,

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import full_disk, run, run_json
+from tests.helpers import full_disk, log_probability, run, run_json
 from w2v.losses import hierarchical_softmax
 from w2v.losses.registry import loss_for
 from w2v.system import memory
@@ -58,20 +56,7 @@ def random_model(loss: str, folder: Path, seed: int = 0, scale: float = 1.0, **o
 
 
 def probability(model: w2v.Model, row: np.ndarray, word: int) -> float:
-    """p(word | row) by the definition of the model's loss, one factor after the other."""
-    name, data = model.loss.name, model.loss.data
-    scores = [float(output @ row) for output in model.outputs]
-    if name == "hs":
-        path = range(data["starts"][word], data["starts"][word + 1])
-        return math.prod(1 / (1 + math.exp((2 * data["codes"][k] - 1) * scores[data["nodes"][k]])) for k in path)
-    if name == "class":
-        own = int(data["class_of"][word])
-        of_class = math.exp(scores[7 + own]) / sum(map(math.exp, scores[7:]))
-        others = scores[data["starts"][own] : data["starts"][own + 1]]
-        return of_class * math.exp(scores[word]) / sum(map(math.exp, others))
-    exponent = model.settings.ns_exponent if name == "ns" else 0
-    weights = [count**exponent * math.exp(score) for count, score in zip(COUNTS, scores, strict=False)]
-    return weights[word] / sum(weights)
+    return math.exp(log_probability(model.loss, model.outputs, row, word))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -107,16 +92,6 @@ def test_words_share_the_nodes_above_them(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(hierarchical_softmax, "log_logistic", lambda x: computed.append(x.size) or original(x))
     model.loss.log_probabilities_of({"outputs": model.outputs}, model.inputs, nobody, nobody, np.array([0, 1, 6]))
     assert sum(computed) == len(model.inputs) * len({"0", "00", "000", "0000", "0001", "1", "11", "111"})
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=20)
-@given(st.integers(0, 2**32), st.sampled_from([0.1, 1.0, 30.0]))
-def test_probabilities_sum_to_one(loss: str, tmp_path_factory: pytest.TempPathFactory, seed: int, scale: float) -> None:
-    model = random_model(loss, tmp_path_factory.getbasetemp(), seed, scale)
-    logs = model.log_probabilities(model.inputs)
-    assert logs.shape == (7, 7)
-    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-12)
 
 
 def predictions(model: w2v.Model) -> list[tuple[list[int], int]]:
@@ -177,13 +152,6 @@ def test_a_subsampled_model_predicts_better_than_word_frequencies(sample: Path, 
     model = w2v.train(sample, epochs=4, max_vocab=300, **options)
     found = w2v.perplexity(model, tmp_path / "text")
     assert found.perplexity < found.unigram_perplexity < found.perplexity_as_trained
-
-
-def test_zero_vectors_are_as_good_as_chance(tmp_path: Path) -> None:
-    for loss, expected in ("nce", 7), ("softmax", 7), ("ns", None):
-        model = random_model(loss, tmp_path, scale=0.0, ns_exponent=1.0)
-        found = w2v.perplexity(model, LINES)
-        assert found.perplexity == pytest.approx(expected or found.unigram_perplexity)
 
 
 def test_a_perplexity_beyond_numbers(tmp_path: Path) -> None:

@@ -60,6 +60,15 @@ def test_updates_are_those_of_the_rows_that_predictions_choose(name: Any) -> Non
     np.testing.assert_allclose(found, loss.updates(words), rtol=0.15, atol=0.03)
 
 
+@pytest.mark.parametrize("name", ["softmax", "mos"])
+def test_full_softmax_of_many_words_is_to_be_asked_for(name: str) -> None:
+    counts = np.ones(30_001, np.int64)
+    message = f"loss {name}: each prediction computes the scores of all 30,001 words.*large_softmax"
+    with pytest.raises(w2v.SettingsError, match=message):
+        loss_of(counts, name)
+    assert loss_of(counts, name, large_softmax=True).max_rows == 30_001
+
+
 def learnt(**options: Any) -> tuple[w2v.Model, np.ndarray, np.ndarray]:
     """A model of pairs of words, its scores, and the true p(word | row's word): (V, V)."""
     model, scores, counts = learnt_pairs(**{"sample": 0, "alpha": 0.05} | options)

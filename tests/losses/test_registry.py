@@ -95,10 +95,11 @@ def test_tensors_round_trip(name: str) -> None:
     assert (restored.max_rows, restored.shapes) == (loss.max_rows, loss.shapes)
 
 
+@pytest.mark.parametrize("scale", [0.1, 0.5, 30])
 @pytest.mark.parametrize("name", LOSSES)
-def test_probabilities(name: str) -> None:
+def test_probabilities(name: str, scale: float) -> None:
     loss, random = loss_of(COUNTS, name, vector_size=6), np.random.default_rng(2)
-    stored = {key: random.normal(0, 0.5, shape) for key, shape in loss.shapes.items()}
+    stored = {key: random.normal(0, scale, shape) for key, shape in loss.shapes.items()}
     rows = random.normal(size=(4, 6))
     logs = loss.log_probabilities(stored, rows)
     assert logs.shape == (4, len(COUNTS))

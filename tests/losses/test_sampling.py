@@ -8,12 +8,9 @@ from scipy.stats import chisquare
 
 import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
-from tests.helpers import loss_of, new_plan
-from w2v._kernels import MAX_CHUNK_IDS, Kernel
+from tests.helpers import loss_of
 from w2v.losses.loss import Loss
-from w2v.plan import instruction_set
 from w2v.reference import Random, draw_words
-from w2v.system import memory
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 
@@ -47,31 +44,6 @@ def test_draws_follow_the_noise_distribution() -> None:
     assert drawn[centre] == 0
     assert chisquare(drawn[others], draws * expected / expected.sum()).pvalue > 0.01
     assert chisquare(drawn[others], draws * noise(ZIPF[others], 0.65)).pvalue < 1e-6  # the test sees a small difference
-
-
-def test_kernel_draws_follow_the_noise_distribution() -> None:
-    """Draws are counted by what they leave in zero outputs: each moves a row by half of the same tiny step.
-
-    The corpus is pairs of words 3 and 5, each centre once; the other words come from the noise alone.
-    """
-    pairs, size, alpha = MAX_CHUNK_IDS, len(ZIPF), 2.0**-26
-    inputs, outputs = memory.aligned_rows(size, 1), memory.aligned_rows(size, 1)
-    inputs[:, 0] = 1
-    plan = new_plan(
-        loss_of(ZIPF, negative=1), ids=np.tile(np.array([2, 1, 0], np.uint32), pairs), sides=(1, 1), alpha=alpha,
-        words=np.array([-1, 5, 3], np.int32), tokens_before=np.arange(4) * (2 * pairs // 3), vector_size=1, chunk=pairs,
-        instruction_set=instruction_set(),
-    )  # fmt: skip
-    Kernel(plan, inputs, outputs).run(0)
-    drawn = -outputs[:, 0].astype(np.float64) / (alpha / 2)
-    drawn[[3, 5]] += pairs
-    np.testing.assert_allclose(drawn, drawn.round(), atol=0.2)
-    assert drawn.round().sum() == 2 * pairs
-    expected = np.zeros(size)
-    for centre in 3, 5:
-        others = np.arange(size) != centre
-        expected[others] += pairs * noise(ZIPF)[others] / noise(ZIPF)[others].sum()
-    assert chisquare(drawn.round(), expected).pvalue > 0.01
 
 
 @given(COUNTS, st.integers(0, 2**64 - 1), st.data())

@@ -104,7 +104,7 @@ def test_analogies_are_gensims(tmp_path: Path) -> None:
 def test_case(tmp_path: Path) -> None:
     """The first of the words that differ in case is asked, all of them are left out, any of them is right."""
     words = ["king", "man", "woman", "Queen", "KING", "queen", "Woman"]
-    vectors = KeyedVectors(words, [[1, 1, 0], [1, 0, 0], [0.1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 1, 0.8], [0, 0, 1]])
+    vectors = KeyedVectors(words, [[1, 1, 0], [1, 0, 0], [0.1, 0, 1], [0, 1, 0.8], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
     path = write_questions(tmp_path / "questions", {"family": [("Man", "King", "WOMAN", "queen")]})
     result = analogies(vectors, path)
     assert (result.answered, result.accuracy) == (1, 1)
@@ -112,6 +112,8 @@ def test_case(tmp_path: Path) -> None:
     question = ("man", "king", "woman", "queen")
     path = write_questions(tmp_path / "questions", {"family": [question]})
     assert analogies(vectors, path).accuracy == slow_answer(vectors, question, 7, "add", fold=True) == 1
+    question = (*question[:3], "Queen")
+    path = write_questions(tmp_path / "questions", {"family": [question]})
     result = analogies(vectors, path, case_insensitive=False)
     assert result.accuracy == slow_answer(vectors, question, 7, "add", fold=False) == 0
 

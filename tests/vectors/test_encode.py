@@ -44,16 +44,23 @@ def expected(vectors: KeyedVectors, texts: list[str], weights: str) -> np.ndarra
 
 @pytest.mark.parametrize("ngrams", [True, False])
 @pytest.mark.parametrize("weights", ["mean", "idf", "sif"])
-def test_the_formulas(vectors: KeyedVectors, weights: str, ngrams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.text.corpus.BLOCK_BYTES", 5)  # a text begins in one block and ends in another
+def test_the_formulas(
+    vectors: KeyedVectors, weights: str, ngrams: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BLOCK_BYTES", "SIGNATURE_BYTES"):  # a text of a file begins in one block and ends in another
+        monkeypatch.setattr(f"w2v.text.corpus.{name}", 5)
     monkeypatch.setattr("w2v.vectors.encode.UNKNOWN_AT_ONCE", 1)
-    vectors = vectors if ngrams else KeyedVectors(WORDS, vectors.vectors, vectors.counts, vectors.metadata)
+    if not ngrams:  # and no markup to strip, so that lines need not be whole
+        vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, {"text": json.dumps({"lower": True})})
     found = vectors.encode(TEXTS, weights)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(vectors, TEXTS, weights), atol=1e-6)
     assert found[3].any() == ngrams
     lists = vectors.encode([text.split() for text in TEXTS], weights)
     np.testing.assert_array_equal(lists, found)
+    (tmp_path / "texts").write_text("".join(text.replace("\n", " ") + "\n" for text in TEXTS))
+    of_file = [*vectors.encoder(weights).blocks(Corpus(tmp_path / "texts"))]
+    np.testing.assert_allclose(np.concatenate(of_file), found, atol=1e-6)
     assert vectors.encode([], weights).shape == (0, 3)
     encoder = vectors.encoder(weights)
     assert sum(map(len, encoder.blocks(Corpus(iter(TEXTS[:4]))))) == encoder.texts == 4

@@ -158,28 +158,30 @@ def test_neighbours_are_gensims(
     np.testing.assert_allclose([scores[word] for word, _ in found], left[:topn], rtol=1e-3)
 
 
-def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors) -> None:
-    some = ["w1", "w5", "w9", "w30"]
-    assert ours.similarity("w1", "w2") == pytest.approx(gensims.similarity("w1", "w2"), abs=1e-6)
-    assert ours.distance("w1", "w2") == pytest.approx(gensims.distance("w1", "w2"), abs=1e-6)
-    np.testing.assert_allclose(ours.distances("w1"), gensims.distances("w1"), atol=1e-6)
-    np.testing.assert_allclose(ours.distances("w1", some), gensims.distances("w1", some), atol=1e-6)
+SOME = ["w1", "w5", "w9", "w30"]
+COMPARISONS: list[tuple[Any, ...]] = [
+    ("similarity", "w1", "w2"), ("distance", "w1", "w2"), ("distances", "w1"), ("distances", "w1", SOME),
+    ("n_similarity", SOME[:2], SOME[2:]), ("rank", "w1", "w2"), ("closer_than", "w1", "w2"),
+    ("most_similar_to_given", "w1", SOME[1:]), ("relative_cosine_similarity", "w1", "w2", 5), ("doesnt_match", SOME),
+    *(("get_mean_vector", SOME, *more) for more in [(), (None, False), (None, True, True), ([1, -2, 0.5, 3],)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("comparison", COMPARISONS, ids=str)
+def test_comparisons_are_gensims(ours: KeyedVectors, gensims: GensimVectors, comparison: tuple[Any, ...]) -> None:
+    found, expected = (getattr(each, comparison[0])(*comparison[1:]) for each in (ours, gensims))
+    if isinstance(expected, str | list):
+        assert found == expected != []
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_comparisons_of_vectors_and_of_unknown_words(ours: KeyedVectors, gensims: GensimVectors) -> None:
     np.testing.assert_allclose(ours.distances(ours["w4"]), gensims.distances("w4"), atol=1e-6)
-    assert ours.n_similarity(some[:2], some[2:]) == pytest.approx(gensims.n_similarity(some[:2], some[2:]), abs=1e-6)
-    assert ours.rank("w1", "w2") == gensims.rank("w1", "w2")
-    assert ours.closer_than("w1", "w2") == gensims.closer_than("w1", "w2") != []
-    assert ours.most_similar_to_given("w1", some) == "w1"
-    assert ours.most_similar_to_given("w1", some[1:]) == gensims.most_similar_to_given("w1", some[1:])
-    relative = gensims.relative_cosine_similarity("w1", "w2", 5)
-    assert ours.relative_cosine_similarity("w1", "w2", 5) == pytest.approx(relative, abs=1e-6)
+    assert ours.most_similar_to_given("w1", SOME) == "w1"
     assert ours.distance("w1", "w1") == 0
     assert ours.rank("w1", ours.most_similar("w1")[0][0]) == 1
-    assert ours.doesnt_match(some) == gensims.doesnt_match(some)
-    assert ours.doesnt_match([*some, "unknown"]) == gensims.doesnt_match(some)
-    for options in ({}, {"pre_normalize": False}, {"post_normalize": True}, {"weights": [1, -2, 0.5, 3]}):
-        np.testing.assert_allclose(
-            ours.get_mean_vector(some, **options), gensims.get_mean_vector(some, **options), atol=1e-6
-        )
+    assert ours.doesnt_match([*SOME, "unknown"]) == gensims.doesnt_match(SOME)
     weighted = [("w1", 2.0), "w2", (ours["w3"], 0.5)]
     assert_same(ours.most_similar(weighted), gensims.most_similar(weighted))
     vector = ours["w4"] + ours["w5"]

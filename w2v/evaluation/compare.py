@@ -113,7 +113,7 @@ def compare(
         shared=len(shared),
         only_first=len(models[0]) - len(shared),
         only_second=len(models[1]) - len(shared),
-        bands=list(_bands(rows, overlaps, len(shared))),
+        bands=_bands(rows, overlaps, len(shared)),
         moved=[
             Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()

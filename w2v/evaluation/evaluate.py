@@ -21,7 +21,7 @@ from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.system.files import PathLike
 from w2v.training.model import Model
-from w2v.vectors.benchmarks import Answers, Method, RatedPairs, answers, cosines_of, rated_pairs, vectors_of
+from w2v.vectors.benchmarks import Method, Questions, RatedPairs, answers, rated_pairs, vectors_of
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
@@ -121,11 +121,11 @@ def _measured(
     """The name of each set, the measure, the outcomes of all models, and how they are summed up."""
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
-        yield name, "accuracy", [_accuracy(answers(model, file, top, method)) for model in models], _means
+        yield name, "accuracy", [_accuracy(*answers(model, file, top, method)) for model in models], _means
     for file in (None, *pairs):
         name = "bundled pairs" if file is None else Path(file).name
         rated = [(model, rated_pairs(model, file)) for model in models]
-        yield name, "spearman", [_cosines(*one) for one in rated], _correlations
+        yield name, "spearman", [_cosines(one) for _, one in rated], _correlations
         yield name, "related neighbours", [_related(*one) for one in rated], _means
     yield "frequent words", "rare neighbours", [_rare(model) for model in models], _means
 
@@ -133,13 +133,13 @@ def _measured(
 # -- scored items ---------------------------------------------------------------------------
 
 
-def _accuracy(found: Answers) -> Outcomes:
-    items = np.flatnonzero(found.known)
-    return Outcomes(items, found.correct[items].astype(float), found.sections[items], len(found.known))
+def _accuracy(questions: Questions, correct: NDArray[np.bool_]) -> Outcomes:
+    items = np.flatnonzero(questions.known)
+    return Outcomes(items, correct[items].astype(float), questions.sections[items], len(correct))
 
 
-def _cosines(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
-    return Outcomes(rated.numbers, cosines_of(model, rated).astype(float), rated.scores, len(rated.all_scores))
+def _cosines(rated: RatedPairs) -> Outcomes:
+    return Outcomes(rated.numbers, rated.cosines.astype(float), rated.scores, len(rated.all_scores))
 
 
 def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:

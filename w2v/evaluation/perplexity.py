@@ -180,9 +180,7 @@ class Text:
 
     def contexts(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of context words in the windows around these positions."""
-        found = np.zeros(len(positions), np.int64)
-        for inside, _ in self.beside(positions, *self.sides):
-            found += inside
+        found: NDArray[np.int64] = np.sum([inside for inside, _ in self.beside(positions, *self.sides)], axis=0)
         return found
 
     def beside(

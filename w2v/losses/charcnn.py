@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Loss, Worker, log_softmax
-from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, start_words, update
+from w2v.losses.rows import choose, draw_words, exponentials, score, set_importance, softmax, update
 from w2v.losses.sampling import SamplingSettings, sampling_data
 from w2v.system import memory
 from w2v.text.words import Words
@@ -35,6 +35,7 @@ class CharacterCNN(Loss):
     settings_class = SamplingSettings
     settings: SamplingSettings
     no_word_outputs = "output vectors are computed from characters, and are not stored as rows"
+    rank_above_size = 1
     length = 16  # of a character's vector
     filters = 128
     correction = 16  # size of a word's own vector
@@ -59,26 +60,15 @@ class CharacterCNN(Loss):
             inside = np.ones(starts[last] - begin, bool)
             inside[starts[first:last] - begin] = inside[starts[first + 1 : last + 1] - 1 - begin] = False
             spelt[begin : starts[last]][inside] = numbers[characters]
-        self.predrawn, self._characters = settings.negative, len(ordered) + EDGE + 1
+        self.predrawn, self.max_rows = settings.negative, settings.negative + 1
+        self._characters = len(ordered) + EDGE + 1
         self._longest = int(np.diff(starts).max()) - (SPAN - 1)
         self.data = {"starts": starts, "spelt": spelt} | sampling_data(self.vocabulary.counts, settings)
         max_size = max(self.max_rows, self.filters, memory.row_width(settings.vector_size))
         self.data |= {"identity": np.arange(max_size), "zeros": np.zeros(max_size, np.float32)}
-
-    @property
-    def max_rows(self) -> int:
-        return self.settings.negative + 1
-
-    @property
-    def expected_rows(self) -> float:
-        spans = len(self.data["spelt"]) / len(self.vocabulary)
-        return (
-            3 * self.max_rows * (spans * self.filters * SPAN * self.length / self.settings.vector_size + self.filters)
-        )
-
-    @property
-    def memory_rows(self) -> int:
-        return self.filters + self.correction + len(self.vocabulary) * self.correction // self.settings.vector_size
+        size, spans = settings.vector_size, len(spelt) / len(words)
+        self.expected_rows = 3 * self.max_rows * (spans * self.filters * SPAN * self.length / size + self.filters)
+        self.memory_rows = self.filters + self.correction + len(words) * self.correction // size
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -89,10 +79,6 @@ class CharacterCNN(Loss):
             "projection": (self.settings.vector_size, features),
             "corrections": (len(self.vocabulary), self.correction),
         }
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         size, shapes = self.settings.vector_size, self.shapes
@@ -155,7 +141,6 @@ class CharacterCNN(Loss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, True)
         set_importance(s, m, 1)
         return m

@@ -61,38 +61,21 @@ class ClassSoftmax(Loss):
         self._set(np.ascontiguousarray(starts))
 
     def _set(self, starts: NDArray[np.int64]) -> None:
-        self.classes = len(starts) - 1
-        class_of = np.repeat(np.arange(self.classes, dtype=np.int32), np.diff(starts))
-        self.data = {"starts": starts, "class_of": class_of}
-
-    @property
-    def tensors(self) -> dict[str, Array]:
-        return {"class_starts": self.data["starts"]}
+        self.classes = self.rank_above_size = len(starts) - 1  # a normaliser for each class
+        sizes, words = np.diff(starts), len(self.vocabulary)
+        class_of = np.repeat(np.arange(self.classes, dtype=np.int32), sizes)
+        self.data, self.tensors = {"starts": starts, "class_of": class_of}, {"class_starts": starts}
+        self.rows, self.max_rows = words + self.classes, self.classes + int(sizes.max())
+        self.expected_rows = self.classes + words / self.classes  # classes of equal mass
 
     @classmethod
     def summary(cls, tensors: Mapping[str, Array]) -> dict[str, Any]:
         starts = tensors.get("class_starts", np.empty(()))
         return {"classes": len(starts) - 1} if starts.ndim else {}
 
-    @property
-    def rows(self) -> int:
-        return len(self.vocabulary) + self.classes
-
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         of_classes = np.bincount(self.data["class_of"], words)
         return np.append(of_classes[self.data["class_of"]], np.ones(self.classes))  # the classes are the last rows
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + self.classes  # a normaliser for each class
-
-    @property
-    def max_rows(self) -> int:
-        return self.classes + int(np.diff(self.data["starts"]).max())
-
-    @property
-    def expected_rows(self) -> float:
-        return self.classes + len(self.vocabulary) / self.classes  # classes of equal mass
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
@@ -137,10 +120,6 @@ class ClassSoftmax(Loss):
             first, end = starts[group : group + 2]
             table[:, columns] += log_softmax(rows @ outputs[first:end].T)[:, common[columns] - first]
         return logs, table
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.max_rows
 
 
 def equal_classes(masses: Array, classes: int | None = None) -> NDArray[np.int64]:

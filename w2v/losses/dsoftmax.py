@@ -48,6 +48,7 @@ class DifferentiatedSoftmax(Loss):
     settings_class = BlockSettings
     settings: BlockSettings
     no_word_outputs = "output rows have fewer values than input rows"
+    rank_above_size = 1
 
     @classmethod
     def check(cls, settings: Any) -> None:
@@ -59,18 +60,11 @@ class DifferentiatedSoftmax(Loss):
         ends = {"starts": self.sizes, "offsets": np.multiply(self.sizes, widths), "columns": self.lengths}
         self.data = {name: np.cumsum([0, *each]) for name, each in (ends | {"places": widths}).items()}
         self.data["identity"] = np.arange(max(self.sizes))
-
-    @property
-    def memory_rows(self) -> int:
-        return -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
+        self.memory_rows = -(-int(self.data["offsets"][-1]) // self.settings.vector_size)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {f"block_{k}": shape for k, shape in enumerate(zip(self.sizes, self.lengths, strict=True))}
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
     def parameters(self, random: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         return {"blocks": memory.aligned_rows(1, int(self.data["offsets"][-1]))}

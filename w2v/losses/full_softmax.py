@@ -33,6 +33,7 @@ class FullSoftmax(Loss):
     fixed_vocabulary = ""
     no_word_outputs = ""
     log_frequencies = True
+    rank_above_size = 1
     link = staticmethod(softmax)
 
     def prepare(self) -> None:
@@ -45,10 +46,6 @@ class FullSoftmax(Loss):
             s.rows[j] = j
             s.target[j] = j == centre
         return m
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
 
 def check_size(loss: Loss, instead: str) -> None:

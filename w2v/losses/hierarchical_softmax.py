@@ -90,25 +90,12 @@ class HierarchicalSoftmax(Loss):
     def _set(self, tree: Tree) -> None:
         self.tree = tree
         self.data = {"starts": tree.starts, "nodes": tree.nodes, "codes": tree.codes}
-
-    @property
-    def tensors(self) -> dict[str, Array]:
-        return {"tree_parents": self.tree.parents, "tree_bits": self.tree.bits}
-
-    @property
-    def rows(self) -> int:
-        return len(self.vocabulary) - 1
+        self.tensors = {"tree_parents": tree.parents, "tree_bits": tree.bits}
+        self.rows = len(self.vocabulary) - 1
+        self.max_rows, self.expected_rows = int(tree.lengths.max()), float(tree.lengths.mean())
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.bincount(self.tree.nodes, np.repeat(words, self.tree.lengths), self.rows).astype(np.float64)
-
-    @property
-    def max_rows(self) -> int:
-        return int(self.tree.lengths.max())
-
-    @property
-    def expected_rows(self) -> float:
-        return float(self.tree.lengths.mean())
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
@@ -143,10 +130,6 @@ class HierarchicalSoftmax(Loss):
             scores *= 1 - 2 * tree.bits[nodes[level], None]
             logs[level] = logs[np.searchsorted(nodes, above)] + log_logistic(scores)
         return logs[: np.searchsorted(nodes, size)].T
-
-    @property
-    def scores_per_row(self) -> int:
-        return self.max_rows
 
 
 def tree_of(vocabulary: Vocabulary, name: str, vectors: PathLike | None = None) -> Tree:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import traceback
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -59,10 +60,12 @@ class Loss:
         fixed_vocabulary: why no words can be added to a trained model; empty if they can.
         no_word_outputs: why row w of "outputs" is not a vector of word w; empty if it is.
         log_frequencies: whether these rows contain the words' log frequency, since scores are log p(w) + a constant.
+        rank_above_size: the highest possible rank of the matrix of log_probabilities, minus D; None if there is no
+            limit below V.
         epochs_by_size: whether a smaller text gets more epochs by default.
         vocabulary, settings: those of the run.
-        max_rows: maximum number of output rows of a prediction. expected_rows: their approximate mean.
         data: arrays that the functions read, by name.
+        tensors: arrays that a file must store in addition to the parameters.
         curvature: of the loss of a prediction, along a row: n updates at the learning rate alpha take a row about the
             part 1 - exp(-curvature · alpha · n) of the way to where they lead.
         ordered: whether several threads of the compiled kernel can give the same bits on every run (`deterministic`).
@@ -89,6 +92,8 @@ class Loss:
     vocabulary: Vocabulary
     settings: Any  # of settings_class
     data: Mapping[str, Array] = {}
+    tensors: dict[str, Array]
+    rank_above_size: int | None = None
     predrawn: int = 0
     notice: str = ""
 
@@ -114,7 +119,7 @@ class Loss:
             raise SettingsError(f"vectors {settings.vectors}: with loss {cls.name} {reason}; choose input")
 
     def prepare(self) -> None:
-        """Compute what depends on vocabulary and settings, such as `data`.
+        """Compute what depends on vocabulary and settings: `data`, and sizes that are not the default.
 
         Raises SettingsError for settings that do not fit the vocabulary.
         """
@@ -131,7 +136,7 @@ class Loss:
         """Raise W2VError unless the parameters among a file's `tensors` are those of this loss, in its shapes."""
         shapes = file_names(self.shapes)
         for name in tensors:
-            if name not in shapes and (name == "outputs" or name.startswith(PREFIX)):
+            if name not in shapes and is_parameter(name):
                 raise W2VError(f"damaged: it has {name[:60]!r}, which {self.label} does not have")
         for name, shape in shapes.items():
             array = tensors.get(name, np.empty(0))
@@ -139,32 +144,33 @@ class Loss:
                 what = "output matrix" if name == "outputs" else name
                 raise W2VError(f"damaged: its {what} has shape {array.shape} and type {array.dtype}, not {shape}")
 
-    @property
-    def tensors(self) -> dict[str, Array]:
-        """Arrays that a file must store in addition to the parameters."""
-        return {}
+    # -- sizes, by default; `prepare` may set others ----------------------------------------------
 
-    @property
-    def max_rows(self) -> int:
-        return len(self.vocabulary)
-
-    @property
-    def expected_rows(self) -> float:
-        return self.max_rows
-
-    @property
+    @cached_property
     def rows(self) -> int:
         """Rows of "outputs"."""
         return len(self.vocabulary)
 
-    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The expected updates of each row of "outputs" by a prediction, (R,), given the words' probabilities (V,)."""
-        return np.ones(self.rows)
+    @cached_property
+    def max_rows(self) -> int:
+        """Maximum number of output rows of a prediction."""
+        return len(self.vocabulary)
 
-    @property
+    @cached_property
+    def expected_rows(self) -> float:
+        """Approximate mean number of output rows of a prediction."""
+        return self.max_rows
+
+    @cached_property
     def memory_rows(self) -> int:
         """Approximate size of the parameters, in rows of D values."""
         return self.rows
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The expected updates of each row of "outputs" by a prediction, (R,), given the words' probabilities (V,)."""
+        return np.ones(self.rows)
 
     def parameters(self, random: np.random.Generator) -> dict[str, Array]:
         """Initial values of all that is learnt in addition to the input vectors: C-contiguous matrices by name.
@@ -220,12 +226,13 @@ class Loss:
     @property
     def scores_per_row(self) -> int:
         """The maximum number of scores that log_probabilities_of computes at once for a row."""
-        return len(self.vocabulary)
+        of_all_words = type(self).log_probabilities_of is Loss.log_probabilities_of
+        return len(self.vocabulary) if of_all_words else self.max_rows
 
     @property
     def max_rank(self) -> int | None:
         """The highest possible rank of the matrix of log_probabilities; None if there is no limit below V."""
-        return None
+        return None if self.rank_above_size is None else self.settings.vector_size + self.rank_above_size
 
     def distribution(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         """log_probabilities. Raises W2VError if their shape is wrong."""
@@ -263,7 +270,7 @@ class Loss:
         """
         self.check_vectors(settings)
         made = copy.copy(self)
-        made.vocabulary, made.settings = vocabulary, settings
+        made.vocabulary, made.settings, made.tensors = vocabulary, settings, {}
         if tensors is None:
             call_user(made, "prepare")
         else:

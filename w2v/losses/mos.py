@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,30 +48,19 @@ class MixtureOfSoftmaxes(Loss):
         settings = self.settings
         size = settings.mixtures * settings.vector_size
         self.data = {"identity": np.arange(size), "zeros": np.zeros(size, np.float32)}
-        self._sampled = settings.sampled_mixtures
-        if self._sampled:
+        if settings.sampled_mixtures:
             self.data |= sampling_data(self.vocabulary.counts, settings)
-            self.predrawn = settings.negative
+            self.predrawn, self.max_rows = settings.negative, settings.negative + 1
             self.choose = SampledSoftmax.choose  # type: ignore[method-assign]
         else:
             check_size(self, "set sampled_mixtures")
             self.choose = FullSoftmax.choose  # type: ignore[method-assign]
+        self.expected_rows = settings.mixtures * (self.max_rows + settings.vector_size)
+        self.memory_rows = self.rows + settings.mixtures * (settings.vector_size + 1)
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
         self.check_stored(tensors)  # first, since the settings determine the size of `data`
         self.prepare()
-
-    @property
-    def max_rows(self) -> int:
-        return self.settings.negative + 1 if self._sampled else len(self.vocabulary)
-
-    @property
-    def expected_rows(self) -> float:
-        return self.settings.mixtures * (self.max_rows + self.settings.vector_size)
-
-    @property
-    def memory_rows(self) -> int:
-        return len(self.vocabulary) + self.settings.mixtures * (self.settings.vector_size + 1)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -94,12 +84,12 @@ class MixtureOfSoftmaxes(Loss):
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
         learnt = {name: array.astype(rows.dtype) for name, array in parameters.items()}
         weights = log_softmax(rows @ learnt["gates"].T)
-        total: Array | None = None
-        for k, projection in enumerate(np.split(learnt["projections"], self.settings.mixtures)):
-            part = log_softmax(np.tanh(rows @ projection.T) @ learnt["outputs"].T) + weights[:, k : k + 1]
-            total = part if total is None else np.logaddexp(total, part)
-        assert total is not None
-        return total
+        projections = np.split(learnt["projections"], self.settings.mixtures)
+        parts = (
+            log_softmax(np.tanh(rows @ projection.T) @ learnt["outputs"].T) + weight[:, np.newaxis]
+            for projection, weight in zip(projections, weights.T, strict=True)
+        )
+        return reduce(np.logaddexp, parts)
 
     @staticmethod
     def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:

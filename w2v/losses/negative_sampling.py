@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Worker, log_softmax
-from w2v.losses.rows import draw_words, logistic, prefetch_draws, start_words
+from w2v.losses.rows import draw_words, logistic, prefetch_draws
 from w2v.losses.sampling import SamplingLoss
 
 
@@ -16,15 +15,12 @@ class NegativeSampling(SamplingLoss):
     name = branch = "ns"
     help = "negative sampling"
     alpha = Alpha(0.05, 0.075)
+    rank_above_size = 2  # log q adds one
     weighted = False
     link = staticmethod(logistic)
 
-    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        return np.zeros(len(weights), np.float32)
-
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, False)
         prefetch_draws(s)
         return m
@@ -36,7 +32,3 @@ class NegativeSampling(SamplingLoss):
         """
         noise = self.settings.ns_exponent * np.log(self.vocabulary.counts)
         return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 2  # log q adds one

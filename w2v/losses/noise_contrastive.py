@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.losses.loss import Alpha, Array, Worker
-from w2v.losses.rows import draw_words, logistic, prefetch_draws, start_words
+from w2v.losses.rows import draw_words, logistic, prefetch_draws
 from w2v.losses.sampling import SamplingLoss
 
 
@@ -27,7 +27,6 @@ class NoiseContrastive(SamplingLoss):
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, True)
         prefetch_draws(s)
         for j in range(m):

@@ -191,17 +191,15 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
 
     def relevant(self) -> dict[str, Any]:
         """The settings of `as_dict` that have an effect with this model and loss."""
-        values = self.as_dict()
-        return {name: value for name, value in values.items() if not self.without_effect(name) and value is not None}
+        return self._with_effect(self.as_dict())
 
     def saved(self) -> dict[str, Any]:
         """The settings that have an effect, for a file; those that training computes only if they were given."""
-        computed = ("kernel",) if self.kernel == self.loss_class.kernels[0] else ()
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if value is not None and name not in computed and not self.without_effect(name)
-        }
+        computed = {"kernel": None} if self.kernel == self.loss_class.kernels[0] else {}
+        return self._with_effect(asdict(self) | computed)
+
+    def _with_effect(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None and not self.without_effect(name)}
 
     def left_open(self) -> Settings:
         """The same settings; those with the value that training would compute are left to it."""
@@ -250,10 +248,8 @@ def needed_for(name: str) -> tuple[str, tuple[str, ...]] | None:
 
     None: it always has one.
     """
-    if name not in {each.name for each in fields(BaseSettings)} and name not in Settings.__annotations__:
-        return "loss", tuple(
-            loss for loss, kind in LOSSES.items() if name in {each.name for each in fields(kind.settings_class)}
-        )
+    if name not in options_of(BaseSettings) and name not in Settings.__annotations__:
+        return "loss", tuple(loss for loss, kind in LOSSES.items() if name in options_of(kind.settings_class))
     return options_of(Settings)[name].only_with
 
 

@@ -179,35 +179,30 @@ def powers(scores: Array, out: Array) -> tuple[float, float]:
 # -- drawing words --------------------------------------------------------------------------
 
 
-def start_words(s: Worker, centre: int) -> None:
-    """Makes the centre word the first row."""
-    s.rows[0] = centre
-    s.target[0] = 1
-    s.weight[0] = 1
+def draw_words(s: Worker, centre: int, blocks: int, counted: bool) -> int:
+    """Makes the centre word and `blocks` times K drawn words the first rows; returns the number of rows.
 
-
-def draw_words(s: Worker, centre: int, m: int, counted: bool) -> int:
-    """Appends K words, from random numbers drawn in advance, to the first m rows; returns the new number of rows.
-
-    A word that is among the rows is drawn again or, if `counted`, its weight increases.
+    The words are those of random numbers drawn in advance. One that is among the rows is drawn again or, if `counted`,
+    its weight increases.
     """
     size = len(s.data.alias_table)
-    for k in range(1, len(s.random)):
-        word, tries = alias_of(s.data.alias_table, s.random[k]), 0
-        at = index_of(s.rows, word, m)
-        while at < m and not counted:
-            tries += 1
-            word = alias_of(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+    s.rows[0], s.target[0], s.weight[0] = centre, 1, 1
+    m = 1
+    for _ in range(blocks):
+        for k in range(1, len(s.random)):
+            word, tries = alias_of(s.data.alias_table, s.random[k]), 0
             at = index_of(s.rows, word, m)
-        if at < m:
-            s.weight[at] += 1
-        else:
-            s.rows[m] = word
-            s.target[m] = 0
-            s.weight[m] = 1
-            m += 1
-    for k in range(1, len(s.random)):
-        s.random[k] = draw(s.random)
+            while at < m and not counted:
+                tries += 1
+                word = alias_of(s.data.alias_table, draw(s.random)) if tries < REDRAWS else (word + 1) % size
+                at = index_of(s.rows, word, m)
+            if at < m:
+                s.weight[at] += 1
+            else:
+                s.rows[m], s.target[m], s.weight[m] = word, 0, 1
+                m += 1
+        for k in range(1, len(s.random)):
+            s.random[k] = draw(s.random)
     return m
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses.loss import Alpha, Array, Worker
-from w2v.losses.rows import draw_words, effective, prefetch_draws, set_importance, softmax, start_words
+from w2v.losses.rows import draw_words, effective, prefetch_draws, set_importance, softmax
 from w2v.losses.sampling import SamplingLoss, SamplingSettings, log_expected_draws
 from w2v.options import option
 from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS
@@ -57,21 +57,17 @@ class SampledSoftmax(SamplingLoss):
         super().prepare()
         self.adaptive = self.settings.adaptive_samples and self.negative >= 3
         if self.adaptive:
+            self.max_rows = self.negative * MAX_ADAPTIVE_BLOCKS + 1
             self.choose, self.link = choose_adaptively, link_adaptively  # type: ignore[method-assign]
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
         return log_expected_draws(weights, self.negative)
-
-    @property
-    def max_rows(self) -> int:
-        return self.negative * (MAX_ADAPTIVE_BLOCKS if self.adaptive else 1) + 1
 
     def scratch(self, inputs: int) -> dict[str, Array]:
         return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
 
     @staticmethod
     def choose(s: Worker, centre: int, x: Array) -> int:
-        start_words(s, centre)
         m = draw_words(s, centre, 1, True)
         prefetch_draws(s)
         set_importance(s, m, 1)
@@ -81,7 +77,7 @@ class SampledSoftmax(SamplingLoss):
 
 
 def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
-    blocks, least, negative, m = s.scratch.blocks, s.scratch.least, len(s.random) - 1, 1
+    blocks, least, negative = s.scratch.blocks, s.scratch.least, len(s.random) - 1
     if s.position[0] == 0:
         blocks[0] = 1
     elif s.position[1] == 0 and least[0] < 0.5 * negative:
@@ -90,9 +86,7 @@ def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
         blocks[0] = max(blocks[0] // 2, 1)
     if s.position[1] == 0:
         least[0] = np.inf
-    start_words(s, centre)
-    for _ in range(blocks[0]):
-        m = draw_words(s, centre, m, True)
+    m = draw_words(s, centre, blocks[0], True)
     prefetch_draws(s)
     set_importance(s, m, blocks[0])
     return m

@@ -41,6 +41,7 @@ class SamplingLoss(Loss):
     settings_class = SamplingSettings
     no_word_outputs = ""
     epochs_by_size = True
+    rank_above_size = 1
     weighted: ClassVar[bool] = True
     settings: SamplingSettings
     negative: int
@@ -49,6 +50,7 @@ class SamplingLoss(Loss):
     def prepare(self) -> None:
         size, wanted = len(self.vocabulary), self.settings.negative
         self.negative = self.predrawn = min(wanted, size - 1)
+        self.max_rows = self.negative + 1
         if self.negative < wanted:
             self.notice = (
                 f"negative {wanted}: the vocabulary has {size} words, so {self.negative} are drawn for each prediction"
@@ -57,20 +59,12 @@ class SamplingLoss(Loss):
         self.data = {"alias_table": alias_table(weights), "offsets": self.offsets(weights)}
 
     def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """The offsets that are subtracted from scores, (V,); the noise distribution is weights / V."""
-        raise NotImplementedError
+        """The offsets subtracted from scores, (V,), by default zeros; the noise distribution is weights / V."""
+        return np.zeros(len(weights), np.float32)
 
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         noise = noise_weights(self.vocabulary.counts, self.settings.ns_exponent) / len(words)
         return words + self.negative * noise
-
-    @property
-    def max_rows(self) -> int:
-        return self.negative + 1
-
-    @property
-    def max_rank(self) -> int:
-        return self.settings.vector_size + 1
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:

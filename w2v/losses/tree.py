@@ -13,7 +13,7 @@ from w2v.errors import W2VError, counted
 from w2v.formats.codes import MAX_CODE_LENGTH
 from w2v.losses import _trees
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.cosines import in_range
+from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
@@ -50,9 +50,7 @@ class Tree:
     @property
     def depths(self) -> NDArray[np.int64]:
         """Edges between the root and each node, int64 (2V − 1,)."""
-        depths = np.empty(len(self.parents) + 1, np.int64)
-        _trees.fill_depths(self.parents, depths)
-        return depths
+        return _depths(self.parents)
 
     def above(self, words: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The nodes of these words and all above them, int64, ascending."""
@@ -65,8 +63,7 @@ class Tree:
     @classmethod
     def of(cls, parents: NDArray[np.int32], bits: NDArray[np.int8]) -> Tree:
         size = len(parents) // 2 + 1
-        depths = np.empty(2 * size - 1, np.int64)
-        _trees.fill_depths(parents, depths)
+        depths = _depths(parents)
         if depths.max() > MAX_CODE_LENGTH:
             raise W2VError(f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible")
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
@@ -81,12 +78,10 @@ class Tree:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], size: int) -> Tree:
         """The tree of a file. Raises W2VError unless it is one over `size` words."""
-        parents, bits = tensors.get("tree_parents"), tensors.get("tree_bits")
+        parents, bits = (tensors.get(name, np.empty(0)) for name in ("tree_parents", "tree_bits"))
         nodes = np.arange(2 * size - 2)
         if (
-            parents is None
-            or bits is None
-            or parents.dtype != np.int32
+            parents.dtype != np.int32
             or bits.dtype != np.int8
             or not parents.shape == bits.shape == nodes.shape
             or (bits >> 1).any()  # neither 0 nor 1
@@ -148,6 +143,12 @@ class Tree:
         return cls.of(parents, bits)
 
 
+def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
+    depths = np.empty(len(parents) + 1, np.int64)
+    _trees.fill_depths(parents, depths)
+    return depths
+
+
 def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
     """The code of each word of the vocabulary, from (place, word, code) of each; see w2v.formats.codes.
 
@@ -181,8 +182,7 @@ def cluster(vocabulary: Vocabulary, known: KeyedVectors, source: str) -> list[st
     if not found:
         raise W2VError(f"{source}: it has none of the vocabulary's words")
     rows, indices = map(list, zip(*found, strict=True))
-    vectors[rows] = in_range(known.vectors[indices])
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors[rows] = unit(known.vectors[indices])
     counts = vocabulary.counts.astype(np.float64)
     codes = [""] * len(vocabulary)
     sets = [("", np.arange(len(vocabulary)))]

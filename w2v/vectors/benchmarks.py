@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,21 +103,25 @@ class PairsResult(Result):
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers to the Q questions of a file, in its order.
+class Questions:
+    """The Q questions of a file, in its order.
 
     Attributes:
         names: of the sections. sections: int32 (Q,), the number of each question's section.
-        known: bool (Q,), whether all words are in the vocabulary. correct: bool (Q,), whether the answer is right.
-        malformed, top: as in AnalogyResult.
+        rows: int32 (Q, 4), the rows of the words; -1 for one that is not in the vocabulary.
+        malformed: as in AnalogyResult.
     """
 
     names: list[str]
     sections: NDArray[np.int32]
-    known: NDArray[np.bool_]
-    correct: NDArray[np.bool_]
+    rows: NDArray[np.int32]
     malformed: int
-    top: int
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether all words of a question are in the vocabulary, bool (Q,)."""
+        known: NDArray[np.bool_] = np.all(self.rows >= 0, axis=1)
+        return known
 
 
 @dataclass(frozen=True)
@@ -125,33 +129,25 @@ class RatedPairs:
     """The n pairs of a file whose words both have a vector, in the order of the file.
 
     Attributes:
-        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words.
-        composed: float32 (k, D), the vectors of unknown words, made of their n-grams; they have the rows from V on.
+        numbers: int64 (n,), their indices among all pairs of the file. rows: int64 (n, 2), the rows of their words;
+            unknown words with a vector made of their n-grams have the rows from V on.
+        cosines: float32 (n,), of the vectors of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
         malformed, unknown: as in PairsResult.
     """
 
     numbers: NDArray[np.int64]
     rows: NDArray[np.int64]
+    cosines: NDArray[np.float32]
     all_scores: NDArray[np.float64]
     malformed: int
     unknown: list[str]
-    composed: NDArray[np.float32]
-
-    def vectors(self, known: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of n rows, (n, D)."""
-        others = np.flatnonzero(rows >= len(known))
-        found: NDArray[np.float32] = known.vectors[np.minimum(rows, len(known) - 1)]
-        if len(others):
-            found[others] = self.composed[rows[others] - len(known)]
-        return found
 
     @property
     def scores(self) -> NDArray[np.float64]:
         return self.all_scores[self.numbers]
 
 
-@runtime_checkable
 class Trained(Protocol):
     """A model of which the word vectors are a part."""
 
@@ -180,8 +176,9 @@ def analogies(
     Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
     method.
     """
-    found = answers(vectors_of(vectors), questions, top, method, case_insensitive, progress)
-    flags = (found.correct, found.known, None)
+    known: Vectors = vectors_of(vectors)
+    found, correct = answers(known, questions, top, method, case_insensitive, progress)
+    flags = (correct, found.known, None)
     tallies = np.stack([np.bincount(found.sections, each, len(found.names)) for each in flags]).astype(np.int64)
     right, answered, totals = tallies
     syntactic = np.array([name.startswith("gram") for name in found.names])
@@ -192,7 +189,7 @@ def analogies(
         answered=int(answered.sum()),
         questions=int(totals.sum()),
         malformed=found.malformed,
-        top=found.top,
+        top=min(top, len(known)),
         method=method,
         sections=[Section(name, *numbers) for name, numbers in zip(found.names, tallies.T.tolist(), strict=True)],
     )
@@ -205,24 +202,22 @@ def answers(
     method: Method,
     case_insensitive: bool = True,
     progress: Report | None = None,
-) -> Answers:
-    """Answer each question; arguments and errors are those of `analogies`."""
+) -> tuple[Questions, NDArray[np.bool_]]:
+    """The questions of a file, and whether each is answered correctly; arguments and errors are as in `analogies`."""
     check_whole(1, top=top)
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
-    top = min(top, len(vectors))
-    index = _Index(vectors, top, case_insensitive)
-    file = _read_questions(questions, index)
-    if not len(file.rows):
+    index = _Index(vectors, min(top, len(vectors)), case_insensitive)
+    found = _read_questions(questions, index)
+    if not len(found.rows):
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
-    known: NDArray[np.bool_] = np.all(file.rows >= 0, axis=1)
-    correct = np.zeros(len(known), np.bool_)
-    answered = np.flatnonzero(known)
+    correct = np.zeros(len(found.rows), np.bool_)
+    answered = np.flatnonzero(found.known)
     for start in range(0, len(answered), QUESTIONS_AT_ONCE):
         block = answered[start : start + QUESTIONS_AT_ONCE]
-        best = best_answers(vectors.vectors, file.rows[block, :3], index.variants, method, progress)
-        correct[block] = index.heads[best] == file.rows[block, 3]
-    return Answers(file.names, file.sections, known, correct, file.malformed, top)
+        best = best_answers(vectors.vectors, found.rows[block, :3], index.variants, method, progress)
+        correct[block] = index.heads[best] == found.rows[block, 3]
+    return found, correct
 
 
 def section_pairs(
@@ -248,7 +243,7 @@ def section_pairs(
 
 def vectors_of(model: object) -> Any:
     """The vectors of a model, or these vectors. Raises W2VError for anything else, such as a path."""
-    vectors = model.wv if isinstance(model, Trained) else model
+    vectors = getattr(model, "wv", model)
     if not hasattr(vectors, "words_in"):
         raise W2VError(f"{one_line(repr(model))[:60]} is no model: give one, such as w2v.load('model.bin')")
     return vectors
@@ -261,9 +256,8 @@ def word_pairs(vectors: Vectors | Trained, pairs: PathLike | None = None, case_i
     a comment line. If `case_insensitive`, the first of several words that differ only in case counts for all of them.
     Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
-    known: Vectors = vectors_of(vectors)
-    rated = rated_pairs(known, pairs, case_insensitive)
-    pearson, spearman = _correlations(cosines_of(known, rated), rated.scores)
+    rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
+    pearson, spearman = _correlations(rated.cosines, rated.scores)
     return PairsResult(pearson, spearman, len(rated.rows), len(rated.all_scores), rated.malformed, rated.unknown)
 
 
@@ -280,40 +274,43 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
     for number, line in _lines(pairs, "pairs"):
         if not line.strip() or line.startswith(b"#"):
             continue
-        fields = line.split(b"\t", 3) if b"\t" in line else line.split(None, 3)
-        score = _parsed_score(fields[2]) if len(fields) == 3 else math.nan
-        if not math.isfinite(score):
+        try:
+            first, second, score = line.split(b"\t" if b"\t" in line else None, 3)
+            scores.append(_finite(score))
+        except ValueError:
             malformed += 1
             continue
-        scores.append(score)
         if len(scores) > MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
-        words = [_decoded(pairs, number, field.strip()) for field in fields[:2]]
+        words = [_decoded(pairs, number, field.strip()) for field in (first, second)]
         found.append([index.row_or_composed(word) for word in words])
         unknown |= dict.fromkeys(word for word, row in zip(words, found[-1], strict=True) if row < 0)
     if not scores:
         raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
     rows = np.array(found, np.int64)
     known = np.flatnonzero((rows >= 0).all(axis=1))
-    composed = np.stack([*index.composed]) if index.composed else np.empty((0, 0), np.float32)
-    return RatedPairs(known, rows[known], np.array(scores), malformed, list(unknown), composed)
+    cosines = _cosines(vectors, index.composed, rows[known])
+    return RatedPairs(known, rows[known], cosines, np.array(scores), malformed, list(unknown))
 
 
-def cosines_of(vectors: Vectors, rated: RatedPairs) -> NDArray[np.float32]:
-    """The cosine of each pair of known words: float32 (n,)."""
-    cosines = np.empty(len(rated.rows), np.float32)
-    for start in range(0, len(rated.rows), PAIRS_AT_ONCE):
-        left, right = (unit(rated.vectors(vectors, side)) for side in rated.rows[start : start + PAIRS_AT_ONCE].T)
-        cosines[start : start + PAIRS_AT_ONCE] = np.einsum("ij,ij->i", left, right)
+def _finite(field: bytes) -> float:
+    """A field as a number. Raises ValueError unless it is a finite one."""
+    if not math.isfinite(number := float(field)):
+        raise ValueError
+    return number
+
+
+def _cosines(vectors: Vectors, composed: list[NDArray[np.float32]], pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The cosine of each pair of rows (n, 2): float32 (n,). Row V + k is that of composed[k]."""
+    size, cosines = len(vectors), np.empty(len(pairs), np.float32)
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        block = pairs[start : start + PAIRS_AT_ONCE]
+        both = vectors.vectors[np.minimum(block, size - 1)]  # (n, 2, D)
+        for pair, side in np.argwhere(block >= size):
+            both[pair, side] = composed[block[pair, side] - size]
+        both = unit(both)
+        cosines[start : start + len(block)] = np.einsum("nd,nd->n", both[:, 0], both[:, 1])
     return cosines
-
-
-def _parsed_score(field: bytes) -> float:
-    """A field as a number, or NaN if it is not one."""
-    try:
-        return float(field)
-    except ValueError:
-        return math.nan
 
 
 def _correlations(
@@ -340,29 +337,18 @@ def best_answers(
     width = max(1, min(_search.WIDTH, COSINES_AT_ONCE // max(1, len(used))))
     scores = np.full(len(questions), -np.inf, np.float32)
     rows = np.zeros(len(questions), np.int64)
+    asked = indices.reshape(-1, 3).astype(np.int32)
     meter = Meter(progress, "answer")
     for start in range(0, top, width):
         cosines = queries @ unit(vectors[start : min(start + width, top)]).T  # (U, W)
         if method == "mul":
             cosines = (1 + cosines) / 2
-        _search.update_best(
-            cosines,
-            indices.reshape(-1, 3).astype(np.int32),
-            used,
-            variants,
-            start,
-            method == "mul",
-            EPSILON,
-            scores,
-            rows,
-        )
+        _search.update_best(cosines, asked, used, variants, start, method == "mul", EPSILON, scores, rows)
         meter(min(start + width, top), top)
     return rows
 
 
-def index_words(
-    words: Iterable[str],
-) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
+def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
     """Index V words, some of which may be equal.
 
     Returns the first row of each word; the first row with the same word for each row, int32 (V,); and the next row with
@@ -404,18 +390,7 @@ class _Index:
         return row
 
 
-class _Questions(NamedTuple):
-    """The Q questions of a file: the names of sections, the number of each question's, int32 (Q,), and the rows of its
-    words, int32 (Q, 4).
-    """
-
-    names: list[str]
-    sections: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    malformed: int
-
-
-def _read_questions(path: PathLike | None, index: _Index) -> _Questions:
+def _read_questions(path: PathLike | None, index: _Index) -> Questions:
     names: list[str] = []
     sections, rows, malformed = array("i"), array("i"), 0
     for number, line in _lines(path, "questions"):
@@ -430,7 +405,7 @@ def _read_questions(path: PathLike | None, index: _Index) -> _Questions:
             rows.extend(index.row(_decoded(path, number, word)) for word in words)
         elif words:
             malformed += 1
-    return _Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed)
+    return Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed)
 
 
 def _lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:

@@ -62,15 +62,6 @@ def unit(vectors: Vector, out: Vector | None = None) -> Vector:
     return found
 
 
-def in_range(vectors: Vector) -> Vector:
-    """The vectors (n, D), of which only those are scaled to length 1 whose squares overflow or underflow in float32.
-
-    Without such vectors, the result is the array itself.
-    """
-    extreme = _extreme(_lengths_by_squares(vectors))
-    return np.where(extreme[:, None], unit(vectors), vectors) if extreme.any() else vectors
-
-
 def _lengths_by_squares(vectors: Vector) -> Vector:
     """The length of each vector (..., D), from squares in float32: not precise where it is _extreme."""
     found: Vector = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))

@@ -119,7 +119,9 @@ class Encoder:
         found = (rows >= 0) & (rows < known)
         before = np.append(0, np.cumsum(found))[starts]
         chosen = rows[found]
-        sums = self._sums(chosen, before, self._weights[chosen])
+        different, places = np.unique(chosen, return_inverse=True)  # different rows are few, and copied once
+        vectors = np.asarray(self._vectors[different], np.float32)
+        sums = sums_of_rows(vectors, places, before, self._weights[chosen])
         shares = np.diff(np.append(0, np.cumsum(self._weights[chosen], dtype=np.float64))[before]).astype(np.float32)
         others = np.flatnonzero(rows >= known)
         self.texts += len(ends)
@@ -144,11 +146,6 @@ class Encoder:
             np.add.at(sums, into, self._weights[-1] * made[chosen])
             np.add.at(shares, into, self._weights[-1])
             self.unknown -= len(chosen)
-
-    def _sums(self, rows: NDArray[np.int64], starts: NDArray[np.int64], weights: Array) -> Array:
-        """Weighted sums of vectors: see sums_of_rows. The different rows are few, and copied once."""
-        different, places = np.unique(rows, return_inverse=True)
-        return sums_of_rows(np.asarray(self._vectors[different], np.float32), places, starts, weights)
 
     def _means(self, sums: Array, shares: Array) -> Array:
         divisors = shares[:, np.newaxis]

@@ -164,14 +164,12 @@ class KeyedVectors(Pictured):
         return f"<KeyedVectors: {counted(len(self), 'word')}, {counted(self.vector_size, 'value')} each>"
 
     def _repr_html_(self) -> str:
-        counts = [] if self.counts is None else ["count"]
-        rows = [
-            [word, *(int(self.counts[row]) for _ in counts if self.counts is not None), float(self.norms[row])]
-            for row, word in enumerate(self.first_words(SHOWN_WORDS))
-        ]
-        return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>" + html_table(
-            rows, ["word", *counts, "length"]
-        )
+        columns: dict[str, list[Any]] = {"word": self.first_words(SHOWN_WORDS)}
+        if self.counts is not None:
+            columns["count"] = self.counts[:SHOWN_WORDS].tolist()
+        columns["length"] = self.norms[:SHOWN_WORDS].tolist()
+        rows = html_table([*zip(*columns.values(), strict=True)], list(columns))
+        return f"<p>{len(self):,} words, {self.vector_size:,} values each</p>{rows}"
 
     def first_words(self, stop: int) -> list[str]:
         """The first `stop` words, without decoding the others."""
@@ -200,17 +198,15 @@ class KeyedVectors(Pictured):
         weights = [1.0] * len(keys) if weights is None else list(weights)
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
+        weighted = list(zip(keys, weights, strict=True))
         if ignore_missing:
-            known = [
-                index for index, key in enumerate(keys) if not isinstance(key, str | int | np.integer) or key in self
-            ]
+            weighted = [pair for pair in weighted if not isinstance(pair[0], str | int | np.integer) or pair[0] in self]
         else:
             self._of(key for key in keys if isinstance(key, str | int | np.integer))
-            known = list(range(len(keys)))
-        if not known:
+        if not weighted:
             raise W2VError("no word is in the vocabulary")
-        parts = np.stack([self._vector(keys[index], pre_normalize) for index in known])  # (n, D)
-        share = np.array([weights[index] for index in known], np.float64)
+        parts = np.stack([self._vector(key, pre_normalize) for key, _ in weighted])  # (n, D)
+        share = np.array([weight for _, weight in weighted], np.float64)
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
@@ -309,7 +305,7 @@ class KeyedVectors(Pictured):
         king - man + woman this is 3CosAdd (Mikolov et al. 2013). Raises UnknownWordError.
         """
         mean, given = self._query(positive, negative)
-        return self._nearest(mean[None], [given], topn, restrict_vocab)[0]
+        return self._best(self._cosines(mean, self._searched(restrict_vocab)), given, topn)
 
     def _query(self, positive: Keys, negative: Keys) -> tuple[Vector, list[int]]:
         """The mean of a query, (D,), of length 1, and the rows of the words given."""
@@ -331,8 +327,15 @@ class KeyedVectors(Pictured):
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
         """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
-        words = list(words)
-        return self._nearest(unit(self._of(words)), [self._known_rows([word]) for word in words], topn, restrict_vocab)
+        words, rows = list(words), self._searched(restrict_vocab)
+        queries = unit(self._of(words))
+        step = max(1, SCORES_AT_ONCE // max(1, rows))
+        found = []
+        for start in range(0, len(words), step):
+            block = slice(start, start + step)
+            for word, scores in zip(words[block], self._cosines(queries[block], rows), strict=True):
+                found.append(self._best(scores, self._known_rows([word]), topn))
+        return found
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
@@ -359,19 +362,6 @@ class KeyedVectors(Pictured):
             return len(self)
         check_whole(0, restrict_vocab=restrict_vocab)
         return min(restrict_vocab, len(self))
-
-    def _nearest(
-        self, queries: Vector, given: list[list[int]], topn: int, restrict_vocab: int | None
-    ) -> list[Neighbours]:
-        """The nearest words by cosine of each unit query (n, D), without the rows `given` for it."""
-        rows = self._searched(restrict_vocab)
-        step = max(1, SCORES_AT_ONCE // max(1, rows))
-        found = []
-        for start in range(0, len(queries), step):
-            blocks = self._cosines(queries[start : start + step], rows)
-            for scores, skipped in zip(blocks, given[start : start + step], strict=True):
-                found.append(self._best(scores, skipped, topn))
-        return found
 
     def _cosines(self, queries: Vector, rows: int) -> Vector:
         """The cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -80,20 +81,22 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     for _, block in bfloat16.blocks(content.vectors, ROWS_AT_ONCE):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), the largest first
-    tensors = _ngrams(content)
-    if tensors:
-        tensors["ngrams"] = _projected(tensors["ngrams"], axes)
     metadata = _with_settings(content.metadata, dropped=("vectors", "blocks"), vector_size=dims)
-    return replace(content, vectors=_projected(content.vectors, axes), tensors=tensors, metadata=metadata)
+    return _changed(content, lambda matrix: _projected(matrix, axes), metadata)
 
 
 def in_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
     """The same words, their vectors and the rows of n-grams stored in another type. Raises as `stored` does."""
+    metadata = _with_settings(content.metadata, dropped=("storage",))  # those of training have fewer types
+    return _changed(content, lambda matrix: stored(matrix, storage), metadata)
+
+
+def _changed(content: VectorFile, change: Callable[[Array], Array], metadata: dict[str, str]) -> VectorFile:
+    """The same words, with the change of their vectors, and of the rows of n-grams if these make up the vectors."""
     tensors = _ngrams(content)
     if tensors:
-        tensors["ngrams"] = stored(tensors["ngrams"], storage)
-    metadata = _with_settings(content.metadata, dropped=("storage",))  # those of training have fewer types
-    return replace(content, vectors=stored(content.vectors, storage), tensors=tensors, metadata=metadata)
+        tensors["ngrams"] = change(tensors["ngrams"])
+    return replace(content, vectors=change(content.vectors), tensors=tensors, metadata=metadata)
 
 
 def _with_settings(metadata: dict[str, str], dropped: tuple[str, ...], **changed: int) -> dict[str, str]:
