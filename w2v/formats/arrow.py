@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
@@ -31,13 +31,8 @@ def fits(path: PathLike, head: bytes) -> bool:
 
 
 def _pyarrow(path: PathLike) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError:
-        raise W2VError(f"{path}: Parquet and Arrow need one more package: {INSTALL.format('parquet')}") from None
-    return pyarrow
+    need = f"{path}: Parquet and Arrow need one more package"
+    return optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
 from w2v.formats import npy
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.progress import Report
@@ -17,7 +17,6 @@ from w2v.system.files import Errors, PathLike, atomic_folder, errors_named
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # of many languages
-EXTRA = "spacy"
 
 
 def fits(path: PathLike, head: bytes) -> bool:
@@ -26,11 +25,7 @@ def fits(path: PathLike, head: bytes) -> bool:
 
 
 def _spacy(path: PathLike) -> Any:
-    try:
-        import spacy
-    except ImportError:
-        raise W2VError(f"{path}: folders of spaCy need one more package: {INSTALL.format(EXTRA)}") from None
-    return spacy
+    return optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
