@@ -190,8 +190,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
-    def beside(path: Path, words: Path, read: Callable[..., object]) -> None:
-        words.write_text("the\nköln\na\nb\n", "utf-8")
+    def beside(path: Path, end: str, read: Callable[..., object]) -> None:
+        path.with_suffix(end).write_text("the\nköln\na\nb\n", "utf-8")
         read(path, "strict")
 
     def folder(path: Path) -> None:
@@ -229,8 +229,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
         "pickle": native,
-        "numpy": lambda path: beside(path, npy.words_file(path), npy.read),
-        "projector": lambda path: beside(path, tsv.metadata(path), tsv.read),
+        "numpy": lambda path: beside(path, npy.WORDS, npy.read),
+        "projector": lambda path: beside(path, tsv.METADATA, tsv.read),
         "sqlite": model,
         "arrow": model,
         "static": folder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,14 +19,9 @@ from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_nam
 from w2v.text.decompress import max_unpacked
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
-ARROW = rb"ARROW1\0\0"
+BEGINNING = PARQUET + rb"|ARROW1\0\0"
 BUFFER_BYTES = 1 << 20  # of Parquet, for each column
 ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 20  # written or read
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a Parquet or Arrow file."""
-    return bool(re.match(PARQUET + b"|" + ARROW, head))
 
 
 def _pyarrow(path: PathLike) -> Any:

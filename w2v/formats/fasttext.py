@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,7 +26,7 @@ from w2v.formats.vector_file import (
 )
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write
 from w2v.system.schema import decode
 from w2v.text.subword_rows import SubwordRows, own_rows
 from w2v.text.subwords import Ngrams, Subwords
@@ -68,11 +69,6 @@ class _Settings:
     sample: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a model of fastText."""
-    return head.startswith(struct.pack("<i", MAGIC))
-
-
 # -- reading --------------------------------------------------------------------------------
 
 
@@ -83,7 +79,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     are left out: they belong to the nodes of fastText's tree. Files of the first versions have no signature.
     """
     with opened(path) as (file, max_size):
-        old = not fits(path, file.peek(HEAD.size))
+        old = not re.match(FASTTEXT, file.peek(HEAD.size))
         head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
         found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
         if old and (found["model"] not in MODELS or found["loss"] not in LOSSES):

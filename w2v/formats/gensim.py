@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +21,13 @@ from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
 from w2v.text.words import Words
 
-BEGINNING = re.compile(PICKLE + rb".{0,40}?gensim\.models\.", re.DOTALL)
+BEGINNING = PICKLE + rb"(?s:.{0,40}?)gensim\.models\."
 DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
 ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
 LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # of a model of gensim 3, and for "wv" also of 4
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a pickle of gensim's word vectors or models."""
-    return bool(BEGINNING.match(head))
 
 
 log = logging.getLogger("w2v")

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
 from w2v.formats.vector_file import Array, VectorFile, check_content, check_ngrams, checked
@@ -46,11 +45,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     if content.counts is not None:
         tensors["counts"] = content.counts
     write_native(path, storage.split(tensors), content.metadata, replace, progress=progress)
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a safetensors file."""
-    return is_native(head)
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:

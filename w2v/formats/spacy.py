@@ -19,11 +19,6 @@ from w2v.text.words import Words
 LANGUAGE = "xx"  # of many languages
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a folder holds a vocabulary of spaCy with vectors."""
-    return all((Path(path) / "vocab" / name).is_file() for name in ("vectors", "key2row", "strings.json"))
-
-
 def _spacy(path: PathLike) -> Any:
     return optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
 

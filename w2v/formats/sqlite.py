@@ -26,7 +26,7 @@ from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import SQLITE, Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import Errors, PathLike, atomic_write, errors_named
 
 EXTRA = "sqlite"
 ROWS_AT_ONCE = 1 << 12
@@ -34,11 +34,6 @@ MAX_BYTES = 1 << 24  # of a value that is read
 WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN = "create table vectors (id integer primary key, vector blob not null)"
 SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a database of SQLite."""
-    return bool(re.match(SQLITE, head))
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:

@@ -49,11 +49,6 @@ SentenceTransformer("{name}").encode(["a text"])
 {tables}"""
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a folder holds static embeddings."""
-    return (Path(path) / MATRIX).is_file() and (Path(path) / TOKENIZER).is_file()
-
-
 # -- writing --------------------------------------------------------------------------------
 
 

@@ -18,20 +18,7 @@ from w2v.system.files import Errors, PathLike, errors_named
 from w2v.text.words import Words
 
 PIECE_BYTES = 1 << 16  # of a line, read at once
-METADATA = ".metadata.tsv"  # ends the name of the file of words
-
-
-def metadata(path: PathLike) -> Path:
-    """The file of words that belongs to a file of numbers."""
-    return Path(path).with_suffix(METADATA)
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file with this name has words beside it.
-
-    The content alone does not tell: many text files hold only numbers.
-    """
-    return Path(path).suffix.lower() == ".tsv" and metadata(path).is_file()
+METADATA = ".metadata.tsv"  # ends the name of the file of words, instead of .tsv
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -39,7 +26,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     check_content(path, content)
     rows, done = len(content.words), 0
     meter = Meter(progress, "save")
-    with atomic_pair(path, metadata(path), content.words, content.counts, replace) as file:
+    with atomic_pair(path, METADATA, content.words, content.counts, replace) as file:
         for lines in encoded(content.vectors):
             file.write(lines)
             done += lines.count(b"\n")
@@ -55,6 +42,7 @@ def encoded(vectors: Array) -> Iterator[bytes]:
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers and, beside them, words and, if there are any, counts."""
+    beside = Path(path).with_suffix(METADATA)
     with errors_named(path), Path(path).open("rb") as file:
         columns, rows, piece = 1, 0, b"\n"
         while following := file.readline(PIECE_BYTES):
@@ -62,11 +50,11 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             columns += piece.count(b"\t") if not rows else 0
             rows += piece.endswith(b"\n")
         rows += not piece.endswith(b"\n")
-        check_size(metadata(path), rows)
+        check_size(beside, rows)
         file.seek(0)
         layout, named = Layout("text", rows, columns, 0), cast(BufferedReader, BufferedReader(_Named(file)))
         vectors = word2vec.read_rows(path, layout, rows, named, b"", None, progress).vectors
-    words, counts = read_words(metadata(path), rows)
+    words, counts = read_words(beside, rows)
     return checked(path, VectorFile(words, vectors, counts), errors)
 
 
