@@ -101,7 +101,7 @@ def test_damaged_metadata_is_refused(tmp_path: Path, extension: str, name: str, 
 def test_negative_counts_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
-        patch.setattr("w2v.formats.vector_file.check_counts", lambda *_: None)
+        patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
         table.write(path, dataclasses.replace(content(), counts=np.full(len(WORDS), -3)))
     with pytest.raises(W2VError, match=r"negative count, -3|its count no number"):
         table.read(path)

@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError
 from w2v.formats.row_blocks import opened
-from w2v.formats.vector_file import (
-    VectorFile,
-    check_content,
-    check_counts,
-    check_finite,
-    check_ngrams,
-    checked_words,
-)
+from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write
@@ -113,18 +106,16 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     shortest, longest = max(1, found["shortest"]), found["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
-        check_ngrams(path, ngrams.tensors)
         rows = SubwordRows.of(ngrams.subwords, entries)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # what is infinite or NaN is refused below
             sums = rows.join(ngrams.of(rows.buckets))
             vectors += sums[: len(vectors)]
             rows.compose(vectors, sums[len(vectors) :])
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    check_finite(path, entries, vectors)
     metadata["settings"] = json.dumps(settings)
-    return VectorFile(entries, vectors, counts, tensors, metadata)
+    return checked(path, VectorFile(entries, vectors, counts, tensors, metadata), None)
 
 
 def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
@@ -152,9 +143,7 @@ def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, N
     for row in range(words):
         names.append(_word(path, file))
         counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
-    found = Words.of(names)
-    check_counts(path, found, counts)
-    return found, counts
+    return Words.of(names), counts
 
 
 def _word(path: PathLike, file: BufferedReader) -> bytes:

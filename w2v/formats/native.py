@@ -19,7 +19,7 @@ import numpy as np
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
-from w2v.formats.vector_file import Array, VectorFile, check_content, check_ngrams, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named
@@ -52,7 +52,6 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     content = _content(path, *read_native(path))
     if not content.words.has_valid_offsets():
         raise W2VError(f"{path}: damaged: its word offsets decrease")
-    check_ngrams(path, content.tensors)
     return checked(path, content, errors)
 
 
