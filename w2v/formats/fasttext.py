@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.row_blocks import opened
 from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
 from w2v.progress import Meter, Report
@@ -198,15 +198,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
     numbers |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
-    numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
+    numbers |= {"model": 1 if settings["model"] == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     own = vectors
     if ngrams:
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         own = own_rows(vectors, words, ngrams)
     outputs = content.tensors.get("outputs", vectors[:0])
-    fits = settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) and "inputs" not in content.tensors
-    outputs = outputs if fits else vectors[:0]
+    if settings["loss"] not in ("ns", "softmax") or len(outputs) != len(words) or "inputs" in content.tensors:
+        outputs = np.broadcast_to(np.float32(0), vectors.shape)
     buckets = int(numbers["buckets"])
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
@@ -214,8 +214,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         for word, count in zip(words, counts.tolist(), strict=True):
             file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))
         file.write(SHAPE.pack(False, total, vectors.shape[1]))
-        for start, block in _blocks(own, len(words)):
-            file.write(block)
+        for start, block in blocks(own, ROWS_AT_ONCE):
+            file.write(block.data)
             meter(start, total)
         for start in range(0, buckets, ROWS_AT_ONCE):
             assert ngrams
@@ -223,15 +223,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             file.write(np.ascontiguousarray(part, np.float32).data)
             meter(len(words) + start, total)
         file.write(SHAPE.pack(False, len(words), vectors.shape[1]))
-        for _, block in _blocks(outputs, len(words)):
-            file.write(block)
+        for _, block in blocks(outputs, ROWS_AT_ONCE):
+            file.write(block.data)
         meter(total, total)
-
-
-def _blocks(matrix: NDArray[np.float32], rows: int) -> Iterator[tuple[int, memoryview]]:
-    """So many rows of a matrix as bytes; zeros after its end."""
-    for start in range(0, rows, ROWS_AT_ONCE):
-        block = np.zeros((min(ROWS_AT_ONCE, rows - start), matrix.shape[1]), np.float32)
-        part = matrix[start : start + len(block)]
-        block[: len(part)] = part
-        yield start, block.data
