@@ -14,6 +14,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError, one_line
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import atomic_pair, read_words
 from w2v.progress import Meter, Report
@@ -79,9 +80,10 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
     meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
+    rows = len(content.words)
     with atomic_pair(path, WORDS, content.words, None, replace) as file:
         file.write(header(content.vectors.shape, descr))
-        for start in range(0, len(content.words), ROWS_AT_ONCE):
-            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], descr).data)
-            meter(start, len(content.words))
-    meter(len(content.words), len(content.words))
+        for start, block in blocks(content.vectors, ROWS_AT_ONCE):
+            file.write(block.astype(descr, copy=False).data)
+            meter(start, rows)
+    meter(rows, rows)
