@@ -24,6 +24,9 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.cli import main as cli
+from w2v.errors import W2VError
+from w2v.formats import table
+from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
@@ -34,6 +37,7 @@ from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.words import Words
 from w2v.training import checkpoint
 
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
@@ -268,6 +272,37 @@ def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
 FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
     lambda counts: np.array(sorted(counts, reverse=True), np.int64)
 )
+
+
+# -- vector files -------------------------------------------------------------------------
+
+VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
+
+
+def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile:
+    """Vectors of these words, or of so many, with counts, output rows and settings."""
+    words = [f"wörd{row}" for row in range(words)] if isinstance(words, int) else words
+    vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
+    metadata = {"settings": json.dumps({"loss": "ns", "model": "skipgram"}), "metrics": "{}"}
+    return VectorFile(Words.of(words), vectors, np.arange(len(words), 0, -1), {"outputs": vectors + 1}, metadata)
+
+
+def assert_same_content(found: VectorFile, expected: VectorFile) -> None:
+    """Words are the same, and vectors have the same bits."""
+    assert list(found.words) == list(expected.words)
+    assert found.vectors.dtype == np.float32
+    np.testing.assert_array_equal(found.vectors.view(np.uint32), expected.vectors.view(np.uint32))
+
+
+def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bool = False) -> None:
+    """A file, which holds this data if any is given, is refused in one short line that matches the message."""
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(W2VError, match=message) as caught:
+        table.read(path, mmap).words.tolist()
+    said = str(caught.value)
+    assert "\n" not in said
+    assert len(said) < 600 + len(str(path))
 
 
 # -- texts and their ids --------------------------------------------------------------------

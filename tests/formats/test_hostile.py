@@ -28,7 +28,6 @@ from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint
 from w2v.training.model import Model
-from w2v.vectors import keyed as vectors
 from w2v.vectors.keyed import KeyedVectors, load
 
 SIZE = 24 << 20  # bytes of a file, about
@@ -222,20 +221,6 @@ def test_a_bomb_after_text_is_unpacked_in_pieces(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def native(path: Path, offsets: list[int]) -> Path:
-    """A native file of three words in six bytes, with these word offsets."""
-    arrays = {"word_offsets": np.array(offsets), "vectors": np.eye(3, 4, dtype=np.float32), "words": b"aabbcc"}
-    header, data = {"__metadata__": {"format": "w2v", "version": "1"}}, b""
-    for name, array in arrays.items():
-        content = bytes(array) if isinstance(array, bytes) else array.tobytes()
-        kind, shape = {"word_offsets": ("I64", [4]), "vectors": ("F32", [3, 4]), "words": ("U8", [6])}[name]
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}  # type: ignore[dict-item]
-        data += content
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    return path
-
-
 def test_codes_of_a_tree_that_is_not_full(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     codes = ["".join(map(str, code)) for code in random.integers(0, 2, (600, 1024))]
@@ -257,17 +242,6 @@ def test_a_tree_of_too_many_levels() -> None:
     bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
     with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
         Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
-
-
-@pytest.mark.parametrize("offsets", [[0, 1 << 40, 4, 6], [0, -(1 << 40), 4, 6], [0, 4, 2, 6], [0, 2, 1 << 62, 6]])
-@pytest.mark.parametrize("extension", ["bin", "txt", "safetensors"])
-def test_damaged_word_offsets_are_not_followed(tmp_path: Path, offsets: list[int], extension: str) -> None:
-    assert load(native(tmp_path / "whole", [0, 2, 4, 6]), mmap=True).index_to_key == ["aa", "bb", "cc"]
-    damaged = load(native(tmp_path / "damaged", offsets), mmap=True)
-    with pytest.raises(W2VError, match="not written: the word offsets are damaged"):
-        damaged.save(tmp_path / f"out.{extension}")
-    with pytest.raises(W2VError, match="word offsets are damaged"):
-        damaged.index_to_key  # noqa: B018
 
 
 def test_columns_that_do_not_lie_end_to_end(tmp_path: Path) -> None:
@@ -331,15 +305,6 @@ def test_settings_that_damage_or_malice_has_changed(tmp_path: Path, changes: dic
         assert said.isprintable()
         assert said.startswith(str(file))
         assert len(said) < 500
-
-
-@pytest.mark.parametrize("version", ["9" * 5000, "²", "١", "", "-1", "1 ", "2"])
-def test_versions_that_are_not_ours(tmp_path: Path, version: str) -> None:
-    text = json.dumps({"__metadata__": {"format": "w2v", "version": version}}).encode()
-    (tmp_path / "m").write_bytes(len(text).to_bytes(8, "little") + text)
-    with pytest.raises(W2VError, match="this w2v reads version 1: upgrade it") as caught:
-        vectors.load(tmp_path / "m")
-    assert len(str(caught.value)) < 300
 
 
 COMMANDS = {
