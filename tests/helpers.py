@@ -11,7 +11,9 @@ import struct
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -272,6 +274,17 @@ def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:
 FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
     lambda counts: np.array(sorted(counts, reverse=True), np.int64)
 )
+
+
+@contextmanager
+def memory_below(limit: float) -> Iterator[None]:
+    """Asserts that what a `with` block allocates in Python and NumPy stays below so many bytes."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
 
 
 # -- vector files -------------------------------------------------------------------------
