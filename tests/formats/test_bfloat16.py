@@ -164,15 +164,6 @@ def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model],
     assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), whole)
 
 
-@pytest.mark.parametrize("name", ["m.bin", "m.txt", "m.vec.gz"])
-def test_word2vec_files_hold_the_same_values(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path, name: str) -> None:
-    half, whole = pair
-    half.save(tmp_path / name)
-    np.testing.assert_array_equal(w2v.load(tmp_path / name).vectors, whole.inputs)
-    whole.save(tmp_path / f"whole-{name}")
-    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
-
-
 def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)

@@ -64,6 +64,7 @@ def test_any_words_and_numbers(
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_more_rows_than_are_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    """Of a matrix with padded rows, and of bfloat16."""
     for module in ("static", "npy", "fasttext"):
         monkeypatch.setattr(f"w2v.formats.{module}.ROWS_AT_ONCE", 7)
     monkeypatch.setattr("w2v.formats.arrow.VALUES_AT_ONCE", 50)
@@ -71,8 +72,11 @@ def test_more_rows_than_are_written_at_once(tmp_path: Path, monkeypatch: pytest.
     written = content(100, columns=5)
     padded = np.zeros((100, 8), np.float32)
     padded[:, :5] = written.vectors
-    table.write(tmp_path / f"m{extension}", VectorFile(written.words, padded[:, :5], written.counts))
-    assert_same_content(table.read(tmp_path / f"m{extension}"), written)
+    rounded = written.vectors.astype(bfloat16())
+    for name, vectors, expected in (("m", padded[:, :5], written.vectors), ("n", rounded, rounded.astype(np.float32))):
+        path = tmp_path / f"{name}{extension}"
+        table.write(path, VectorFile(written.words, vectors, written.counts))
+        np.testing.assert_array_equal(table.read(path).vectors, expected)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -105,6 +109,20 @@ def test_what_could_not_be_read_again_is_not_written(
     written = dataclasses.replace(VectorFile(Words.of(words), np.ones((2, 2), np.float32)), **changed)
     with pytest.raises(W2VError, match=message):
         table.write(tmp_path / f"m{extension}", written)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("extension", "word", "message"),
+    [
+        *((end, word, "white space") for end in (".bin", ".txt") for word in ("", "new york", "a\tb", "a\n", "\r")),
+        *((end, "a\tb", "a word holds a tab or the end of a line") for end in (".npy", ".tsv")),
+        (".ft.bin", "a\0b", "a word holds a NUL"),
+    ],
+)
+def test_words_that_a_format_cannot_hold(tmp_path: Path, extension: str, word: str, message: str) -> None:
+    with pytest.raises(W2VError, match=message):
+        table.write(tmp_path / f"m{extension}", content(["a", word]))
     assert not list(tmp_path.iterdir())
 
 

@@ -65,13 +65,6 @@ def test_damaged_pairs(tmp_path: Path, numbers: str, words: str, message: str) -
     assert_refused(tmp_path / "m.tsv", message, numbers.encode())
 
 
-def test_words_that_lines_cannot_hold(tmp_path: Path) -> None:
-    for name in ("m.npy", "m.tsv"):
-        with pytest.raises(w2v.W2VError, match="a word holds a tab or the end of a line"):
-            w2v.KeyedVectors(["a\tb"], np.ones((1, 2))).save(tmp_path / name)
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", np.eye(2))
     assert_refused(tmp_path / "m.npy", r"of the same name with \.words\.txt instead of \.npy")
