@@ -17,7 +17,7 @@ from w2v.system.files import Errors, PathLike, errors_named
 from w2v.text.decompress import Unpacked
 from w2v.text.words import Words
 
-PIECE_BYTES = 1 << 16  # of a line, read at once
+PIECE_BYTES = 1 << 16  # read at once
 METADATA = ".metadata.tsv"  # ends the name of the file of words, instead of .tsv
 
 
@@ -61,6 +61,6 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 def _named(file: BufferedReader) -> Iterator[bytes]:
     """The lines of a file with a placeholder word before each, so that the reader of word2vec text can parse them."""
     begins = True
-    while piece := file.readline(PIECE_BYTES):
-        yield b"-\t" + piece if begins else piece
-        begins = piece.endswith(b"\n")
+    while block := file.read(PIECE_BYTES):
+        yield b"-\t" * begins + block[:-1].replace(b"\n", b"\n-\t") + block[-1:]
+        begins = block.endswith(b"\n")

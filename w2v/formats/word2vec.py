@@ -123,31 +123,26 @@ def fits_glove(path: PathLike, head: bytes) -> bool:
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a word2vec file, binary or text; see formats.table.read."""
-    layout, rows = _layout(path)
-    with opened(path) as (file, _):
-        content = read_rows(path, layout, rows, file, head_of(path, file), limit, progress)
-    return replace(content, words=checked_words(path, content.words, errors))
+    """Read a word2vec file, binary or text; see formats.table.read.
 
-
-def _layout(path: PathLike) -> tuple[Layout, int]:
-    """The layout of a file, and the number of its rows.
-
-    The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted,
-    so that no memory is reserved for rows that do not exist.
+    The header is trusted only if the file can hold as many rows. Otherwise, and without a header, the rows are counted
+    first, so that no memory is reserved for rows that do not exist.
     """
     with opened(path) as (file, max_size):
         head = head_of(path, file)
         layout = recognise(path, head)
         rows = layout.rows
         if rows is not None and layout.min_bytes(rows) <= max_size:
-            return layout, rows
+            content = read_rows(path, layout, rows, file, head, limit, progress)
+            return replace(content, words=checked_words(path, content.words, errors))
         whole = _count_rows(layout, file, head) if rows is not None or layout.min_bytes(1) < max_size else 0
         if whole >= rows if rows is not None else layout.min_bytes(whole - 1) > max_size:  # the last line may be cut
             raise W2VError(f"{path}: its {rows or whole} rows are too short for as many different words")
         if rows is not None or is_cut(file):
             raise _cut(path, whole, rows)
-    return layout, whole
+    with opened(path) as (file, _):
+        content = read_rows(path, layout, whole, file, head_of(path, file), limit, progress)
+    return replace(content, words=checked_words(path, content.words, errors))
 
 
 def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
