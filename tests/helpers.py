@@ -11,8 +11,9 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
-from contextlib import suppress
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -25,6 +26,9 @@ from hypothesis import strategies as st
 
 import w2v
 from w2v.cli import main as cli
+from w2v.errors import W2VError
+from w2v.formats import table
+from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
@@ -35,6 +39,7 @@ from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.words import Words
 from w2v.training import checkpoint
 from w2v.training.schedule import Schedule
 
@@ -308,6 +313,48 @@ def schedule_of(rounds: int, **plan: Any) -> Schedule:
 FALLING_COUNTS = st.lists(st.integers(1, 20) | st.integers(1, 10**12), min_size=2, max_size=200).map(
     lambda counts: np.array(sorted(counts, reverse=True), np.int64)
 )
+
+
+@contextmanager
+def memory_below(limit: float) -> Iterator[None]:
+    """Asserts that what a `with` block allocates in Python and NumPy stays below so many bytes."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
+
+
+# -- vector files -------------------------------------------------------------------------
+
+VOCABULARY = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
+
+
+def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile:
+    """Vectors of these words, or of so many, with counts, output rows and settings."""
+    words = [f"wörd{row}" for row in range(words)] if isinstance(words, int) else words
+    vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
+    metadata = {"settings": json.dumps({"loss": "ns", "model": "skipgram"}), "metrics": "{}"}
+    return VectorFile(Words.of(words), vectors, np.arange(len(words), 0, -1), {"outputs": vectors + 1}, metadata)
+
+
+def assert_same_content(found: VectorFile, expected: VectorFile) -> None:
+    """Words are the same, and vectors have the same bits."""
+    assert list(found.words) == list(expected.words)
+    assert found.vectors.dtype == np.float32
+    np.testing.assert_array_equal(found.vectors.view(np.uint32), expected.vectors.view(np.uint32))
+
+
+def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bool = False) -> None:
+    """A file, which holds this data if any is given, is refused in one short line that matches the message."""
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(W2VError, match=message) as caught:
+        table.read(path, mmap).words.tolist()
+    said = str(caught.value)
+    assert "\n" not in said
+    assert len(said) < 600 + len(str(path))
 
 
 # -- texts and their ids --------------------------------------------------------------------

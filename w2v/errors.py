@@ -3,6 +3,8 @@
 import re
 import sys
 import warnings
+from importlib import import_module
+from typing import Any
 
 # Control characters, line and paragraph separators, those that change the direction of the text, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -53,6 +55,18 @@ def warn_of_text(line: str) -> None:
     while frame.f_globals.get("__name__", "").split(".")[0] == "w2v" and frame.f_back:
         level, frame = level + 1, frame.f_back
     warnings.warn(line, TextWarning, level)
+
+
+def optional(need: str, extra: str, *modules: str, kind: type[W2VError] = W2VError) -> Any:
+    """Import modules of an optional package, which the extra installs, and return the first.
+
+    Raises `kind`, with `need` and how to install the extra, if the package is missing.
+    """
+    try:
+        first, *_ = map(import_module, modules)
+    except ImportError as error:
+        raise kind(f"{need}: {INSTALL.format(extra)}") from error
+    return first
 
 
 def counted(number: int, noun: str) -> str:

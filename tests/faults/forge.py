@@ -151,13 +151,10 @@ class Forger:
         Phrases(sentences, min_count=1, threshold=0.1).save(folder / "phrases")
         self.counted = (folder / "phrases").read_text()
 
-    def clear(self) -> None:
-        shutil.rmtree(self.room, ignore_errors=True)
-        self.room.mkdir()
-
     def make(self, kind: str, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         """Write a forged file of this kind; returns it, and what reads it."""
-        self.clear()
+        shutil.rmtree(self.room, ignore_errors=True)
+        self.room.mkdir()
         made: tuple[Path, list[Callable[[], object]]] = getattr(self, kind)(chance)
         return made
 

@@ -24,8 +24,10 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import zstandard
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -46,111 +48,90 @@ def sound() -> dict[str, dict[str, bytes]]:
     from w2v.formats import table
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
+    from w2v.text.corpus import Corpus
+    from w2v.text.idstore import ReadingOptions, read_corpus
+    from w2v.training import checkpoint
     from w2v.vectors.keyed import KeyedVectors
     from w2v.vectors.reduce import in_storage
 
+    checkpoint.checksum = unchecked
     vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
-    text = "the köln the a\nb the a b\n".encode() * 3
-    with tempfile.TemporaryDirectory() as folder:
-        saved = {}
-        for name in (
-            "m.bin",
-            "m.txt",
-            "m.safetensors",
-            "m.npy",
-            "m.tsv",
-            "m.parquet",
-            "m.arrow",
-            "m.db",
-            "m.model2vec",
-        ):
-            vectors.save(Path(folder, name))
-            saved[name] = Path(folder, name.replace("model2vec", "model2vec/tokenizer.json")).read_bytes()
-        with closing(sqlite3.connect(Path(folder, "m.db"), isolation_level=None)) as base:
-            base.executescript("pragma page_size = 512; vacuum")  # less than LARGEST in all
-        saved["m.db"] = Path(folder, "m.db").read_bytes()
-        small = Path(folder, "int8.safetensors")
-        table.write(small, in_storage(table.read(Path(folder, "m.safetensors")), "int8"))
-        saved[small.name] = small.read_bytes()
-        model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
-        model.save(Path(folder, "model.safetensors"))
-        saved["model.safetensors"] = Path(folder, "model.safetensors").read_bytes()
-        w2v.train(
-            [["a", "b", "c"]] * 9, min_count=1, vector_size=2, loss="hs", storage="bf16", sample=0, epochs=1
-        ).save(Path(folder, "hs.safetensors"))
-        saved["hs.safetensors"] = Path(folder, "hs.safetensors").read_bytes()
-        composed = w2v.train(
-            [["a", "b", "c"]] * 9, min_count=1, vector_size=2, sample=0, epochs=1, subwords="1-2", buckets=4
-        )
-        for name in ("ngrams.safetensors", "m.ft.bin"):
-            composed.save(Path(folder, name))
-            saved[name] = Path(folder, name).read_bytes()
-        Phrases([["a", "b", "c"]] * 9, min_count=1, threshold=0.1).save(Path(folder, "phrases"))
-        Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1).save(Path(folder, "gensim"))
-        saved |= {name: Path(folder, name).read_bytes() for name in ("phrases", "gensim")}
-        theirs = gensim.models.Word2Vec([["a", "b", "c"]] * 9, vector_size=2, min_count=1, epochs=1)
-        pickles = {
-            f"{kind}-{protocol}": pickle.dumps(one, protocol)
-            for kind, one in (("model", theirs), ("kv", theirs.wv))
-            for protocol in (2, 4)
-        }
-        Path(folder, "text").write_bytes(text)
-        from w2v.text.corpus import Corpus
-        from w2v.text.idstore import ReadingOptions, read_corpus
-        from w2v.training import checkpoint
+    text, lines = "the köln the a\nb the a b\n".encode() * 3, [["a", "b", "c"]] * 9
+    small: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 1}
+    trained = small | {"sample": 0, "negative": 1}
+    composed = w2v.train(lines, subwords="1-2", buckets=4, **trained)
+    theirs = gensim.models.Word2Vec(lines, **small)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
 
-        checkpoint.checksum = unchecked
+        def saved(name: str, content: Any) -> bytes:
+            content.save(folder / name)
+            return (folder / name).read_bytes()
+
+        plain = {
+            end: saved(f"m.{end}", vectors) for end in ("bin", "txt", "safetensors", "npy", "tsv", "parquet", "arrow")
+        }
+        vectors.save(folder / "m.db")
+        with closing(sqlite3.connect(folder / "m.db", isolation_level=None)) as base:
+            base.executescript("pragma page_size = 512; vacuum")  # less than LARGEST in all
+        vectors.save(folder / "m.model2vec")
+        table.write(folder / "int8.safetensors", in_storage(table.read(folder / "m.safetensors"), "int8"))
+        (folder / "text").write_bytes(text)
+        states = {}
         for loss, storage in (("ns", "float32"), ("class", "bf16")):
-            w2v.train(
-                Path(folder, "text"), min_count=1, vector_size=2, loss=loss, negative=1, sample=0, epochs=1,
-                storage=storage, checkpoint=Path(folder, loss),
-            )  # fmt: skip
-            saved[loss] = checkpoint.latest(Path(folder, loss)).path.read_bytes()
-        read_corpus(Corpus(Path(folder, "text")), ReadingOptions(cache=folder)).close()
-        ids = next(Path(folder).glob("*.w2v-ids")).read_bytes()
-    without_header = saved["m.txt"].partition(b"\n")[2]
-    return {
-        "binary": {"plain": saved["m.bin"], "gzip": gzip.compress(saved["m.bin"])},
-        "text": {"plain": saved["m.txt"], "bare": without_header, "gzip": gzip.compress(saved["m.txt"])},
-        "native": {name: saved[name] for name in saved if name.endswith(".safetensors")},
-        "fasttext": {"plain": saved["m.ft.bin"]},
-        "checkpoint": {"ns": saved["ns"], "class": saved["class"]},
-        "vocabulary": {
-            "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
-            "unsorted": b"a 1\r\n\nb\t9223372036854775806\n",
-        },
-        "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
-        "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
-        "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
-        "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
-        "phrases": {"plain": saved["phrases"]},
-        "gensim": {"plain": saved["gensim"]},
-        "pickle": pickles,
-        "numpy": {"plain": saved["m.npy"]},
-        "projector": {"plain": saved["m.tsv"]},
-        "sqlite": {"plain": saved["m.db"]},
-        "arrow": {"parquet": saved["m.parquet"], "arrow": saved["m.arrow"]},
-        "static": {"tokenizer": saved["m.model2vec"]},
-        "corpus": {
-            "plain": text,
-            "gzip": gzip.compress(text),
-            "bzip2": bz2.compress(text),
-            "xz": lzma.compress(text),
-            "zstandard": _zstandard(text),
-        },
-        "ids": {"plain": ids},
-    }
+            w2v.train(folder / "text", loss=loss, storage=storage, checkpoint=folder / loss, **trained)
+            states[loss] = checkpoint.latest(folder / loss).path.read_bytes()
+        read_corpus(Corpus(folder / "text"), ReadingOptions(cache=folder)).close()
+        return {
+            "binary": {"plain": plain["bin"], "gzip": gzip.compress(plain["bin"])},
+            "text": {
+                "plain": plain["txt"],
+                "bare": plain["txt"].partition(b"\n")[2],
+                "gzip": gzip.compress(plain["txt"]),
+            },
+            "native": {
+                "m.safetensors": plain["safetensors"],
+                "int8.safetensors": (folder / "int8.safetensors").read_bytes(),
+                "model.safetensors": saved("model.safetensors", w2v.train(lines, **trained)),
+                "hs.safetensors": saved("hs.safetensors", w2v.train(lines, loss="hs", storage="bf16", **trained)),
+                "ngrams.safetensors": saved("ngrams.safetensors", composed),
+            },
+            "fasttext": {"plain": saved("m.ft.bin", composed)},
+            "checkpoint": states,
+            "vocabulary": {
+                "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
+                "unsorted": b"a 1\r\n\nb\t9223372036854775806\n",
+            },
+            "questions": {"plain": b": capital\na b the a\nb a the b\n\n: gram1\na b a b\n"},
+            "pairs": {"plain": b"# pairs\na b 1.5\nthe\ta\t-3e2\n"},
+            "tree": {"plain": b"the 0\na 10\nb 110\nk\xc3\xb6ln 111\n"},
+            "config": {"plain": b'corpus = ["a", "b"]\noutput = "m.bin"\nepochs = 3\nloss = "hs"\ntree = "x"\n'},
+            "phrases": {"plain": saved("phrases", Phrases(lines, min_count=1, threshold=0.1))},
+            "gensim": {"plain": saved("gensim", Word2Vec(lines, **small))},
+            "pickle": {
+                f"{kind}-{protocol}": pickle.dumps(one, protocol)
+                for kind, one in (("model", theirs), ("kv", theirs.wv))
+                for protocol in (2, 4)
+            },
+            "numpy": {"plain": plain["npy"]},
+            "projector": {"plain": plain["tsv"]},
+            "sqlite": {"plain": (folder / "m.db").read_bytes()},
+            "arrow": {end: plain[end] for end in ("parquet", "arrow")},
+            "static": {"tokenizer": (folder / "m.model2vec" / "tokenizer.json").read_bytes()},
+            "corpus": {
+                "plain": text,
+                "gzip": gzip.compress(text),
+                "bzip2": bz2.compress(text),
+                "xz": lzma.compress(text),
+                "zstandard": zstandard.compress(text),
+            },
+            "ids": {"plain": next(folder.glob("*.w2v-ids")).read_bytes()},
+        }
 
 
 def unchecked(arrays: object, settings: object) -> str:
     """In place of the checksum of a checkpoint, which mutation would never meet."""
     return ""
-
-
-def _zstandard(text: bytes) -> bytes:
-    import zstandard
-
-    return bytes(zstandard.compress(text))
 
 
 def loaders() -> dict[str, Callable[[Path], object]]:
@@ -190,8 +171,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
-    def beside(path: Path, words: Path, read: Callable[..., object]) -> None:
-        words.write_text("the\nköln\na\nb\n", "utf-8")
+    def beside(path: Path, end: str, read: Callable[..., object]) -> None:
+        path.with_suffix(end).write_text("the\nköln\na\nb\n", "utf-8")
         read(path, "strict")
 
     def folder(path: Path) -> None:
@@ -229,8 +210,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
         "pickle": native,
-        "numpy": lambda path: beside(path, npy.words_file(path), npy.read),
-        "projector": lambda path: beside(path, tsv.metadata(path), tsv.read),
+        "numpy": lambda path: beside(path, npy.WORDS, npy.read),
+        "projector": lambda path: beside(path, tsv.METADATA, tsv.read),
         "sqlite": model,
         "arrow": model,
         "static": folder,

@@ -1,6 +1,5 @@
 """Parquet and Arrow: pyarrow and pandas read what is written, and other tools' tables of the same columns are read."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,13 @@ import pytest
 from pyarrow import feather, parquet
 
 import w2v
+from tests.helpers import assert_refused
 
 WORDS = ["the", "köln", "a b"]
 
 
-def vectors(columns: int = 4) -> w2v.KeyedVectors:
-    return w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((3, columns)), [3, 2, 1])
-
-
 def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
-    ours = vectors()
+    ours = w2v.KeyedVectors(WORDS, np.random.default_rng(1).standard_normal((3, 4)), [3, 2, 1])
     ours.save(tmp_path / "m.parquet")
     ours.save(tmp_path / "m.arrow")
     for table in (parquet.read_table(tmp_path / "m.parquet"), feather.read_table(tmp_path / "m.arrow")):
@@ -75,36 +71,4 @@ def test_tables_without_vectors(tmp_path: Path, columns: dict[str, Any], message
     path = tmp_path / f"m.{extension}"
     write = parquet.write_table if extension == "parquet" else feather.write_feather
     write(pa.table(columns), str(path))
-    with pytest.raises(w2v.W2VError, match=message) as caught:
-        w2v.load(path)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("extension", ["parquet", "arrow"])
-def test_damaged_files(tmp_path: Path, extension: str) -> None:
-    path = tmp_path / f"m.{extension}"
-    vectors().save(path)
-    content = path.read_bytes()
-    for size in range(12, len(content), 97):
-        path.write_bytes(content[:size])
-        with pytest.raises(w2v.W2VError, match=r"^[^\n]{1,600}$"):
-            w2v.load(path)
-
-
-@pytest.mark.parametrize("extension", ["parquet", "arrow"])
-def test_changed_bytes(tmp_path: Path, extension: str) -> None:
-    path = tmp_path / f"m.{extension}"
-    vectors().save(path)
-    content = path.read_bytes()
-    for place in range(12, len(content), 3):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 9]) + content[place + 1 :])
-        try:
-            w2v.load(path)
-        except (w2v.W2VError, MemoryError) as error:  # pyarrow before 24 asks for as much memory as a wrong length says
-            assert "\n" not in str(error)  # noqa: PT017 - many changes do no damage
-
-
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(w2v.W2VError, match=r"m\.parquet: Parquet and Arrow need one more package: pip install"):
-        vectors().save(tmp_path / "m.parquet")
+    assert_refused(path, message)

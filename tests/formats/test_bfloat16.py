@@ -1,8 +1,6 @@
 """Matrices kept as bfloat16: exact in files and wherever they are read, and rounded where training writes them."""
 
-import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import MODELS, QUICK, assert_same, read_text, run, run_json
+from tests.helpers import MODELS, QUICK, assert_same, memory_below, read_text, run, run_json
 from w2v.errors import INSTALL
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
@@ -82,22 +80,21 @@ def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], expected: 
     w2v.Settings(storage="float32", **options)
 
 
-def test_missing_library_is_named(model: Path, sample: Path, tmp_path: Path) -> None:
+def test_missing_library_is_named(
+    pair: tuple[w2v.Model, w2v.Model], sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     half = tmp_path / "half.safetensors"
-    halved(w2v.Model.load(model)).save(half)
-    missing = "import sys; sys.modules['ml_dtypes'] = None; from w2v.cli.main import main; main(sys.argv[1:])"
+    pair[0].save(half)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     train = ["train", sample, "-o", tmp_path / "m.safetensors", *QUICK]
-    for arguments, code, place in (
-        (train, 0, None),
-        ([*train, "--force", "--storage", "bf16"], 2, ""),
-        (["query", half, "the"], 2, f"{half}: "),
-        (["perplexity", half, sample], 2, f"{half}: "),
+    run(*train)
+    for arguments, place in (
+        ([*train, "--force", "--storage", "bf16"], ""),
+        (["query", half, "the"], f"{half}: "),
+        (["perplexity", half, sample], f"{half}: "),
     ):
-        command = [sys.executable, "-W", "error", "-c", missing, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        if place is not None:
-            assert done.stderr == f"w2v: {place}bfloat16 needs ml_dtypes: {INSTALL.format('bf16')}\n"
+        said = run(*arguments, code=2).stderr
+        assert said == f"w2v: {place}bfloat16 needs ml_dtypes: {INSTALL.format('bf16')}\n"
 
 
 def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
@@ -167,15 +164,6 @@ def test_model_file_keeps_it_in_half_the_size(pair: tuple[w2v.Model, w2v.Model],
     assert_same(w2v.Model.load(tmp_path / "converted.safetensors").widened(), whole)
 
 
-@pytest.mark.parametrize("name", ["m.bin", "m.txt", "m.vec.gz"])
-def test_word2vec_files_hold_the_same_values(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path, name: str) -> None:
-    half, whole = pair
-    half.save(tmp_path / name)
-    np.testing.assert_array_equal(w2v.load(tmp_path / name).vectors, whole.inputs)
-    whole.save(tmp_path / f"whole-{name}")
-    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
-
-
 def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = memory.aligned_rows(50_000, 100, BFLOAT16)[:, :100]  # 10 MB, 20 as float32
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
@@ -188,12 +176,8 @@ def test_no_matrix_is_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         lambda: word2vec.write(tmp_path / "m.bin", content, binary=True),
     ]
     for use in uses:
-        tracemalloc.start()
-        try:
+        with memory_below(18e6):
             use()
-            assert tracemalloc.get_traced_memory()[1] < 18e6
-        finally:
-            tracemalloc.stop()
 
 
 # -- what reads models ----------------------------------------------------------------------

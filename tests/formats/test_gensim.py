@@ -12,7 +12,7 @@ from gensim.models import KeyedVectors as GensimVectors
 from gensim.models.doc2vec import TaggedDocument
 
 import w2v
-from tests.helpers import run
+from tests.helpers import assert_refused, run
 from w2v.formats import gensim as ours
 
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
@@ -117,8 +117,7 @@ def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
         beside.unlink()
         if damage is not None:
             beside.write_bytes(damage)
-        with pytest.raises(w2v.W2VError, match=message):
-            w2v.load(path)
+        assert_refused(path, message)
         beside.write_bytes(content)
 
 
@@ -130,8 +129,7 @@ def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
     ],
 )
 def test_other_classes(name: str, message: str) -> None:
-    with pytest.raises(w2v.W2VError, match=message):
-        w2v.load(SHIPPED / name)
+    assert_refused(SHIPPED / name, message)
 
 
 def test_attributes_are_those_of_gensim_4() -> None:

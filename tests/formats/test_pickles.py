@@ -2,7 +2,6 @@
 
 import pickle
 import pickletools
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import memory_below
 from w2v.errors import W2VError
 from w2v.formats import pickles
 from w2v.formats.pickles import Made, Name, Pairs
@@ -106,12 +106,8 @@ def test_hostile_opcodes(tmp_path: Path, data: bytes, message: str) -> None:
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opcode: bytes) -> None:
     monkeypatch.setattr(pickles, "SLACK", 1 << 20)
     data = b"\x80\x04]\x94" + opcode * (200_000 // len(opcode)) + b"."
-    tracemalloc.start()
-    try:
+    with memory_below(2 * pickles.GROWTH * len(data) + (2 << 20)):
         refused(tmp_path / "p", data)
-        assert tracemalloc.get_traced_memory()[1] < 2 * pickles.GROWTH * len(data) + (2 << 20)
-    finally:
-        tracemalloc.stop()
 
 
 def test_deep_values_come_to_no_harm(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import run, run_json
-from w2v.errors import W2VError
+from tests.helpers import assert_refused, run, run_json
 from w2v.formats import native, table
 from w2v.formats.storage import DTYPES, FileStorage, Rounded, stored
 from w2v.formats.vector_file import VectorFile
@@ -108,5 +107,4 @@ def test_what_is_refused(path: Path) -> None:
     ):
         damaged = {**tensors, "vectors_scales": scales}
         native.write_native(path, {name: each for name, each in damaged.items() if each is not None}, metadata)
-        with pytest.raises(W2VError, match=message):
-            w2v.load(path)
+        assert_refused(path, message)

@@ -1,62 +1,82 @@
-"""The table of formats: each writes and reads words and vectors, keeps what it says, and replaces nothing unasked."""
+"""The contract of all formats: each writes and reads words and vectors, keeps what it says, and replaces nothing
+unasked; damaged files are refused in one line.
+"""
 
 import dataclasses
-import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import VOCABULARY, assert_same_content, content, run, run_json
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import table
+from w2v.formats.bfloat16 import bfloat16
 from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
 
 ROOT = Path(__file__).parents[2]
 EXTENSIONS = [end for one in table.WRITTEN for end in one.extensions]
-WORDS = ["the", "köln", "case", "1", "[UNK]", '"', "a/b", "ﬁ", "大"]
+FILES = [end for one in table.WRITTEN for end in one.extensions if not one.folder]
+COUNTED = [end for end in FILES if "glove" not in end]  # files that say how many rows they have
 
-
-def content(words: list[str] = WORDS, columns: int = 3) -> VectorFile:
-    vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
-    counts = np.arange(len(words), 0, -1)
-    metadata = {"settings": json.dumps({"loss": "ns", "model": "skipgram"}), "metrics": "{}"}
-    return VectorFile(Words.of(words), vectors, counts, {"outputs": vectors + 1}, metadata)
+ANY_WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+PLAIN_WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0 \t\n\r"), min_size=1, max_size=8)
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_what_is_written_is_read_and_kept(tmp_path: Path, extension: str) -> None:
-    written, path = content(), tmp_path / f"m{extension}"
+    written, path = content(), tmp_path / f"m{extension.upper() if extension in FILES else extension}"
     table.write(path, written, replace=False)
     assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
     found, kind = table.read(path), table.for_writing(path)
     assert table.recognised(path) == kind
-    assert list(found.words) == WORDS
-    np.testing.assert_array_equal(found.vectors, written.vectors)
-    assert found.vectors.dtype == np.float32
+    assert_same_content(found, written)
     lost = table.lost(path, written)
     assert (found.counts is None) == ("counts" in lost)
     assert ("outputs" not in found.tensors) == ("outputs" in lost)
     if found.counts is not None:
         np.testing.assert_array_equal(found.counts, written.counts)
-    first = table.read(path, limit=2)
-    assert list(first.words) == WORDS[:2]
-    np.testing.assert_array_equal(first.vectors, written.vectors[:2])
+    assert_same_content(table.read(path, limit=2), written.first(2))
+
+
+@pytest.mark.parametrize(("extension", "words"), [*((end, PLAIN_WORD) for end in COUNTED), (".safetensors", ANY_WORD)])
+@given(data=st.data())
+@settings(max_examples=30)
+def test_any_words_and_numbers(
+    tmp_path_factory: pytest.TempPathFactory, extension: str, words: st.SearchStrategy[str], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{extension}"
+    vocabulary = data.draw(st.lists(words, min_size=1, max_size=6, unique=True))
+    shape = len(vocabulary), data.draw(st.integers(3, 9))
+    written = VectorFile(Words.of(vocabulary), data.draw(hnp.arrays(np.float32, shape, elements=FINITE)))
+    table.write(path, written)
+    assert_same_content(table.read(path), written)
+    if extension == ".safetensors":
+        assert_same_content(table.read(path, mmap=True), written)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_more_rows_than_are_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
+    """Of a matrix with padded rows, and of bfloat16."""
     for module in ("static", "npy", "fasttext"):
         monkeypatch.setattr(f"w2v.formats.{module}.ROWS_AT_ONCE", 7)
     monkeypatch.setattr("w2v.formats.arrow.VALUES_AT_ONCE", 50)
     monkeypatch.setattr("w2v.formats.word2vec.BLOCK_BYTES", 500)
-    written = content([f"w{row}" for row in range(100)], columns=5)
+    written = content(100, columns=5)
     padded = np.zeros((100, 8), np.float32)
     padded[:, :5] = written.vectors
-    table.write(tmp_path / f"m{extension}", VectorFile(written.words, padded[:, :5], written.counts))
-    np.testing.assert_array_equal(table.read(tmp_path / f"m{extension}").vectors, written.vectors)
+    rounded = written.vectors.astype(bfloat16())
+    for name, vectors, expected in (("m", padded[:, :5], written.vectors), ("n", rounded, rounded.astype(np.float32))):
+        path = tmp_path / f"{name}{extension}"
+        table.write(path, VectorFile(written.words, vectors, written.counts))
+        np.testing.assert_array_equal(table.read(path).vectors, expected)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -69,13 +89,105 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, extension: str) -> None:
         assert [each.read_text() for each in tmp_path.iterdir()] == ["mine"]
         run("convert", ROOT / "pyproject.toml", path, code=1)
         there.unlink()
-    pair = np.ones((2, 2), np.float32)
-    for damaged, message in (
-        (VectorFile(Words.of(["a", "a"]), pair), "twice"),
-        (VectorFile(Words.of(["a", "b"]), pair, np.array([1, -1])), r"row 2 \('b'\) has a negative count, -1"),
-    ):
-        with pytest.raises(W2VError, match=message):
-            table.write(path, damaged)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize(
+    ("words", "changed", "message"),
+    [
+        (["a", "a"], {}, "twice"),
+        (["a"], {}, "1 word,"),
+        ([], {"vectors": np.ones((0, 2), np.float32)}, "0 words"),
+        (["a", "b"], {"vectors": np.array([[1, 2], [np.nan, 1]], np.float32)}, r"row 2 \('b'\) holds NaN"),
+        (["a", "b"], {"counts": np.array([1, -1])}, r"row 2 \('b'\) has a negative count, -1"),
+        (["a", "b"], {"counts": np.array([1])}, r"2 words, counts of shape \(1,\)"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, extension: str, words: list[str], changed: dict[str, np.ndarray], message: str
+) -> None:
+    written = dataclasses.replace(VectorFile(Words.of(words), np.ones((2, 2), np.float32)), **changed)
+    with pytest.raises(W2VError, match=message):
+        table.write(tmp_path / f"m{extension}", written)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("extension", "word", "message"),
+    [
+        *((end, word, "white space") for end in (".bin", ".txt") for word in ("", "new york", "a\tb", "a\n", "\r")),
+        *((end, "a\tb", "a word holds a tab or the end of a line") for end in (".npy", ".tsv")),
+        (".ft.bin", "a\0b", "a word holds a NUL"),
+    ],
+)
+def test_words_that_a_format_cannot_hold(tmp_path: Path, extension: str, word: str, message: str) -> None:
+    with pytest.raises(W2VError, match=message):
+        table.write(tmp_path / f"m{extension}", content(["a", word]))
+    assert not list(tmp_path.iterdir())
+
+
+def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
+    """What a file holds; None if it is refused, in one short line."""
+    try:
+        return table.read(path, mmap)
+    except W2VError as error:
+        line = str(error)
+    assert str(path.with_suffix("")) in line
+    assert "\n" not in line
+    assert len(line) < 600 + len(str(path))
+    return None
+
+
+@pytest.mark.parametrize("extension", COUNTED)
+def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
+    path, written = tmp_path / f"m{extension}", content()
+    table.write(path, written)
+    data = path.read_bytes()
+    for size in range(0, len(data), max(1, len(data) // 500)):
+        path.write_bytes(data[:size])
+        found = read_or_none(path)
+        if found:  # all that may go unnoticed: the end of the last row of text
+            assert table.for_writing(path).name in ("word2vec binary", "word2vec text", "projector")
+            assert not extension.endswith(".gz")
+            assert len(data) - size < 20
+            assert list(found.words) == VOCABULARY
+            np.testing.assert_array_equal(found.vectors[:-1], written.vectors[:-1])
+
+
+@pytest.mark.parametrize("kind", [*FILES, " with bfloat16.safetensors", " with n-grams.ft.bin"])
+def test_a_damaged_file_does_no_harm(tmp_path: Path, kind: str) -> None:
+    path, written = tmp_path / f"m{kind}", content()
+    if "bfloat16" in kind:
+        written = dataclasses.replace(written, vectors=written.vectors.astype(bfloat16()))
+    if "n-grams" in kind:
+        options = {"vector_size": 3, "min_count": 1, "epochs": 1, "subwords": "3-4", "buckets": 20, "sample": 0}
+        written = w2v.train([["one", "two", "three", "four"]] * 9, **options).content(path)
+    table.write(path, written)
+    whole, random = path.read_bytes(), np.random.default_rng(1)
+    for place in random.integers(len(whole), size=300):
+        noise = random.bytes(random.choice([1, 1, 1, 8]))
+        path.write_bytes((whole[:place] + noise + whole[place + len(noise) :])[: len(whole)])
+        for mmap in (False, True)[: 1 + path.name.endswith(".safetensors")]:
+            try:
+                found = read_or_none(path, mmap)
+                if found:
+                    found.words.tolist()
+            except W2VError:
+                assert mmap  # whose words are decoded when they are needed
+            except MemoryError:
+                assert path.suffix in (".parquet", ".arrow")  # pyarrow before 24: as much as a wrong length says
+
+
+@pytest.mark.parametrize(
+    ("extension", "package", "what"),
+    [(".parquet", "pyarrow", "Parquet and Arrow"), (".spacy", "spacy", "folders of spaCy")],
+)
+def test_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, package: str, what: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(W2VError, match=rf"m\{extension}: {what} need one more package: pip install"):
+        table.write(tmp_path / f"m{extension}", content())
     assert not list(tmp_path.iterdir())
 
 
@@ -101,8 +213,8 @@ def test_damaged_metadata_is_refused(tmp_path: Path, extension: str, name: str, 
 def test_negative_counts_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
-        patch.setattr("w2v.formats.vector_file.check_counts", lambda *_: None)
-        table.write(path, dataclasses.replace(content(), counts=np.full(len(WORDS), -3)))
+        patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
+        table.write(path, dataclasses.replace(content(), counts=np.full(len(VOCABULARY), -3)))
     with pytest.raises(W2VError, match=r"negative count, -3|its count no number"):
         table.read(path)
 
@@ -117,7 +229,7 @@ def test_two_files_change_together(tmp_path: Path, extension: str) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         table.write(path, content(["other", "words"]), progress=stop)
-    assert list(table.read(path).words) == WORDS
+    assert list(table.read(path).words) == VOCABULARY
     assert sorted(tmp_path.iterdir()) == sorted([path, *table.beside(path)])
 
 

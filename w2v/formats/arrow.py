@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
@@ -20,24 +20,14 @@ from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_nam
 from w2v.text.decompress import max_unpacked
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
-ARROW = rb"ARROW1\0\0"
+BEGINNING = PARQUET + rb"|ARROW1\0\0"
 BUFFER_BYTES = 1 << 20  # of Parquet, for each column
 ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 20  # written or read
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a Parquet or Arrow file."""
-    return bool(re.match(PARQUET + b"|" + ARROW, head))
-
-
 def _pyarrow(path: PathLike) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError:
-        raise W2VError(f"{path}: Parquet and Arrow need one more package: {INSTALL.format('parquet')}") from None
-    return pyarrow
+    need = f"{path}: Parquet and Arrow need one more package"
+    return optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -45,17 +35,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     check_content(path, content)
     pa = _pyarrow(path)
     rows, size = content.vectors.shape
-    known = content.counts is not None
-    schema = pa.schema([(WORD, pa.string()), *[(COUNT, pa.int64())] * known, (VECTOR, pa.list_(pa.float32(), size))])
-    meter, step = Meter(progress, "save"), _step(size)
+    counted = [] if content.counts is None else [(COUNT, pa.int64())]
+    schema = pa.schema([(WORD, pa.string()), *counted, (VECTOR, pa.list_(pa.float32(), size))])
+    meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
-        for start in range(0, rows, step):
-            part = slice(start, start + step)
-            columns = [pa.array(content.words[part], pa.string())]
-            columns += [] if content.counts is None else [pa.array(content.counts[part])]
-            columns.append(_lists(pa, content.vectors[part]))
-            out.write_batch(pa.record_batch(columns, schema=schema))
-            meter(min(start + step, rows), rows)
+        for start, block in blocks(content.vectors, _step(size)):
+            end = start + len(block)
+            columns = [pa.array(content.words[start:end], pa.string())]
+            columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
+            out.write_batch(pa.record_batch([*columns, _lists(pa, block)], schema=schema))
+            meter(end, rows)
 
 
 def write_vectors(path: PathLike, size: int, blocks: Iterable[Array], replace: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, SettingsError
+from w2v.errors import SettingsError, optional
 from w2v.formats import _formats
 from w2v.settings import Storage
 
@@ -17,10 +17,7 @@ VALUES_AT_ONCE = 1 << 16  # widened at a time: they fit in a core's cache
 
 def bfloat16() -> np.dtype[Any]:
     """The dtype. Raises SettingsError if ml_dtypes is missing."""
-    try:
-        import ml_dtypes
-    except ImportError as error:
-        raise SettingsError(f"bfloat16 needs ml_dtypes: {INSTALL.format('bf16')}") from error
+    ml_dtypes = optional("bfloat16 needs ml_dtypes", "bf16", "ml_dtypes", kind=SettingsError)
     dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return dtype
 

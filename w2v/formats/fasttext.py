@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from typing import Annotated, Literal
@@ -14,18 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.row_blocks import opened
-from w2v.formats.vector_file import (
-    VectorFile,
-    check_content,
-    check_counts,
-    check_finite,
-    check_ngrams,
-    checked_words,
-)
+from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write
 from w2v.system.schema import decode
 from w2v.text.subword_rows import SubwordRows, own_rows
 from w2v.text.subwords import Ngrams, Subwords
@@ -68,11 +62,6 @@ class _Settings:
     sample: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a model of fastText."""
-    return head.startswith(struct.pack("<i", MAGIC))
-
-
 # -- reading --------------------------------------------------------------------------------
 
 
@@ -83,7 +72,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     are left out: they belong to the nodes of fastText's tree. Files of the first versions have no signature.
     """
     with opened(path) as (file, max_size):
-        old = not fits(path, file.peek(HEAD.size))
+        old = not re.match(FASTTEXT, file.peek(HEAD.size))
         head, names = (OLD_HEAD, NUMBERS[2:-1]) if old else (HEAD, NUMBERS)
         found = DEFAULTS | dict(zip(names, head.unpack(_exactly(path, file, head.size)), strict=True))
         if old and (found["model"] not in MODELS or found["loss"] not in LOSSES):
@@ -117,18 +106,16 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     shortest, longest = max(1, found["shortest"]), found["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
-        check_ngrams(path, ngrams.tensors)
         rows = SubwordRows.of(ngrams.subwords, entries)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # what is infinite or NaN is refused below
             sums = rows.join(ngrams.of(rows.buckets))
             vectors += sums[: len(vectors)]
             rows.compose(vectors, sums[len(vectors) :])
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    check_finite(path, entries, vectors)
     metadata["settings"] = json.dumps(settings)
-    return VectorFile(entries, vectors, counts, tensors, metadata)
+    return checked(path, VectorFile(entries, vectors, counts, tensors, metadata), None)
 
 
 def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
@@ -156,9 +143,7 @@ def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, N
     for row in range(words):
         names.append(_word(path, file))
         counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
-    found = Words.of(names)
-    check_counts(path, found, counts)
-    return found, counts
+    return Words.of(names), counts
 
 
 def _word(path: PathLike, file: BufferedReader) -> bytes:
@@ -213,15 +198,15 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     numbers |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
     numbers |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
-    numbers |= {"model": 1 if settings.get("model") == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
+    numbers |= {"model": 1 if settings["model"] == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
     own = vectors
     if ngrams:
         kind = ngrams.subwords
         numbers |= {"buckets": kind.buckets, "shortest": kind.shortest, "longest": kind.longest}
         own = own_rows(vectors, words, ngrams)
     outputs = content.tensors.get("outputs", vectors[:0])
-    fits = settings.get("loss") in ("ns", "softmax") and len(outputs) == len(words) and "inputs" not in content.tensors
-    outputs = outputs if fits else vectors[:0]
+    if settings["loss"] not in ("ns", "softmax") or len(outputs) != len(words) or "inputs" in content.tensors:
+        outputs = np.broadcast_to(np.float32(0), vectors.shape)
     buckets = int(numbers["buckets"])
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
@@ -229,8 +214,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         for word, count in zip(words, counts.tolist(), strict=True):
             file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))
         file.write(SHAPE.pack(False, total, vectors.shape[1]))
-        for start, block in _blocks(own, len(words)):
-            file.write(block)
+        for start, block in blocks(own, ROWS_AT_ONCE):
+            file.write(block.data)
             meter(start, total)
         for start in range(0, buckets, ROWS_AT_ONCE):
             assert ngrams
@@ -238,15 +223,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             file.write(np.ascontiguousarray(part, np.float32).data)
             meter(len(words) + start, total)
         file.write(SHAPE.pack(False, len(words), vectors.shape[1]))
-        for _, block in _blocks(outputs, len(words)):
-            file.write(block)
+        for _, block in blocks(outputs, ROWS_AT_ONCE):
+            file.write(block.data)
         meter(total, total)
-
-
-def _blocks(matrix: NDArray[np.float32], rows: int) -> Iterator[tuple[int, memoryview]]:
-    """So many rows of a matrix as bytes; zeros after its end."""
-    for start in range(0, rows, ROWS_AT_ONCE):
-        block = np.zeros((min(ROWS_AT_ONCE, rows - start), matrix.shape[1]), np.float32)
-        part = matrix[start : start + len(block)]
-        block[: len(part)] = part
-        yield start, block.data

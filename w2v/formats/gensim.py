@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +20,13 @@ from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
 from w2v.text.words import Words
 
-BEGINNING = re.compile(PICKLE + rb".{0,40}?gensim\.models\.", re.DOTALL)
+BEGINNING = PICKLE + rb"(?s:.{0,40}?)gensim\.models\."
 DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
 ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
 LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # of a model of gensim 3, and for "wv" also of 4
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a pickle of gensim's word vectors or models."""
-    return bool(BEGINNING.match(head))
 
 
 log = logging.getLogger("w2v")
@@ -126,7 +119,8 @@ class _Part:
 
     def array(self, *names: str) -> Array | None:
         """The array of the first of these names that there is; None if there is none."""
-        beside = [_text(name) for name in _list(self.values.get("__numpys"))]
+        beside = self.values.get("__numpys")
+        beside = [_text(name) for name in beside] if type(beside) is list else []
         for name in names:
             if name in beside:
                 path = f"{self.path}.{name}.npy"
@@ -147,13 +141,11 @@ def _vectors(path: PathLike, part: _Part, vectors: NDArray[np.float32], errors: 
         words = Words.of(names)
     except W2VError as error:
         raise W2VError(f"{path}: {error}") from error
-    counts = (
-        _counts_of(path, vocabulary, len(words)) if isinstance(vocabulary, Pairs) else _counts(path, part, len(words))
-    )
-    return checked(path, VectorFile(words, vectors, counts), errors)
+    known = _counts_of(path, vocabulary, words) if isinstance(vocabulary, Pairs) else _counts(path, part, words)
+    return checked(path, VectorFile(words, vectors, known), errors)
 
 
-def _counts(path: PathLike, part: _Part, words: int) -> NDArray[np.int64] | None:
+def _counts(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:
     """The counts among the attributes that gensim 4 keeps of words."""
     expandos = part.values.get("expandos")
     pairs = zip(expandos[::2], expandos[1::2], strict=True) if isinstance(expandos, Pairs) else ()
@@ -161,18 +153,18 @@ def _counts(path: PathLike, part: _Part, words: int) -> NDArray[np.int64] | None
     if found is None:
         return None
     counts = _array(path, found)
-    if counts.shape != (words,) or counts.dtype.kind not in "iu":
+    if counts.shape != (len(words),) or counts.dtype.kind not in "iu":
         raise W2VError(f"{path}: damaged: its counts have shape {counts.shape} and type {counts.dtype}")
     return counts.astype(np.int64)
 
 
-def _counts_of(path: PathLike, vocabulary: Pairs, words: int) -> NDArray[np.int64] | None:
+def _counts_of(path: PathLike, vocabulary: Pairs, words: Words) -> NDArray[np.int64] | None:
     """The counts of the objects that gensim 3 keeps for words."""
-    counts = np.zeros(words, np.int64)
+    counts = np.zeros(len(words), np.int64)
     for made in vocabulary[1::2]:
         found = made.attributes() if isinstance(made, Made) else {}
         row, count = found.get("index"), found.get("count")
-        if type(row) is not int or type(count) is not int or not 0 <= row < words or not 0 <= count < 1 << 63:
+        if type(row) is not int or type(count) is not int or not 0 <= row < len(words) or not 0 <= count < 1 << 63:
             raise W2VError(f"{path}: damaged: a word has no row and count")
         counts[row] = count
     return counts
@@ -188,31 +180,20 @@ def _matrix(path: PathLike, array: Array) -> NDArray[np.float32]:
 def _array(path: PathLike, value: Any) -> Array:
     """The array that a pickle describes. Raises W2VError for one that does not hold numbers."""
     try:
-        shape, dtype, by_columns, content = _described(value)
-        if not all(type(length) is int and length >= 0 for length in shape) or len(shape) > 2:
-            raise ValueError(f"shape {shape}")
-        if len(content) != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"{len(content)} bytes for shape {shape}")
+        if not isinstance(value, Made):
+            raise ValueError("no array")
+        if value.name.endswith("._frombuffer"):
+            content, made, shape, order = value.arguments
+            by_columns = order == "F"
+        elif value.name.endswith("._reconstruct"):
+            _, shape, made, by_columns, content = value.state
+        else:
+            raise ValueError(f"made by {value.name}")
+        dtype = _dtype(made)
+        array = np.frombuffer(content, dtype).reshape(shape, order="F" if by_columns else "C")
     except (ValueError, TypeError, LookupError) as error:
         raise W2VError(f"{path}: damaged: no array of numbers: {one_line(error)}") from error
-    array = np.frombuffer(content, dtype).reshape(shape, order="F" if by_columns else "C")
     return array.astype(dtype.newbyteorder("="))  # which copies it, so that it can be written to
-
-
-def _described(value: Any) -> tuple[tuple[int, ...], np.dtype[Any], bool, bytes]:
-    """Shape, type, order and bytes of an array. Raises ValueError, TypeError or LookupError for anything else."""
-    if not isinstance(value, Made):
-        raise ValueError("no array")
-    if value.name.endswith("._frombuffer"):
-        content, dtype, shape, order = value.arguments
-        by_columns = order == "F"
-    elif value.name.endswith("._reconstruct"):
-        _, shape, dtype, by_columns, content = value.state
-    else:
-        raise ValueError(f"made by {value.name}")
-    if not isinstance(content, bytes | bytearray) or not isinstance(shape, tuple):
-        raise ValueError("no numbers")
-    return shape, _dtype(dtype), bool(by_columns), bytes(content)
 
 
 def _dtype(value: Any) -> np.dtype[Any]:
@@ -223,10 +204,6 @@ def _dtype(value: Any) -> np.dtype[Any]:
     if code not in DTYPES or order not in ORDERS:
         raise ValueError(f"type {code!r}")
     return np.dtype(order + code)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if type(value) is list else []
 
 
 def _text(value: Any) -> str:

@@ -17,10 +17,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
-from w2v.formats.vector_file import Array, VectorFile, check_content, check_ngrams, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike, atomic_write, errors_named
@@ -48,17 +47,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     write_native(path, storage.split(tensors), content.metadata, replace, progress=progress)
 
 
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a safetensors file."""
-    return is_native(head)
-
-
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
     content = _content(path, *read_native(path))
     if not content.words.has_valid_offsets():
         raise W2VError(f"{path}: damaged: its word offsets decrease")
-    check_ngrams(path, content.tensors)
     return checked(path, content, errors)
 
 

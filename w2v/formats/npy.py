@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import tokenize
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -15,13 +14,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError, one_line
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import atomic_pair, read_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import NUMPY, Errors, PathLike, errors_named
+from w2v.system.files import Errors, PathLike, errors_named
 
-WORDS = ".words.txt"  # ends the name of the file of words
+WORDS = ".words.txt"  # ends the name of the file of words, instead of .npy
 ROWS_AT_ONCE = 1 << 12
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -65,16 +65,6 @@ def header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
     return file.getvalue()
 
 
-def words_file(path: PathLike) -> Path:
-    """The file of words that belongs to a file of a matrix."""
-    return Path(path).with_suffix(WORDS)
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is NumPy's, and its words are beside it."""
-    return bool(re.match(NUMPY, head)) and words_file(path).is_file()
-
-
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a matrix and its words, one on each line of the file beside it."""
     array = read_array(path)
@@ -82,7 +72,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         raise W2VError(f"{path}: an array of type {array.dtype} and shape {array.shape}: expected a matrix of floats")
     with np.errstate(over="ignore"):  # what does not fit is infinite, and refused
         vectors = array.astype(np.float32, order="C", copy=False)
-    words, counts = read_words(words_file(path), len(vectors))
+    words, counts = read_words(Path(path).with_suffix(WORDS), len(vectors))
     return checked(path, VectorFile(words, vectors, counts), errors)
 
 
@@ -90,9 +80,10 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     """Write a matrix and, beside it, its words."""
     check_content(path, content)
     meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
-    with atomic_pair(path, words_file(path), content.words, None, replace) as file:
+    rows = len(content.words)
+    with atomic_pair(path, WORDS, content.words, None, replace) as file:
         file.write(header(content.vectors.shape, descr))
-        for start in range(0, len(content.words), ROWS_AT_ONCE):
-            file.write(np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], descr).data)
-            meter(start, len(content.words))
-    meter(len(content.words), len(content.words))
+        for start, block in blocks(content.vectors, ROWS_AT_ONCE):
+            file.write(block.astype(descr, copy=False).data)
+            meter(start, rows)
+    meter(rows, rows)

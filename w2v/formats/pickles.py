@@ -186,12 +186,8 @@ def _pushing(make: Callable[[Any], Any]) -> Action:
     return lambda machine, argument: machine.push(make(argument))
 
 
-def _ignored(machine: _Machine, argument: Any) -> None:
-    pass
-
-
 ACTIONS: dict[str, Action] = {
-    **dict.fromkeys(("PROTO", "FRAME", "STOP"), _ignored),
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda machine, _: None),
     **dict.fromkeys(
         (
             *("INT", "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT"),

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +62,6 @@ def is_cut(file: BufferedReader) -> bool:
     return isinstance(file.raw, decompress.Unpacked) and file.raw.cut
 
 
-class RowBlock(NamedTuple):
-    """`rows` whole rows, beginning with row `first`. `data` is in a buffer of the thread that reads the block."""
-
-    data: Bytes
-    first: int
-    rows: int
-
-
 class RowBlocks:
     """The first `limit` rows of a file, in blocks.
 
@@ -89,8 +80,8 @@ class RowBlocks:
         """Yield no more blocks."""
         self._limit = 0
 
-    def __iter__(self) -> Iterator[RowBlock]:
-        """The blocks for this thread. Each is valid until the next one."""
+    def __iter__(self) -> Iterator[tuple[Bytes, int, int]]:
+        """The blocks for this thread: their bytes, valid until the next block, their first row and number of rows."""
         buffer = np.empty(0, np.uint8)
         while True:
             with self._lock:
@@ -108,8 +99,8 @@ class RowBlocks:
                     buffer[size] = ord("\n")  # ends a number at the end of the data
                     count, used = self._split(buffer[:size], self._columns, self._limit - self.rows, self._final)
                     self.rest = buffer[used:size].tobytes()
-                block = RowBlock(buffer[:used], self.rows, count)
+                first = self.rows
                 self.rows += count
             if not count:
                 return
-            yield block
+            yield buffer[:used], first, count

@@ -9,28 +9,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
 from w2v.formats import npy
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike, atomic_folder, errors_named
+from w2v.system import schema
+from w2v.system.files import Errors, PathLike, atomic_folder
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # of many languages
-EXTRA = "spacy"
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a folder holds a vocabulary of spaCy with vectors."""
-    return all((Path(path) / "vocab" / name).is_file() for name in ("vectors", "key2row", "strings.json"))
 
 
 def _spacy(path: PathLike) -> Any:
-    try:
-        import spacy
-    except ImportError:
-        raise W2VError(f"{path}: folders of spaCy need one more package: {INSTALL.format(EXTRA)}") from None
-    return spacy
+    return optional(f"{path}: folders of spaCy need one more package", "spacy", "spacy")
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -51,8 +42,9 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the words that have a vector; several may share one. A table of floret is refused, for it has no words."""
     spacy, folder = _spacy(path), Path(path) / "vocab"
-    config = _decoded(folder / "vectors.cfg", msgspec.json.decode, dict[str, Any], b"{}")
-    if (mode := config.get("mode", "default")) != "default":
+    settings = folder / "vectors.cfg"
+    mode = schema.read(dict[str, Any], settings).get("mode", "default") if settings.exists() else "default"
+    if mode != "default":
         raise W2VError(f"{path}: vectors of mode {one_line(mode)}, which has no words: w2v reads mode default")
     words, rows = _words(spacy, folder)  # before the matrix, since they are many objects for a time
     matrix = npy.read_array(folder / "vectors")
@@ -65,19 +57,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 
 def _words(spacy: Any, folder: Path) -> tuple[Words, NDArray[np.int64]]:
     """The words that have a row, in the order of rows, and the row of each, int64 (V,)."""
-    strings = _decoded(folder / "strings.json", msgspec.json.decode, list[str])
-    rows = _decoded(folder / "key2row", msgspec.msgpack.decode, dict[int, int])
+    strings = schema.read(list[str], folder / "strings.json")
+    rows = schema.read(dict[int, int], folder / "key2row", msgspec.msgpack.decode)
     names = {number: name for name, number in spacy.symbols.IDS.items() if number in rows}  # not in the list of strings
     names |= {number: word for word in strings if (number := spacy.strings.hash_string(word)) in rows}
     found = sorted((row, names[key]) for key, row in rows.items() if key in names)
     return Words.of(word for _, word in found), np.array([row for row, _ in found], np.int64)
-
-
-def _decoded(path: Path, decode: Any, kind: Any, missing: bytes | None = None) -> Any:
-    """The content of a file. Raises W2VError for one that cannot be read or is damaged."""
-    with errors_named(path):
-        content = missing if missing is not None and not path.exists() else path.read_bytes()
-    try:
-        return decode(content, type=kind)
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise W2VError(f"{path}: damaged: {one_line(error)}") from error

@@ -22,23 +22,18 @@ except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
 from w2v.errors import INSTALL, W2VError, counted, one_line
+from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import SQLITE, Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import Errors, PathLike, atomic_write, errors_named
 
-EXTRA = "sqlite"
 ROWS_AT_ONCE = 1 << 12
 MAX_BYTES = 1 << 24  # of a value that is read
 WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN = "create table vectors (id integer primary key, vector blob not null)"
 SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file that begins with `head` is a database of SQLite."""
-    return bool(re.match(SQLITE, head))
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -57,26 +52,19 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             base.execute("begin")
             base.execute(WORDS)
             base.execute(SEARCHABLE.format(size) if _extended(base) else PLAIN)
-            for start in range(0, rows, ROWS_AT_ONCE):
-                base.executemany("insert into words values (?, ?, ?)", _words(content, start))
-                base.executemany("insert into vectors values (?, ?)", _vectors(content, start))
+            for start, block in blocks(content.vectors, ROWS_AT_ONCE):
+                end = start + len(block)
+                ids, words = range(start + 1, end + 1), content.words[start:end]
+                counts = [None] * len(block) if content.counts is None else content.counts[start:end].tolist()
+                base.executemany("insert into words values (?, ?, ?)", zip(ids, words, counts, strict=True))
+                base.executemany(
+                    "insert into vectors values (?, ?)", zip(ids, map(np.ndarray.tobytes, block), strict=True)
+                )
                 meter(start, rows)
             base.execute("commit")
         with made.open("rb") as whole:
             shutil.copyfileobj(whole, file)
     meter(rows, rows)
-
-
-def _words(content: VectorFile, start: int) -> Iterator[tuple[int, str, int | None]]:
-    words = content.words[start : start + ROWS_AT_ONCE]
-    counts = content.counts
-    known = [None] * len(words) if counts is None else counts[start : start + len(words)].tolist()
-    return ((start + k, word, count) for k, (word, count) in enumerate(zip(words, known, strict=True), 1))
-
-
-def _vectors(content: VectorFile, start: int) -> Iterator[tuple[int, bytes]]:
-    block = np.ascontiguousarray(content.vectors[start : start + ROWS_AT_ONCE], "<f4")
-    return ((start + k, row.tobytes()) for k, row in enumerate(block, 1))
 
 
 def _extended(base: sqlite3.Connection) -> bool:
@@ -136,7 +124,7 @@ def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
         names = ", ".join(name.decode(errors="replace") for name in found)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not those that w2v writes, words and vectors")
     if is_searchable and not _extended(base):
-        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format(EXTRA)}")
+        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format('sqlite')}")
 
 
 def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:

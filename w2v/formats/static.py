@@ -14,6 +14,7 @@ from w2v.errors import W2VError, counted, one_line
 from w2v.formats import bfloat16, native
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
+from w2v.system import schema
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, errors_named
 from w2v.system.schema import Count, decode
 from w2v.text.normalise import TextOptions
@@ -47,11 +48,6 @@ StaticModel.from_pretrained("{name}").encode(["a text"])
 SentenceTransformer("{name}").encode(["a text"])
 ```
 {tables}"""
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a folder holds static embeddings."""
-    return (Path(path) / MATRIX).is_file() and (Path(path) / TOKENIZER).is_file()
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -132,13 +128,10 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)
     matrix = next((tensors[name] for name in MATRICES if name in tensors), np.empty(0))
     with errors_named(tokenizer_path):
-        text = tokenizer_path.read_bytes()
-    if len(text) > max(SMALL, matrix.nbytes // 2):
-        raise W2VError(f"{tokenizer_path}: {len(text):,} bytes, too many for {counted(len(matrix), 'vector')}")
-    try:
-        model = msgspec.json.decode(text, type=_Tokenizer).model
-    except (ValueError, RecursionError) as error:
-        raise W2VError(f"{tokenizer_path}: damaged: {one_line(error)}") from error
+        size = tokenizer_path.stat().st_size
+    if size > max(SMALL, matrix.nbytes // 2):
+        raise W2VError(f"{tokenizer_path}: {size:,} bytes, too many for {counted(len(matrix), 'vector')}")
+    model = schema.read(_Tokenizer, tokenizer_path).model
     found = model.vocab
     tokens = found if isinstance(found, dict) else {word: row for row, (word, _) in enumerate(found)}
     tokens.pop(model.unk_token or "", None)

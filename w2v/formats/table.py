@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from w2v.detect import is_native
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import arrow, fasttext, gensim, native, npy, spacy, sqlite, static, tsv, word2vec
 from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
-from w2v.system.files import Errors, PathLike, errors_named
+from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, errors_named
 
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
@@ -28,11 +30,12 @@ class Format(NamedTuple):
 
     Attributes:
         name: as `w2v info` shows it. extensions: by these ends of its name it is chosen for writing.
-        fits: whether the file of a path, which begins with some bytes, has this format.
+        fits: whether the file of a path, which begins with some bytes, has this format; one without its file `beside`
+            has not.
         read: of (path, errors, limit, progress); it may read more rows than `limit`.
         write: of (path, content, replace, progress), atomic; None for a format that is only read.
         keeps: the names of what it holds beside words and vectors; see VectorFile.
-        beside: of a path, the file that is written beside it. folder: whether it is a folder.
+        beside: the end, instead of the extension, of the name of the file beside it. folder: whether it is a folder.
         packed: whether it is also read compressed.
         storages: the types in which it holds vectors.
     """
@@ -43,27 +46,51 @@ class Format(NamedTuple):
     read: Callable[[PathLike, Errors | None, int | None, Report | None], VectorFile]
     write: Callable[[PathLike, VectorFile, bool, Report | None], None] | None
     keeps: tuple[str, ...] = ()
-    beside: Callable[[PathLike], Path] | None = None
+    beside: str = ""
     folder: bool = False
     packed: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
 
 
+def _begins(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
+    """Whether a file begins with a regular expression."""
+    return lambda path, head: bool(re.match(pattern, head))
+
+
+def _holds(*names: str) -> Callable[[PathLike, bytes], bool]:
+    """Whether a folder holds these files."""
+    return lambda path, head: all((Path(path) / name).is_file() for name in names)
+
+
 # The first that fits is taken, so .ft.bin comes before .bin, and last what reads any text.
 FORMATS = (
     Format(
-        "native", (".safetensors",), native.fits, native.read, native.write, EVERYTHING, storages=get_args(FileStorage)
+        "native", (".safetensors",), lambda path, head: is_native(head), native.read, native.write, EVERYTHING,
+        storages=get_args(FileStorage),
     ),
     Format(
-        "fasttext", (".ft.bin",), fasttext.fits, fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS, packed=True
+        "fasttext", (".ft.bin",), _begins(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
+        packed=True,
     ),
-    Format("gensim", (".model", ".kv"), gensim.fits, gensim.read, None, COUNTS + OUTPUTS),
-    Format("arrow", (".parquet", ".arrow"), arrow.fits, arrow.read, arrow.write, COUNTS),
-    Format("sqlite", (".db", ".sqlite"), sqlite.fits, sqlite.read, sqlite.write, COUNTS),
-    Format("numpy", (".npy",), npy.fits, npy.read, npy.write, beside=npy.words_file, storages=("float32", "f16")),
-    Format("projector", (".tsv",), tsv.fits, tsv.read, tsv.write, COUNTS, beside=tsv.metadata),
-    Format("static embeddings", (".model2vec",), static.fits, static.read, static.write, folder=True),
-    Format("spacy", (".spacy",), spacy.fits, spacy.read, spacy.write, folder=True),
+    Format("gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS),
+    Format("arrow", (".parquet", ".arrow"), _begins(arrow.BEGINNING), arrow.read, arrow.write, COUNTS),
+    Format("sqlite", (".db", ".sqlite"), _begins(SQLITE), sqlite.read, sqlite.write, COUNTS),
+    Format(
+        "numpy", (".npy",), _begins(NUMPY), npy.read, npy.write, beside=npy.WORDS, storages=("float32", "f16")
+    ),
+    # The content alone does not tell: many text files hold only numbers.
+    Format(
+        "projector", (".tsv",), lambda path, head: Path(path).suffix.lower() == ".tsv", tsv.read, tsv.write, COUNTS,
+        beside=tsv.METADATA,
+    ),
+    Format(
+        "static embeddings", (".model2vec",), _holds(static.MATRIX, static.TOKENIZER), static.read, static.write,
+        folder=True,
+    ),
+    Format(
+        "spacy", (".spacy",), _holds("vocab/vectors", "vocab/key2row", "vocab/strings.json"), spacy.read, spacy.write,
+        folder=True,
+    ),
     Format(
         "word2vec binary", (".bin", ".bin.gz"), word2vec.fits_binary, word2vec.read,
         partial(word2vec.write, binary=True), packed=True,
@@ -107,12 +134,13 @@ def check_storage(path: PathLike, storage: FileStorage) -> None:
 def recognised(path: PathLike) -> Format:
     """The format of a file, by its content. Raises W2VError for any other file."""
     with errors_named(path):
-        folders = [one for one in FORMATS if one.folder and Path(path).is_dir() and one.fits(path, b"")]
-        if folders:
-            return folders[0]
+        for one in FORMATS:
+            if one.folder and one.fits(path, b""):
+                return one
         with opened(path) as (file, _):
             head, packed = head_of(path, file), is_compressed(file)
-        found = next(one for one in FORMATS if not one.folder and one.fits(path, head))
+        files = (one for one in FORMATS if not one.folder and one.fits(path, head))
+        found = next(one for one in files if not one.beside or Path(path).with_suffix(one.beside).is_file())
     if packed and not found.packed:
         raise W2VError(f"{path}: a compressed {found.extensions[0]} file: unpack it first")
     return found
@@ -121,7 +149,7 @@ def recognised(path: PathLike) -> Format:
 def beside(path: PathLike) -> list[Path]:
     """The files that are written beside one of this name. Raises SettingsError as for_writing does."""
     other = for_writing(path).beside
-    return [other(path)] if other else []
+    return [Path(path).with_suffix(other)] if other else []
 
 
 def parts(content: VectorFile) -> list[str]:

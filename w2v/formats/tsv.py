@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
@@ -15,23 +14,11 @@ from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import atomic_pair, check_size, read_words
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors, PathLike, errors_named
+from w2v.text.decompress import Unpacked
 from w2v.text.words import Words
 
-PIECE_BYTES = 1 << 16  # of a line, read at once
-METADATA = ".metadata.tsv"  # ends the name of the file of words
-
-
-def metadata(path: PathLike) -> Path:
-    """The file of words that belongs to a file of numbers."""
-    return Path(path).with_suffix(METADATA)
-
-
-def fits(path: PathLike, head: bytes) -> bool:
-    """Whether a file with this name has words beside it.
-
-    The content alone does not tell: many text files hold only numbers.
-    """
-    return Path(path).suffix.lower() == ".tsv" and metadata(path).is_file()
+PIECE_BYTES = 1 << 16  # read at once
+METADATA = ".metadata.tsv"  # ends the name of the file of words, instead of .tsv
 
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
@@ -39,7 +26,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     check_content(path, content)
     rows, done = len(content.words), 0
     meter = Meter(progress, "save")
-    with atomic_pair(path, metadata(path), content.words, content.counts, replace) as file:
+    with atomic_pair(path, METADATA, content.words, content.counts, replace) as file:
         for lines in encoded(content.vectors):
             file.write(lines)
             done += lines.count(b"\n")
@@ -55,36 +42,25 @@ def encoded(vectors: Array) -> Iterator[bytes]:
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers and, beside them, words and, if there are any, counts."""
+    beside = Path(path).with_suffix(METADATA)
     with errors_named(path), Path(path).open("rb") as file:
         columns, rows, piece = 1, 0, b"\n"
-        while following := file.readline(PIECE_BYTES):
-            piece = following
+        for piece in iter(lambda: file.readline(PIECE_BYTES), b""):
             columns += piece.count(b"\t") if not rows else 0
             rows += piece.endswith(b"\n")
         rows += not piece.endswith(b"\n")
-        check_size(metadata(path), rows)
+        check_size(beside, rows)
         file.seek(0)
-        layout, named = Layout("text", rows, columns, 0), cast(BufferedReader, BufferedReader(_Named(file)))
+        named: BufferedReader = BufferedReader(Unpacked(str(path), _named(file)))
+        layout = Layout("text", rows, columns, 0)
         vectors = word2vec.read_rows(path, layout, rows, named, b"", None, progress).vectors
-    words, counts = read_words(metadata(path), rows)
+    words, counts = read_words(beside, rows)
     return checked(path, VectorFile(words, vectors, counts), errors)
 
 
-class _Named(RawIOBase):
+def _named(file: BufferedReader) -> Iterator[bytes]:
     """The lines of a file with a placeholder word before each, so that the reader of word2vec text can parse them."""
-
-    def __init__(self, file: BufferedReader) -> None:
-        self._file, self._begins, self._rest = file, True, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            piece = self._file.readline(PIECE_BYTES)
-            self._rest = b"-\t" + piece if piece and self._begins else piece
-            self._begins = piece.endswith(b"\n")
-        part = self._rest[: len(buffer)]
-        buffer[: len(part)] = part
-        self._rest = self._rest[len(part) :]
-        return len(part)
+    begins = True
+    while block := file.read(PIECE_BYTES):
+        yield b"-\t" * begins + block[:-1].replace(b"\n", b"\n-\t") + block[-1:]
+        begins = block.endswith(b"\n")

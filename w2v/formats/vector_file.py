@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.formats import bfloat16, storage
+from w2v.formats import storage
+from w2v.formats.bfloat16 import first_not_finite
 from w2v.system.files import Errors, PathLike
 from w2v.text.words import Words
 
@@ -44,48 +44,41 @@ class VectorFile:
 
 def check_content(path: PathLike, content: VectorFile) -> None:
     """Raise W2VError for content that could not be read again from a file."""
-    words, vectors = content.words, content.vectors
-    if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
-        raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
-    if content.counts is not None and content.counts.shape != (len(words),):
-        raise W2VError(f"{path}: not written: {counted(len(words), 'word')}, counts of shape {content.counts.shape}")
-    if not words.has_valid_offsets():
+    _check_shapes(f"{path}: not written", content)
+    if not content.words.has_valid_offsets():
         raise W2VError(f"{path}: not written: the word offsets are damaged")
-    check_counts(path, words, content.counts)
-    check_finite(path, words, vectors)
-    check_no_repeats(path, words)
+    _check_values(path, content)
+    check_no_repeats(path, content.words)
 
 
 def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> VectorFile:
     """Content that was read from a file, with its words as UTF-8. Raises W2VError if it is inconsistent."""
-    words, vectors = content.words, content.vectors
-    if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
-        raise W2VError(f"{path}: damaged: {counted(len(words), 'word')}, vectors of shape {vectors.shape}")
-    words = checked_words(path, words, errors)
-    check_counts(path, words, content.counts)
-    check_finite(path, words, vectors)
-    return replace(content, words=words)
+    _check_shapes(f"{path}: damaged", content)
+    content = replace(content, words=checked_words(path, content.words, errors))
+    ngrams = content.tensors.get("ngrams")
+    if ngrams is not None and storage.is_matrix(ngrams) and ngrams.ndim == 2 and first_not_finite(ngrams) >= 0:
+        raise W2VError(f"{path}: the row of an n-gram holds NaN or infinite values")
+    _check_values(path, content)
+    return content
 
 
-def check_counts(path: PathLike, words: Words, counts: NDArray[np.int64] | None) -> None:
-    """Raise W2VError, naming the word, if a count is negative."""
-    if counts is not None and len(counts) and counts.min() < 0:
+def _check_shapes(place: str, content: VectorFile) -> None:
+    words, shape, counts = counted(len(content.words), "word"), content.vectors.shape, content.counts
+    if len(shape) != 2 or 0 in shape or shape[0] != len(content.words):
+        raise W2VError(f"{place}: {words}, vectors of shape {shape}")
+    if counts is not None and counts.shape != shape[:1]:
+        raise W2VError(f"{place}: {words}, counts of shape {counts.shape}")
+
+
+def _check_values(path: PathLike, content: VectorFile) -> None:
+    """Raise W2VError, naming the word, for a count that is negative, and a vector with NaN or infinite values."""
+    words, counts = content.words, content.counts
+    if counts is not None and counts.min() < 0:
         row = int(counts.argmin())
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
-
-
-def check_finite(path: PathLike, words: Words, vectors: Array) -> None:
-    """Raise W2VError, naming the word, if a vector has NaN or infinite values."""
-    row = bfloat16.first_not_finite(vectors)
+    row = first_not_finite(content.vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
-
-
-def check_ngrams(path: PathLike, tensors: Mapping[str, Array]) -> None:
-    """Raise W2VError if the row of an n-gram has NaN or infinite values."""
-    rows = tensors.get("ngrams")
-    if rows is not None and storage.is_matrix(rows) and rows.ndim == 2 and bfloat16.first_not_finite(rows) >= 0:
-        raise W2VError(f"{path}: the row of an n-gram holds NaN or infinite values")
 
 
 def check_no_repeats(path: PathLike, words: Words) -> None:

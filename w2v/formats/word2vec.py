@@ -152,8 +152,7 @@ def _count_rows(layout: Layout, file: BufferedReader, head: bytes) -> int:
         # With a header, a last line without a newline counts as cut: the file is too short for its header anyway.
         return split(data, columns, limit, final and layout.rows is None)
 
-    blocks = RowBlocks(file, head[layout.start :], whole, layout.columns, 1 << 62)
-    return sum(block.rows for block in blocks)
+    return sum(rows for _, _, rows in RowBlocks(file, head[layout.start :], whole, layout.columns, 1 << 62))
 
 
 def _cut(path: PathLike, whole: int, rows: int | None) -> CutFile:

@@ -21,13 +21,14 @@ MAX_COLUMNS = 100  # in which counts are looked for
 
 @contextmanager
 def atomic_pair(
-    matrix: PathLike, path: Path, words: Words, counts: NDArray[np.int64] | None, replace: bool
+    matrix: PathLike, end: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
 ) -> Iterator[BinaryIO]:
     """Open the file of a matrix, as atomic_write does; both files get their names when the matrix is complete, too.
 
-    The other file, `path`, has a line for each word; if counts are known, with a tab and its count, after a header.
-    Raises W2VError for a word that a line cannot hold, and as atomic_write does.
+    The name of the other has another end. It has a line for each word; if counts are known, with a tab and its count,
+    after a header. Raises W2VError for a word that a line cannot hold, and as atomic_write does.
     """
+    path = Path(matrix).with_suffix(end)
     if words.contain_any(b"\t\n\r"):
         raise W2VError(f"{path}: not written: a word holds a tab or the end of a line, which this format cannot store")
     with atomic_write(path, replace) as lines, atomic_write(matrix, replace) as file:

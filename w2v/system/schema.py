@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from w2v.errors import W2VError, one_line
+from w2v.system.files import errors_named
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -26,6 +29,19 @@ def decode(kind: type[T], text: str | bytes, where: object) -> T:
     except (ValueError, RecursionError) as error:
         raise W2VError(f"{where}: damaged: {one_line(error)}") from error
     return checked(kind, value, where)
+
+
+def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.decode) -> T:
+    """The content of a file of JSON, or of what another decoder of msgspec takes, as an object of this type.
+
+    Raises W2VError for a file that cannot be read, or holds anything else.
+    """
+    with errors_named(path):
+        content = path.read_bytes()
+    try:
+        return decoder(content, type=kind)
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
 def checked(kind: type[T], value: Any, where: object) -> T:

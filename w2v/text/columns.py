@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
 from w2v.system.files import PARQUET, SIGNATURE_BYTES
 
 PLAIN = "none"  # instead of a column: a file is plain text, even if it looks like a table
@@ -88,13 +88,10 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
     Raises W2VError for a file that is damaged or has no such column of text, without a column, and if pyarrow is
     missing.
     """
+    need = f"{name}: Parquet files need one more package"
+    pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
     try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise W2VError(f"{name}: Parquet files need one more package: {INSTALL.format('parquet')}") from None
-    try:
-        table = parquet.ParquetFile(file)
+        table = pyarrow.parquet.ParquetFile(file)
         if column is None:
             raise _is_table(name, "Parquet", table.schema_arrow.names)
         if column not in table.schema_arrow.names:

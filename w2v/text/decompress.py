@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from io import RawIOBase
 from typing import Any
 
-from w2v.errors import INSTALL, CutFile, W2VError
+from w2v.errors import CutFile, W2VError, optional
 
 PIECE_BYTES = 1 << 19  # unpacked at a time
 ZSTANDARD_INPUT_BYTES = 1024  # decompressed at a time
@@ -22,10 +22,7 @@ class _Zstandard:
     """A decompressor without max_length: each ZSTANDARD_INPUT_BYTES of input unpack to at most 32 MB."""
 
     def __init__(self) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise W2VError(f"zstandard files need one more package: {INSTALL.format('zstd')}") from None
+        zstandard = optional("zstandard files need one more package", "zstd", "zstandard")
         self._stream = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
         self.unconsumed_tail = memoryview(b"")
 

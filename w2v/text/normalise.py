@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, W2VError
+from w2v.errors import optional
 from w2v.options import check_options, option
 from w2v.settings import TEXT
 from w2v.system.files import Errors
@@ -160,10 +160,7 @@ def lower_case() -> NDArray[np.uint32]:
 @cache
 def break_classes() -> NDArray[np.uint8]:
     """The class of each character for _normalise.cut."""
-    try:
-        import regex
-    except ImportError:
-        raise W2VError(f"--tokenize words needs one more package: {INSTALL.format('tokenize')}") from None
+    regex = optional("--tokenize words needs one more package", "tokenize", "regex")
     flags = {rf"\p{{Word_Break={name}}}+": code for name, code in _normalise.BREAK_CLASSES.items()}
     flags[r"\p{Extended_Pictographic}+"] = _normalise.PICTOGRAPHIC_FLAG
     flags[r"[\p{Letter}\p{Number}]+"] = _normalise.WORD_FLAG

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v.errors import INSTALL, W2VError, one_line
+from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, errors_named
 from w2v.vectors.cosines import Vector
@@ -37,8 +37,4 @@ def index_of_file(path: PathLike) -> Any:
 
 
 def _usearch() -> Any:
-    try:
-        import usearch.index
-    except ImportError as error:
-        raise W2VError(f"approximate search needs usearch: {INSTALL.format('approximate')}") from error
-    return usearch.index
+    return optional("approximate search needs usearch", "approximate", "usearch.index")

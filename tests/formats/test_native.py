@@ -1,0 +1,160 @@
+"""The native format: the safetensors package agrees, and damaged files are refused in one line."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from tests.helpers import assert_refused, assert_same_content, content
+from w2v.errors import W2VError
+from w2v.formats.native import read_native, write_native
+from w2v.formats.table import read, write
+from w2v.vectors.keyed import load
+
+
+def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
+    outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
+    counts = np.array([1 << 40, 4, 3, 2, 1])
+    path = tmp_path / "v.safetensors"
+    write(path, replace(content(5, 4), counts=counts, tensors={"outputs": outputs}, metadata={"settings": '{"a": 1}'}))
+    for mmap in (False, True):
+        back = read(path, mmap)
+        np.testing.assert_array_equal(back.counts, counts)
+        np.testing.assert_array_equal(back.tensors["outputs"], outputs)
+        assert list(back.tensors) == ["outputs"]
+        assert back.metadata["settings"] == '{"a": 1}'
+        assert back.vectors.flags.writeable is not mmap
+
+
+def test_safetensors_package_reads_ours(tmp_path: Path) -> None:
+    tensors = {
+        "bytes": np.arange(3, dtype=np.uint8),
+        "longs": np.arange(5),
+        "none": np.empty((0, 3), np.float32),
+        "half": np.ones((2, 2), np.float16),
+        "flags": np.array([True, False, True]),
+        "scalar": np.array(2.5),
+    }
+    path = tmp_path / "v.safetensors"
+    write_native(path, tensors, {"note": "é"})
+    theirs = load_file(path)
+    for mmap in (False, True):
+        ours, metadata = read_native(path, mmap)
+        assert metadata == {"format": "w2v", "version": "1", "note": "é"}
+        for name, array in tensors.items():
+            np.testing.assert_array_equal(ours[name], array)
+            np.testing.assert_array_equal(theirs[name], array)
+            assert ours[name].dtype == array.dtype
+            assert ours[name].flags.aligned
+
+
+def test_we_read_the_safetensors_packages(tmp_path: Path) -> None:
+    written, path = content(5, 4), tmp_path / "v.safetensors"
+    tensors = {"vectors": written.vectors, "words": written.words.blob, "word_offsets": written.words.offsets}
+    save_file(tensors, path, {"format": "w2v", "version": "1"})
+    for mmap in (False, True):
+        assert_same_content(read(path, mmap), written)
+
+
+def test_a_packed_native_file_is_to_be_unpacked(tmp_path: Path) -> None:
+    write(tmp_path / "v.safetensors", content(5, 4))
+    packed = gzip.compress((tmp_path / "v.safetensors").read_bytes())
+    assert_refused(tmp_path / "v.gz", "a compressed .safetensors file: unpack it first", packed)
+
+
+MINE = {"__metadata__": {"format": "w2v", "version": "1"}}
+
+
+def native_bytes(header: object, data: bytes = b"", length: int | None = None) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
+    """A file of arrays a, b …: (type, shape, offsets)."""
+    fields = [dict(zip(("dtype", "shape", "data_offsets"), each, strict=True)) for each in arrays]
+    return native_bytes(MINE | dict(zip("ab", fields, strict=False)), data)
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (native_bytes({}, length=1 << 31), "cut: a header of 2147483648 bytes"),
+        (native_bytes(b"{" + b" " * (2 << 20) + b"}"), "at most"),
+        (native_bytes(b"{nonsense"), "header is damaged"),
+        (native_bytes(b"{" + b'"a":' + b"[" * 100_000), "header is damaged"),
+        (native_bytes(b'{"a": 1, "a": 2}'), "twice"),
+        (native_bytes(b"[1, 2]"), "not a vector file"),
+        (native_bytes({"__metadata__": {"format": 3}}), "header is damaged"),
+        (native_bytes({}), "not a w2v model"),
+        (native_bytes({"__metadata__": {"format": "pt"}}), "not a w2v model"),
+        *(
+            (native_bytes({"__metadata__": {"format": "w2v", "version": version}}), "this w2v reads version 1: upgrade")
+            for version in ("9" * 5000, "²", "١", "", "-1", "1 ", "2")
+        ),
+        (native_bytes({"__metadata__": {"format": "w2v"}}), "version"),
+        (native_bytes(MINE), "the array 'vectors' is missing"),
+        (native_bytes(MINE, b"more"), "after its end"),
+        (native_bytes({**MINE, "a": 5}), "header is damaged"),
+        (native_bytes({**MINE, "a": {"dtype": "F32", "shape": [1]}}), "header is damaged"),
+        (arrays(b"", ("F8_E8M0", [1], [0, 1])), "type 'F8_E8M0'"),
+        (arrays(b"", ("BF16", [1], [0, 4])), "fill"),
+        (arrays(b"12", ("BF16", [2], [0, 4])), "cut"),
+        (arrays(b"", ("F32", [-1], [0, 4])), "not a count"),
+        (arrays(b"", ("F32", [True], [0, 4])), "not a count"),
+        (arrays(b"1234", ("F32", [2], [0, 4])), "fill"),
+        (arrays(b"12345678", ("U8", [4], [4, 8])), "begins"),
+        (arrays(b"1234", ("U8", [8], [0, 8])), "cut"),
+        (arrays(b"", ("U8", [0] + [1 << 61] * 3, [0, 0])), "impossible shape"),
+        (arrays(b"", ("F64", [1 << 40], [0, 1 << 43])), "cut"),
+        (arrays(b"123456", ("U8", [4], [0, 4]), ("U8", [4], [2, 6])), "begins at byte 2"),
+    ],
+)
+def test_damaged_native_files(tmp_path: Path, data: bytes, part: str) -> None:
+    assert_refused(tmp_path / "v.safetensors", part, data)
+
+
+GOOD = {
+    "vectors": np.ones((2, 2), np.float32),
+    "words": np.frombuffer(b"ab", np.uint8),
+    "word_offsets": np.array([0, 1, 2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"vectors": np.ones((2, 2))}, "are inconsistent"),
+        ({"vectors": np.ones(4, np.float32)}, "are inconsistent"),
+        ({"vectors": np.ones((0, 2), np.float32), "word_offsets": np.array([2])}, "are inconsistent"),
+        ({"vectors": np.array([[1, 2], [3, np.inf]], np.float32)}, "'b'"),
+        ({"words": np.frombuffer(b"aa", np.uint8)}, "twice"),
+        ({"words": np.frombuffer(b"a\xff", np.uint8)}, "UTF-8"),
+        ({"word_offsets": np.array([0, 1, 3])}, "are inconsistent"),
+        ({"word_offsets": np.array([0, 5, 2])}, "decrease"),
+        ({"counts": np.array([1])}, "are inconsistent"),
+    ],
+)
+def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:
+    path = tmp_path / "v.safetensors"
+    write_native(path, {**GOOD, **change}, {})
+    for mmap in (False, True):
+        if not mmap or part in ("UTF-8", "decrease"):  # the words of a mapped file are looked at when they are needed
+            assert_refused(path, part, mmap=mmap)
+    write_native(path, GOOD, {})
+    assert list(read(path).words) == ["a", "b"]
+
+
+@pytest.mark.parametrize("offsets", [[0, 1 << 40, 2], [0, -(1 << 40), 2], [0, 5, 2]])
+@pytest.mark.parametrize("extension", ["bin", "txt", "safetensors"])
+def test_damaged_word_offsets_are_not_followed(tmp_path: Path, offsets: list[int], extension: str) -> None:
+    write_native(tmp_path / "damaged", {**GOOD, "word_offsets": np.array(offsets)}, {})
+    damaged = load(tmp_path / "damaged", mmap=True)
+    with pytest.raises(W2VError, match="not written: the word offsets are damaged"):
+        damaged.save(tmp_path / f"out.{extension}")
+    with pytest.raises(W2VError, match="word offsets are damaged"):
+        damaged.index_to_key  # noqa: B018
