@@ -7,7 +7,7 @@ import pytest
 from IPython.display import HTML
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, stopped
+from tests.helpers import SMALL, stopped
 from w2v.evaluation.compare import compare
 from w2v.evaluation.evaluate import evaluate
 from w2v.evaluation.rank import rank
@@ -134,16 +134,3 @@ def test_quantities_and_durations() -> None:
     assert [quantity(number) for number in numbers] == [*numbers.values()]
     seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}
     assert [duration(number) for number in seconds] == [*seconds.values()]
-
-
-def test_quiet_prints_nothing(model: Path, sample: Path, tmp_path: Path) -> None:
-    for arguments in (
-        *([command, model] for command in ("analogy", "evaluate")),
-        ["compare", model, model],
-        ["rank", model, "--contexts", 9, "--words", 9],
-        ["convert", model, tmp_path / "m.txt"],
-        ["plot", model, "king", "queen", "-o", tmp_path / "m.svg"],
-        ["train", sample, "-o", tmp_path / "m.bin", *QUICK],
-        ["vocab", sample, "-o", tmp_path / "v"],
-    ):
-        assert run(*arguments, "--quiet").output == ""

@@ -11,16 +11,24 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import QUICK, run, run_json
+from w2v.cli import train as jobs
 from w2v.cli.config import Config
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
 
 def used(file: Path, *options: object) -> dict[str, Any]:
-    """The settings of a run with this config file."""
-    figures = run_json("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options)
-    settings: dict[str, Any] = figures["settings"]
-    return settings
+    """The settings of a run with this config file, and its cache; the run ends before it reads the text."""
+    found: dict[str, Any] = {}
+
+    def train(*_: object, settings: w2v.Settings, cache: str | None, **__: object) -> None:
+        found.update(settings.as_dict(), cache=cache)
+        raise w2v.W2VError("enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "train", train)
+        run("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options, code=1)
+    return found
 
 
 @given(
@@ -57,7 +65,7 @@ def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> N
     settings = used(file, "--epochs", 1, "--sg")
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
     assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", 5)
-    assert (tmp_path / "cache.ids").exists()
+    assert settings["cache"] == f"{tmp_path}/cache.ids"
     settings = used(file, "--epochs", 1, "--hs")  # negative, from the file, is of no use then, and no mistake
     assert settings["loss"] == "hs"
 
@@ -100,7 +108,7 @@ def test_options_override_a_file_and_what_was_computed_from_it(sample: Path, tmp
     for options in ({"loss": "hs"}, {"loss": "dsoftmax"}, {"model": "skipgram"}, {"subwords": "3-4"}):
         flags = [text for name, value in options.items() for text in (f"--{name}", value)]
         expected = w2v.Settings(**{"epochs": 1, "vector_size": 4, "min_count": 40} | options)
-        assert used(tmp_path / source, sample, *flags) == expected.as_dict()
+        assert used(tmp_path / source, sample, *flags) == expected.as_dict() | {"cache": None}
 
 
 def test_given_settings_are_saved_even_if_they_are_the_defaults() -> None:
@@ -163,16 +171,15 @@ def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.safetensors"
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
     assert "vectors.safetensors: it has no settings" in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors, force=True)
-    assert "its settings: damaged: " in error(vectors)
-    for code in ({"loss": "objective"}, {"objective": "os:abort"}, {"loss": "ns", "objective": "os:abort"}):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps(code)}).save(vectors, force=True)
-        assert "model files run no code" in error(vectors, code=2)
-    for name in ("corpus", "output", "cache"):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(
-            vectors, force=True
-        )
-        assert f"unknown setting '{name}'" in error(vectors, code=2)
+    for settings, expected in (
+        ("[", "its settings: damaged: "),
+        ('{"loss": "objective"}', "model files run no code"),
+        ('{"objective": "os:abort"}', "model files run no code"),
+        ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
+        *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
+    ):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(vectors, force=True)
+        assert expected in error(vectors, code=1 if settings == "[" else 2)
     (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
     assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")
     assert (

@@ -12,7 +12,7 @@ import click
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Started, full_disk, run
+from tests.helpers import PROGRAM, QUICK, full_disk, run
 from w2v.cli import main, outputs
 from w2v.cli import train as jobs
 from w2v.evaluation import rank as ranks
@@ -38,18 +38,9 @@ FOLDERS = {("train", "checkpoint")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity")}
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
 INPUTS = {
-    "corpus",
-    "model",
-    "model2",
-    "texts",
-    "questions",
-    "pairs",
-    "read_vocab",
-    "continue_from",
-    "resume",
-    "tree_vectors",
-}
-INPUTS |= {"texts", "init", "words", "config", "models", "first", "second", "words_file", "read_phrases"}
+    "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
+    "tree_vectors", "questions", "pairs", "words", "words_file", "read_vocab", "read_phrases",
+}  # fmt: skip
 
 
 def test_every_path_is_known_as_input_or_output() -> None:
@@ -183,11 +174,12 @@ def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(
 
 
 def test_standard_output_is_no_output(sample: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    for name, stdout in (("/dev/stdout", subprocess.PIPE), (file, file.open("w"))):
-        with Started([*PROGRAM, "vocab", sample, "--force", "-o", name], stdout=stdout, stderr=subprocess.PIPE) as made:
-            assert b": outputs cannot be written to standard output: name a file" in made.communicate()[1]
-        assert made.returncode == 2
+    with (tmp_path / "file").open("w") as file:
+        for name, stdout in (("/dev/stdout", subprocess.PIPE), (file.name, file)):
+            command = [*PROGRAM, "vocab", sample, "--force", "-o", name]
+            done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE)
+            assert b": outputs cannot be written to standard output: name a file" in done.stderr
+            assert done.returncode == 2
 
 
 @pytest.mark.usefixtures("no_work")

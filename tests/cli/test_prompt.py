@@ -17,9 +17,12 @@ def prompt(model: Path) -> Iterator[Terminal]:
         yield terminal
 
 
-def test_tab_completes_words(prompt: Terminal) -> None:
+def test_tab_completes_words_and_ctrl_d_ends(prompt: Terminal) -> None:
     prompt.type(b"denmar\t\n")
     prompt.read_until(b"cos(x, denmark)")
+    prompt.read_until(b"> ")
+    prompt.type(b"\x04")
+    assert prompt.wait() == 0
 
 
 def test_help_explains_and_quit_ends(prompt: Terminal) -> None:
