@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -45,9 +44,7 @@ WORK = {
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_what_all_commands_do(
-    command: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_all_commands_do(command, sample, model, tmp_path, monkeypatch):
     """Help has an example; what is wrong or missing is named, and nothing written; --json and --quiet are obeyed."""
     monkeypatch.chdir(tmp_path)
     shown = run(command, "--help").stdout
@@ -72,9 +69,7 @@ def test_what_all_commands_do(
 # -- train ----------------------------------------------------------------------------------
 
 
-def test_train_with_nothing_else_writes_model_bin_here(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_train_with_nothing_else_writes_model_bin_here(sample, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # done before progress is shown
     result = run("train", "text.txt", "--epochs", 2)
@@ -93,7 +88,7 @@ def test_train_with_nothing_else_writes_model_bin_here(
         assert shown in result.stdout
 
 
-def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
+def test_figures_of_a_run(sample, tmp_path):
     output = tmp_path / "model.bin"
     figures = run_json("train", sample, "-o", output, "--epochs", 3, "--vector-size", 20)
     vectors = w2v.load(output)
@@ -125,12 +120,12 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
         ("--sample 0 --max-vocab 100 --seed 7", {"sample": 0, "max_vocab": 100, "seed": 7}),
     ],
 )
-def test_options_reach_the_settings(options: str, expected: dict[str, object], sample: Path, tmp_path: Path) -> None:
+def test_options_reach_the_settings(options, expected, sample, tmp_path):
     settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
     assert settings.items() >= expected.items()
 
 
-def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -> None:
+def test_text_is_the_same_wherever_it_comes_from(sample, tmp_path):
     text = sample.read_bytes()
     half = text.index(b"\n", len(text) // 2) + 1
     folder = tmp_path / "texts"
@@ -138,7 +133,7 @@ def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -
     (folder / "1.txt").write_bytes(text[:half])
     (folder / "2").write_bytes(bz2.compress(text[half:]))
     (tmp_path / "all.gz").write_bytes(gzip.compress(text))
-    sources: list[list[object]] = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
+    sources = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
     sources.append([folder / "1.txt", folder / "2"])
     written = set()
     for number, source in enumerate(sources):
@@ -148,7 +143,7 @@ def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -
     assert len(written) == 1
 
 
-def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
+def test_vocabulary_files(sample, tmp_path):
     counted, saved, again = (tmp_path / name for name in ("counted", "saved", "again"))
     figures = run_json("vocab", sample, "-o", counted, "--min-count", 20, "--max-vocab", 500)
     assert figures["vocabulary_size"] == 500
@@ -162,7 +157,7 @@ def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
     assert "sentences" in run("vocab", sample, "-o", counted, "--force").stdout
 
 
-def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
+def test_the_same_words_in_all_commands(sample, tmp_path):
     """Words are made in the same way by each command that reads a text, and of what a model is asked."""
     model, raw = tmp_path / "m.safetensors", tmp_path / "raw.txt"
     lines = sample.read_text("utf-8").splitlines()
@@ -211,7 +206,7 @@ def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
         assert w2v.Model.load(tmp_path / "again.safetensors").text == found.text
 
 
-def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
+def test_cache_and_pruning_are_said(sample, tmp_path):
     command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
     assert run_json(*command)["cache_reused"] is False
     assert run_json(*command)["cache_reused"] is True
@@ -222,7 +217,7 @@ def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
     assert "--max-types" in run(*command, *pruned).stdout
 
 
-def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> None:
+def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path):
     text, output = tmp_path / "text", tmp_path / "m.bin"
     text.write_bytes(b"caf\xe9 a b c d e f\n" * 40)
     error = run("train", text, "-o", output, *QUICK, code=1).stderr
@@ -235,9 +230,7 @@ def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
-def test_an_output_that_appears_meanwhile_stands(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
+def test_an_output_that_appears_meanwhile_stands(sample, tmp_path, monkeypatch, option):
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file came after it
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path)
@@ -253,9 +246,7 @@ def test_an_output_that_appears_meanwhile_stands(
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
 @pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
-def test_an_output_that_is_one_of_the_corpus_files(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
-) -> None:
+def test_an_output_that_is_one_of_the_corpus_files(sample, tmp_path, monkeypatch, corpus, command):
     monkeypatch.chdir(tmp_path)
     Path("texts").mkdir()
     Path("texts/one.txt").write_bytes(sample.read_bytes())
@@ -268,7 +259,7 @@ def test_an_output_that_is_one_of_the_corpus_files(
 # -- analogy, similarity --------------------------------------------------------------------
 
 
-def test_analogy(model: Path) -> None:
+def test_analogy(model):
     result = run_json("analogy", model)
     assert result["accuracy"] > 0.6
     assert 0 <= result["semantic"] <= 1
@@ -283,7 +274,7 @@ def test_analogy(model: Path) -> None:
     assert run_json("analogy", model, "--top", 100)["top"] == 100
 
 
-def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path) -> None:
+def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
     file = tmp_path / "questions"
     file.write_text(": a\nfrance paris spain madrid\nfrance paris\nking queen boy girl\nA x q z\n", "utf-8")
     result = run_json("analogy", model, file)
@@ -296,7 +287,7 @@ def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path
     assert run_json("analogy", model, file)["accuracy"] is None
 
 
-def test_similarity(model: Path, tmp_path: Path) -> None:
+def test_similarity(model, tmp_path):
     result = run_json("similarity", model)
     assert 0.3 < result["spearman"] <= 1
     assert 0.3 < result["pearson"] <= 1
@@ -315,7 +306,7 @@ def test_similarity(model: Path, tmp_path: Path) -> None:
 # -- query, info, convert -------------------------------------------------------------------
 
 
-def test_query_one_word(model: Path) -> None:
+def test_query_one_word(model):
     result = run_json("query", model, "france", "--topn", 3)
     assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
     assert result["formula"] == "cos(x, france)"
@@ -336,9 +327,7 @@ def test_query_one_word(model: Path) -> None:
         (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
     ],
 )
-def test_query_several_words(
-    model: Path, words: list[str], positive: list[str], negative: list[str], formula: str
-) -> None:
+def test_query_several_words(model, words, positive, negative, formula):
     result = run_json("query", model, *words)
     assert (result["positive"], result["negative"]) == (positive, negative)
     assert result["formula"].startswith(formula)
@@ -346,7 +335,7 @@ def test_query_several_words(
     assert not {one["word"] for one in result["found"]} & {*positive, *negative}
 
 
-def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> None:
+def test_query_words_that_look_like_options_and_operators(tmp_path):
     file = tmp_path / "m.safetensors"
     words = ["-", "--", "+", "-x", "--json", "new york", "a"]
     w2v.KeyedVectors(words, np.eye(7, dtype=np.float32) + 0.1).save(file)
@@ -359,9 +348,9 @@ def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> Non
     assert "no word" in run("query", file, "", code=2).stderr
 
 
-def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model: Path, tmp_path: Path) -> None:
+def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tmp_path):
     vectors = w2v.load(model)
-    counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))  # type: ignore[union-attr]
+    counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))
     result = run_json("query", model, "king", "-", "man", "--vector")
     assert [one["count"] for one in result["found"]] == [counts[one["word"]] for one in result["found"]]
     assert result["vectors"] == {word: vectors[word].tolist() for word in ("king", "man")}
@@ -378,7 +367,7 @@ def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model: Pa
     assert "times" not in run("query", tmp_path / "m.bin", "king").stdout
 
 
-def test_similarity_of_two_words(model: Path) -> None:
+def test_similarity_of_two_words(model):
     expected = w2v.load(model).similarity("king", "queen")
     assert run_json("similarity", model, "--words", "king", "queen") == {"words": ["king", "queen"], "cosine": expected}
     assert run("similarity", model, "--words", "king", "queen").stdout == f"{expected:.4f}\n"
@@ -386,7 +375,7 @@ def test_similarity_of_two_words(model: Path) -> None:
     assert "not in the vocabulary: 'quen' (did you mean queen" in error
 
 
-def test_query_reads_lines_until_they_end(model: Path) -> None:
+def test_query_reads_lines_until_they_end(model):
     lines = "france\n\nunheard\nking -\nking - man + woman"
     result = run("query", model, "--topn", 2, stdin=lines)
     assert result.stdout.count("cos(x, ") == 2
@@ -403,7 +392,7 @@ def test_query_reads_lines_until_they_end(model: Path) -> None:
     assert "not in the vocabulary" in run("query", model, stdin=b"caf\xe9\n").stderr
 
 
-def test_info(model: Path, tmp_path: Path) -> None:
+def test_info(model, tmp_path):
     here = run_json("info")
     assert here["version"] == w2v.__version__
     assert here["instruction_set"] in here["instruction_sets"]
@@ -437,13 +426,13 @@ def test_info(model: Path, tmp_path: Path) -> None:
         ("--loss softmax --max-vocab 50", {"loss": "softmax", "large_softmax": False}),
     ],
 )
-def test_info_of_output_layers(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
+def test_info_of_output_layers(options, expected, sample, tmp_path):
     run("train", sample, "-o", tmp_path / "m.safetensors", *QUICK, *options.split())
     assert run_json("info", tmp_path / "m.safetensors")["output_layer"] == expected
     assert f"loss {expected['loss']}" in run("info", tmp_path / "m.safetensors").stdout
 
 
-def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
+def test_convert_there_and_back(model, tmp_path):
     native = w2v.load(model)
     names = ["1.safetensors", "2.bin", "3.txt", "4.vec.gz", "5.bin.gz", "6.safetensors"]
     source = model
@@ -459,7 +448,7 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     assert "counts, losses by epoch, input rows" in run("convert", model, tmp_path / "7.bin").stdout
 
 
-def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
+def test_json_has_no_number_beyond_its_own(tmp_path):
     file = tmp_path / "m.bin"
     w2v.KeyedVectors(["a", "b"], [[3e38, 3e38], [1.0, 0.0]]).save(file)
     assert run_json("info", file)["norms"] == {"min": 1, "mean": None, "max": None}
@@ -468,7 +457,7 @@ def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
 # -- help, wrong use, failed work -----------------------------------------------------------
 
 
-def test_help_shows_the_defaults_of_settings() -> None:
+def test_help_shows_the_defaults_of_settings():
     shown = " ".join(run("train", "--help-all").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
@@ -478,7 +467,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "phrases", "plot"])
-def test_help_lists_the_common_options(command: str) -> None:
+def test_help_lists_the_common_options(command):
     parameters = cli.main.get_command(click.Context(cli.main), command).params
     options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
     short, every = (
@@ -491,7 +480,7 @@ def test_help_lists_the_common_options(command: str) -> None:
     assert short[-2:] == ["--help-all", "--help"]
 
 
-def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood() -> None:
+def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood():
     shown = run("--help").stdout
     assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", *cli.GROUPS]
     assert run("help").stdout == shown
@@ -513,7 +502,7 @@ def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood(
         ("query model king --method Mul", "'Mul': did you mean mul?"),
     ],
 )
-def test_nearest_names_are_suggested(command: str, expected: str) -> None:
+def test_nearest_names_are_suggested(command, expected):
     assert run(*command.split(), code=2).stderr.endswith(f"{expected}\n")
 
 
@@ -557,9 +546,7 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )
-def test_wrong_use(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_use(command, expected, sample, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = sample.read_bytes()
     error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=2).stderr
@@ -597,9 +584,7 @@ def test_wrong_use(
         ("convert old.bin new.bin", "old.bin"),
     ],
 )
-def test_failed_work(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_work(command, expected, sample, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("folder", "folder.bin"):
         Path(folder).mkdir()
@@ -613,12 +598,12 @@ def test_failed_work(
     assert {name: Path(name).read_bytes() for name in files} == files
 
 
-def rows(*rows: tuple[bytes, list[float]]) -> bytes:
+def rows(*rows):
     return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
 
 
 @pytest.mark.parametrize("command", ["analogy {}", "similarity {}", "query {} a", "info {}", "convert {} new.bin"])
-def test_a_damaged_model(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_model(command, tmp_path, monkeypatch):
     """What may be damaged, and how it is said, is in tests/formats."""
     monkeypatch.chdir(tmp_path)
     Path("model.bin").write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
@@ -626,7 +611,7 @@ def test_a_damaged_model(command: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 
-def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
+def test_words_that_are_not_utf8_can_be_read(tmp_path):
     file = tmp_path / "m.bin"
     file.write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
     assert run_json("query", file, "a", "--errors", "replace")["found"][0]["word"] == "caf\ufffd"
@@ -636,7 +621,7 @@ def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
 DAMAGED = ["{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}']
 
 
-def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path: Path) -> None:
+def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path):
     file = tmp_path / "m.safetensors"
     unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"
     for settings, message in [*((each, "damaged: ") for each in DAMAGED), ('{"red": 1}', unknown)]:
@@ -644,14 +629,14 @@ def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path
         assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 
-def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_of_ours_are_one_line(model, monkeypatch):
     monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_permissions(sample: Path, tmp_path: Path) -> None:
+def test_permissions(sample, tmp_path):
     secret, locked = tmp_path / "secret", tmp_path / "locked"
     secret.write_text("words", "utf-8")
     secret.chmod(0)
@@ -674,9 +659,7 @@ def test_permissions(sample: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_signals_end_it_cleanly(
-    phase: str, number: signal.Signals, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signals_end_it_cleanly(phase, number, sample, tmp_path, monkeypatch):
     """The signals that end a process are in tests/training/test_checkpoint.py."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -687,7 +670,7 @@ def test_signals_end_it_cleanly(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_ignored_signals_stay_ignored(model: Path) -> None:
+def test_ignored_signals_stay_ignored(model):
     script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + PROGRAM[2]
     with subprocess.Popen(
         [sys.executable, "-c", script, "query", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -700,7 +683,7 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
     assert process.returncode == 0
 
 
-def test_broken_pipe_is_quiet(model: Path) -> None:
+def test_broken_pipe_is_quiet(model):
     with start("query", model, "the", "--topn", 3000) as process:
         process.stdout.read(10)
         process.stdout.close()
@@ -709,7 +692,7 @@ def test_broken_pipe_is_quiet(model: Path) -> None:
     assert process.returncode == 1
 
 
-def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
+def test_output_that_its_encoding_lacks(tmp_path):
     w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
     command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
@@ -717,7 +700,7 @@ def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
     assert "\\u0436" in done.stdout
 
 
-def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
+def test_query_does_not_wait_for_what_it_does_not_need(model):
     script = (
         "import sys; from w2v.cli.main import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
@@ -727,7 +710,7 @@ def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
 
 
-def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
+def test_terminal_shows_a_bar(sample, tmp_path):
     output = tmp_path / "figures"
     script = f"import sys; sys.stdout = open({str(output)!r}, 'w'); {PROGRAM[2]}"
     with Terminal("-c", script, "train", sample, "-o", tmp_path / "m.bin", "--json", "--epochs", 3) as terminal:
