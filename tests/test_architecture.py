@@ -110,9 +110,13 @@ def cython_imports(source):
 
 
 @cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def imports(path):
-    source = path.read_text("utf-8")
-    return list(python_imports(ast.parse(source)) if path.suffix == ".py" else cython_imports(source))
+    return list(python_imports(parsed(path)) if path.suffix == ".py" else cython_imports(path.read_text("utf-8")))
 
 
 def targets(one):
@@ -186,7 +190,7 @@ def test_imports_inside_functions_are_these():
 def test_names_come_from_where_they_are_defined():
     """Only w2v/__init__.py, and for gensim's paths some modules, hand names on; other __init__ hold a docstring."""
     for path in PACKAGE.rglob("__init__.py"):
-        body = ast.parse(path.read_text("utf-8")).body
+        body = parsed(path).body
         assert module_name(path) in HANDING_ON or [type(part) for part in body] == [ast.Expr], path
     taken = {
         module_name(path): {name for one in imports(path) for name in one.names or (one.module,)}
@@ -208,15 +212,9 @@ def test_every_package_is_installed():
 
 
 def test_functions_fit_on_a_screen():
-    functions = [
-        (path, node) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    ]
-    long = [
-        f"{path}: {node.name}"
-        for path, node in functions
-        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= 60
-    ]
-    assert not long
+    for path in PACKAGE.rglob("*.py"):
+        functions = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)]
+        assert [node.name for node in functions if node.end_lineno - node.lineno >= 60] == [], path
 
 
 def test_click_is_of_the_command_line():
@@ -251,7 +249,7 @@ def test_no_test_depends_on_how_quickly_something_runs():
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
 def test_compiled_module_has_a_stub_with_its_names(path):
-    stub = ast.parse(path.with_suffix(".pyi").read_text("utf-8"))
+    stub = parsed(path.with_suffix(".pyi"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     compiled = importlib.import_module(module_name(path))
     assert names

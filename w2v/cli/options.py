@@ -246,6 +246,8 @@ FILE = click.Path(path_type=Path, readable=False)  # an unreadable file is an er
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing but --json.")
+REPORTING = composed(QUIET, JSON)
+WRITING = composed(FORCE, QUIET, JSON)
 ERRORS = click.option(
     "--errors",
     cls=Option,

@@ -30,8 +30,7 @@ from w2v.vectors.keyed import load
 @options.METHOD
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap.")
 @options.ERRORS
-@options.QUIET
-@options.JSON
+@options.REPORTING
 def evaluate(models: tuple[Path, ...], errors: Errors, progress: Report, **judging: Any) -> Result:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
 
@@ -59,8 +58,7 @@ def evaluate(models: tuple[Path, ...], errors: Errors, progress: Report, **judgi
 )
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words to show.")
 @options.ERRORS
-@options.QUIET
-@options.JSON
+@options.REPORTING
 def compare(first: Path, second: Path, top: int, words: int, errors: Errors, progress: Report) -> Result:
     """Show the differences of two models.
 
@@ -83,8 +81,7 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, pro
 @options.CORPUS
 @options.OBJECTIVE
 @options.READING
-@options.QUIET
-@options.JSON
+@options.REPORTING
 def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: Any) -> Result:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
@@ -115,9 +112,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: 
 @click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
 @click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
 @options.OBJECTIVE
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def rank(model: Path, output: Path | None, force: bool, progress: Report, **size: int | None) -> Result:
     """Show the rank and the singular values of MODEL's predictions.
 

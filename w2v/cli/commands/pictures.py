@@ -81,9 +81,7 @@ PROJECTION = click.option(
 )
 @click.option("--questions", cls=Option, type=FILE, help="The questions of --analogies, instead of the bundled ones.")
 @options.ERRORS
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def plot(
     model: Path,
     errors: Errors,
@@ -170,9 +168,7 @@ def plot(
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @options.ERRORS
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def explore(
     model: Path,
     model2: Path | None,

@@ -131,9 +131,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @IGNORE_MEMORY
 @click.option("--verbose", cls=Option, is_flag=True, help="Show all settings and measurements at the end.")
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """Train word vectors on a CORPUS.
 
@@ -244,9 +242,7 @@ def save_all(job: jobs.Job, model: Model) -> None:
 @click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
 @IGNORE_MEMORY
 @options.READING
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def tune(
     corpus: tuple[str, ...],
     output: Path | None,

@@ -38,8 +38,7 @@ from w2v.vectors.keyed import keyed, load
 @options.TOP
 @options.METHOD
 @options.ERRORS
-@options.QUIET
-@options.JSON
+@options.REPORTING
 def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, progress: Report) -> Result:
     """Answer analogy QUESTIONS and report the accuracy.
 
@@ -184,9 +183,7 @@ def query(
     "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
 @options.ERRORS
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def encode(
     model: Path,
     texts: tuple[str, ...],
@@ -255,9 +252,7 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 @click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @options.OBJECTIVE
 @options.ERRORS
-@options.FORCE
-@options.QUIET
-@options.JSON
+@options.WRITING
 def convert(
     model: Path,
     errors: Errors,
