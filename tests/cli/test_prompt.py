@@ -43,7 +43,7 @@ def test_lines_that_are_queries(end, monkeypatch, capsys):
 
 
 def test_completer_follows_the_protocol_of_readline():
-    complete = completer(["the", "then", "a", "other"])
+    complete = completer(["the", "th\x1b", "then", "a", "other"])
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # not all words of a large vocabulary
