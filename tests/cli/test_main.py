@@ -27,7 +27,9 @@ WORK = {
     "phrases": "{corpus} -o out",
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
-    "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --time 1s",
+    # All that is tried is given, so that the time that trials take changes nothing.
+    "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
+    "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
     "query": "{model} king",
     "encode": "{model} {corpus} -o out.npy",
     "info": "{model}",
