@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -67,7 +66,7 @@ class Import(NamedTuple):
     inside: bool  # a function
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -78,7 +77,7 @@ PACKAGES = {module_name(path) for path in SOURCES if path.stem == "__init__"}
 COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
 
 
-def python_imports(tree: ast.AST, inside: bool = False) -> Iterator[Import]:
+def python_imports(tree, inside=False):
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, (), inside) for alias in node.names)
@@ -91,7 +90,7 @@ def python_imports(tree: ast.AST, inside: bool = False) -> Iterator[Import]:
             yield from python_imports(node, inside or isinstance(node, ast.FunctionDef))
 
 
-def cython_imports(source: str) -> Iterator[Import]:
+def cython_imports(source):
     """Imports and cimports. An indented one counts as inside a function."""
     source = re.sub(r'"""(?:.|\n)*?"""|#.*', "", source)
     for found in CYTHON_IMPORT.finditer(source):
@@ -104,23 +103,27 @@ def cython_imports(source: str) -> Iterator[Import]:
 
 
 @cache
-def imports(path: Path) -> list[Import]:
-    source = path.read_text("utf-8")
-    return list(python_imports(ast.parse(source)) if path.suffix == ".py" else cython_imports(source))
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
 
 
-def targets(one: Import) -> set[str]:
+@cache
+def imports(path):
+    return list(python_imports(parsed(path)) if path.suffix == ".py" else cython_imports(path.read_text("utf-8")))
+
+
+def targets(one):
     """The modules that an import names: `from package import module` names the module."""
     inner = {f"{one.module}.{name}" for name in one.names} & MODULES
     return inner | ({one.module} if len(inner) < len(one.names) or not one.names else set())
 
 
-def imported_modules(path: Path) -> set[str]:
+def imported_modules(path):
     """The package's modules that a file imports anywhere, also inside functions and for type checkers."""
     return {module for one in imports(path) for module in targets(one) if module.split(".")[0] == "w2v"}
 
 
-def room(module: str) -> str:
+def room(module):
     if module in TOP:
         return "top"
     if module in KERNEL:
@@ -131,14 +134,14 @@ def room(module: str) -> str:
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
 
-def test_public_names() -> None:
+def test_public_names():
     assert sorted(w2v.__all__) == w2v.__all__
     for name in w2v.__all__:
         assert getattr(w2v, name).__doc__, name
     assert dir(w2v) == w2v.__all__
 
 
-def test_imports_of_every_kind_are_seen() -> None:
+def test_imports_of_every_kind_are_seen():
     source = (
         "import a, b.c as d\nfrom e.f import (\n    g,  # one\n    h as i,\n)\ncimport j\nfrom k cimport l, m\n"
         'def n():\n    """\n    from the docstring import nothing\n    """\n    from o import p\n'
@@ -156,20 +159,20 @@ def test_imports_of_every_kind_are_seen() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_each_room_imports_from_those_before_it(path: Path) -> None:
+def test_each_room_imports_from_those_before_it(path):
     own = ROOMS.index(room(module_name(path)))
     assert [module for module in sorted(imported_modules(path)) if ROOMS.index(room(module)) > own] == []
 
 
-def test_no_imports_go_in_a_circle() -> None:
-    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+def test_no_imports_go_in_a_circle():
+    graph = {module: set() for module in MODULES}
     for path in SOURCES:
         name = module_name(path)
         graph[name] |= imported_modules(path) - {name}
     assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
 
 
-def test_imports_inside_functions_are_these() -> None:
+def test_imports_inside_functions_are_these():
     inside = {
         module_name(path): {module for one in imports(path) if one.inside for module in targets(one)}
         for path in SOURCES
@@ -177,10 +180,10 @@ def test_imports_inside_functions_are_these() -> None:
     assert {module: imported for module, imported in inside.items() if imported} == INSIDE_FUNCTIONS
 
 
-def test_names_come_from_where_they_are_defined() -> None:
+def test_names_come_from_where_they_are_defined():
     """Only w2v/__init__.py, and for gensim's paths some modules, hand names on; other __init__ hold a docstring."""
     for path in PACKAGE.rglob("__init__.py"):
-        body = ast.parse(path.read_text("utf-8")).body
+        body = parsed(path).body
         assert module_name(path) in HANDING_ON or [type(part) for part in body] == [ast.Expr], path
     taken = {
         module_name(path): {name for one in imports(path) for name in one.names or (one.module,)}
@@ -196,31 +199,25 @@ def test_names_come_from_where_they_are_defined() -> None:
     assert handed_on == []
 
 
-def test_every_package_is_installed() -> None:
+def test_every_package_is_installed():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
-def test_functions_fit_on_a_screen() -> None:
-    functions = [
-        (path, node) for path in PACKAGE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    ]
-    long = [
-        f"{path}: {node.name}"
-        for path, node in functions
-        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= 60
-    ]
-    assert not long
+def test_functions_fit_on_a_screen():
+    for path in PACKAGE.rglob("*.py"):
+        functions = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)]
+        assert [node.name for node in functions if node.end_lineno - node.lineno >= 60] == [], path
 
 
-def test_click_is_of_the_command_line() -> None:
+def test_click_is_of_the_command_line():
     using = {
         room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
     assert using == {"cli", "data"}
 
 
-def test_test_files_mirror_the_rooms() -> None:
+def test_test_files_mirror_the_rooms():
     for path in TESTS.rglob("test_*.py"):
         name = path.stem.removeprefix("test_")
         tested = PACKAGE / path.parent.relative_to(TESTS)
@@ -229,14 +226,14 @@ def test_test_files_mirror_the_rooms() -> None:
         assert path.parent == TESTS or (path.parent / "__init__.py").exists(), path
 
 
-def test_tests_share_helpers_alone() -> None:
+def test_tests_share_helpers_alone():
     for path in TESTS.rglob("*.py"):
         shared = {module for module, *_ in imports(path) if module.split(".")[0] in {"tests", "conftest"}}
         assert all(re.match(r"tests\.(helpers|faults)\b", module) for module in shared), path
         assert not re.search(r"""["'(]/tmp\b""", path.read_text("utf-8").replace(r'["\'(]/tmp', "")), path
 
 
-def test_no_test_depends_on_how_quickly_something_runs() -> None:
+def test_no_test_depends_on_how_quickly_something_runs():
     """A run is stopped at a position: see tests.helpers.stopped."""
     for path in TESTS.rglob("*.py"):
         timed = re.search(r"\bsleep\(|\bPOLL\b|\bmonotonic\(|\bperf_counter\(", path.read_text("utf-8"))
@@ -244,8 +241,8 @@ def test_no_test_depends_on_how_quickly_something_runs() -> None:
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiled_module_has_a_stub_with_its_names(path: Path) -> None:
-    stub = ast.parse(path.with_suffix(".pyi").read_text("utf-8"))
+def test_compiled_module_has_a_stub_with_its_names(path):
+    stub = parsed(path.with_suffix(".pyi"))
     names = {part.name for part in stub.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     compiled = importlib.import_module(module_name(path))
     assert names
@@ -253,22 +250,22 @@ def test_compiled_module_has_a_stub_with_its_names(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: path.stem)
-def test_compiler_directives_stand_in_one_place(path: Path) -> None:
+def test_compiler_directives_stand_in_one_place(path):
     """In setup.py: those in the head of a file cannot be changed by the builds that check every index."""
     assert "# cython:" not in path.read_text("utf-8")
 
 
-def test_generated_c_is_not_beside_the_sources() -> None:
+def test_generated_c_is_not_beside_the_sources():
     for path in COMPILED:
         assert not path.with_suffix(".c").exists(), path
 
 
-def test_nothing_is_unpickled() -> None:
+def test_nothing_is_unpickled():
     for path in set(SOURCES) - {PACKAGE / "gensim" / "utils.py"}:  # whose unpickle is told to
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
 
 
-def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_does_what_it_says(sample, tmp_path, monkeypatch):
     """The pages of docs/ are run by make docs."""
     monkeypatch.chdir(tmp_path)
     queried = {"france", "king", "man", "queen", "woman"}
@@ -283,7 +280,7 @@ def test_readme_does_what_it_says(sample: Path, tmp_path: Path, monkeypatch: pyt
         run_block(language, block)
 
 
-def run_block(language: str, block: str) -> None:
+def run_block(language, block):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     strict = [sys.executable, "-W", "error", "-W", "ignore::UserWarning", "-c"]  # TextWarning: the text is small
     program = ["bash", "-eo", "pipefail", "-c"] if language == "sh" else strict
@@ -292,7 +289,7 @@ def run_block(language: str, block: str) -> None:
     assert done.stdout or (language == "python" and "print" not in block)
 
 
-def test_every_line_about_installing_names_what_the_errors_name() -> None:
+def test_every_line_about_installing_names_what_the_errors_name():
     """Before w2v is on the package index, its name there may be a stranger's."""
     named = re.compile(r"pip install '?([\w.]+)\[")
     (expected,) = named.findall(INSTALL)
@@ -300,7 +297,7 @@ def test_every_line_about_installing_names_what_the_errors_name() -> None:
         assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file
 
 
-def test_pages_link_to_headings_that_are_there() -> None:
+def test_pages_link_to_headings_that_are_there():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")]
     for page in pages:
         for target in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)\"]+)", page.read_text("utf-8")):
@@ -311,13 +308,13 @@ def test_pages_link_to_headings_that_are_there() -> None:
                 assert heading in headings(file), (page, target)
 
 
-def headings(page: Path) -> list[str]:
+def headings(page):
     """The headings of a page, as links name them."""
     found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
-def test_the_demo_expects_what_the_page_measured() -> None:
+def test_the_demo_expects_what_the_page_measured():
     """bench/demo.py reads the table of docs/small-text.md."""
     program = "import demo; print(demo.expected(300_000)['text'], demo.expected(10**9)['text'], demo.table_rows()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "bench")
@@ -326,7 +323,7 @@ def test_the_demo_expects_what_the_page_measured() -> None:
         assert f"'{column}'" in done.stdout
 
 
-def test_the_demo_wants_a_text() -> None:
+def test_the_demo_wants_a_text():
     command = [sys.executable, ROOT / "bench/demo.py", "--shared", ROOT / "nothing"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")

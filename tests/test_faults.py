@@ -6,9 +6,7 @@ This is a selection; `make faults` does all of it. See tests/faults.
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,10 +22,10 @@ needs_shim = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def injecting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+def injecting(tmp_path_factory):
     """A process that runs scenarios, see injection.main."""
     command = injection.preloaded(tmp_path_factory.mktemp("injecting"))
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         yield process
         process.communicate()
@@ -47,9 +45,7 @@ def injecting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.P
         ("streams", 12, ("done", "not printed")),
     ],
 )
-def test_whatever_fails_nothing_is_lost(
-    injecting: subprocess.Popen[str], name: str, amount: int, expected: tuple[str, ...]
-) -> None:
+def test_whatever_fails_nothing_is_lost(injecting, name, amount, expected):
     print(name, amount, 1, file=injecting.stdin, flush=True)
     found = ""
     for line in injecting.stdout:
@@ -78,7 +74,7 @@ print(done.returncode, (room / "old.bin").stat().st_size, len(list(room.iterdir(
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="mounts a small disk of its own")
 @pytest.mark.parametrize(("size", "vector_size", "message"), [("64k", 8, "ids to"), ("2m", 300, "old.bin")])
-def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, message: str) -> None:
+def test_a_full_disk(sample, tmp_path, size, vector_size, message):
     options = ["--vector-size", str(vector_size)]
     command = ["unshare", "--mount", sys.executable, "-c", FULL, str(tmp_path / "disk"), size, str(sample), *options]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -91,11 +87,11 @@ def test_a_full_disk(sample: Path, tmp_path: Path, size: str, vector_size: int, 
     assert message in message_shown
 
 
-def test_a_folder_that_is_removed_while_it_trains(sample: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_removed_while_it_trains(sample, tmp_path):
     room = tmp_path / "room"
     room.mkdir()
 
-    def remove(progress: w2v.Progress) -> None:
+    def remove(progress):
         if progress.phase == "train":
             shutil.rmtree(room, True)
 
@@ -119,7 +115,7 @@ print(*sizes[9], *sizes[-1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's figures of a process")
-def test_many_runs_in_one_process_hold_no_more(tmp_path: Path) -> None:
+def test_many_runs_in_one_process_hold_no_more(tmp_path):
     command = [sys.executable, "-c", SOAK, str(tmp_path / "m.safetensors")]
     figures = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
     memory, files, memory_then, files_then = map(int, figures)
@@ -127,7 +123,7 @@ def test_many_runs_in_one_process_hold_no_more(tmp_path: Path) -> None:
     assert memory_then - memory < 8 << 20
 
 
-def test_every_command_and_scenario_has_its_injections() -> None:
+def test_every_command_and_scenario_has_its_injections():
     assert {name.split()[0] for name in injection.COMMANDS} | {"train"} == {*COMMANDS}
     losses = {
         job.command[job.command.index("--loss") + 1] for job in injection.kinds_of_training() if "--loss" in job.command
@@ -151,7 +147,7 @@ MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in ran
     ],
     ids=str,
 )
-def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
+def test_extreme_settings(model, options):
     values = {"min_count": 1, "epochs": 2, "sample": 0, "vector_size": 10} | options
     if values["sample"] == 1e-9:
         with pytest.raises(w2v.W2VError, match="nothing to learn"):
@@ -167,8 +163,8 @@ def test_extreme_settings(model: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class", "softmax"])
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
 @pytest.mark.parametrize("words", ["a b", "a b c"])
-def test_the_smallest_corpora(loss: str, words: str, model: str) -> None:
-    options: dict[str, Any] = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
+def test_the_smallest_corpora(loss, words, model):
+    options = {"min_count": 1, "negative": 1, "sample": 0, "vector_size": 3, "epochs": 5}
     trained = w2v.train([words.split()], loss=loss, model=model, **options)
     assert trained.metrics["tokens_trained"] == 5 * len(words.split())
     assert np.isfinite(trained.inputs).all()
@@ -177,7 +173,7 @@ def test_the_smallest_corpora(loss: str, words: str, model: str) -> None:
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "hs", "class"])
-def test_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
+def test_counts_beyond_32_bits(tmp_path, loss):
     (tmp_path / "words").write_text("".join(f"w{i} {(1 << 40) // (i + 1)}\n" for i in range(150)))
     vocabulary = w2v.Vocabulary.load(tmp_path / "words")
     assert vocabulary.tokens > 1 << 42
@@ -186,7 +182,7 @@ def test_counts_beyond_32_bits(tmp_path: Path, loss: str) -> None:
     assert np.isfinite(trained.outputs).all()
 
 
-def test_races_that_are_meant_are_named() -> None:
+def test_races_that_are_meant_are_named():
     """The functions whose races the sanitizer passes over are there."""
     package = Path(w2v.__file__).parent
     sources = "".join(

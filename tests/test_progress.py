@@ -1,26 +1,22 @@
 """What progress callbacks get: the rate of this process, and the state of training."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from IPython.display import HTML
 
 import w2v
-from tests.helpers import QUICK, SMALL, run, stopped
+from tests.helpers import SMALL, stopped
 from w2v.evaluation.compare import compare
 from w2v.evaluation.evaluate import evaluate
 from w2v.evaluation.rank import rank
 from w2v.formats import row_blocks, table
-from w2v.progress import PHASES, Meter, NotebookBar, Progress, Report, duration, quantity
+from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, quantity
 
 
-def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def at(monkeypatch, seconds):
     monkeypatch.setattr("time.monotonic", lambda: seconds)
 
 
-def test_rate_and_time_left_count_from_where_the_phase_began(monkeypatch: pytest.MonkeyPatch) -> None:
-    reports: list[Progress] = []
+def test_rate_and_time_left_count_from_where_the_phase_began(monkeypatch):
+    reports = []
     at(monkeypatch, 100)
     meter = Meter(reports.append, "train", 800, epochs=2)
     meter(800, 1000)
@@ -30,8 +26,8 @@ def test_rate_and_time_left_count_from_where_the_phase_began(monkeypatch: pytest
     assert reports[1] == Progress("train", 900, 1000, "words", 50, 2, epoch=2, epochs=2, loss=1.5)
 
 
-def test_a_total_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    reports: list[Progress] = []
+def test_a_total_that_is_not_known(monkeypatch):
+    reports = []
     at(monkeypatch, 100)
     meter = Meter(reports.append, "read")
     at(monkeypatch, 110)
@@ -40,11 +36,11 @@ def test_a_total_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     Meter(None, "read")(500, None)  # nobody listens
 
 
-def test_a_notebook_shows_a_bar_for_long_work_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
+def test_a_notebook_shows_a_bar_for_long_work_until_it_ends(monkeypatch):
+    shown = []
 
     class Display:
-        def update(self, line: HTML) -> None:
+        def update(self, line):
             shown.append(line.data)
 
     monkeypatch.setattr("IPython.display.display", lambda line, display_id: shown.append(line.data) or Display())
@@ -57,8 +53,8 @@ def test_a_notebook_shows_a_bar_for_long_work_until_it_ends(monkeypatch: pytest.
     assert shown == [*lines, ""]
 
 
-def test_training_reports_epoch_loss_and_learning_rate(sample: Path) -> None:
-    reports: list[Progress] = []
+def test_training_reports_epoch_loss_and_learning_rate(sample):
+    reports = []
     model = w2v.train(sample, progress=reports.append, **SMALL)
     training = [report for report in reports if report.phase == "train"]
     assert (training[0].done, training[0].rate, training[0].loss) == (0, None, None)
@@ -76,14 +72,12 @@ def test_training_reports_epoch_loss_and_learning_rate(sample: Path) -> None:
     assert reading[-1].loss is reading[-1].alpha is reading[-1].epoch is reading[-1].memory is None
 
 
-def test_a_resumed_run_does_not_count_what_was_trained_before(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_does_not_count_what_was_trained_before(sample, tmp_path, monkeypatch):
     """Its rate is that of what it trains itself, not of all words in the seconds since it was resumed."""
     state = stopped(tmp_path, sample, 0.8).state
-    reports: list[Progress] = []
+    reports = []
 
-    def report(now: Progress) -> None:
+    def report(now):
         if now.phase == "train":
             reports.append(now)
             at(monkeypatch, 105)
@@ -95,8 +89,8 @@ def test_a_resumed_run_does_not_count_what_was_trained_before(
     assert last.rate == (last.done - first.done) / 5
 
 
-def test_perplexity_reports_words(model: Path, sample: Path) -> None:
-    reports: list[Progress] = []
+def test_perplexity_reports_words(model, sample):
+    reports = []
     lines = sample.read_text("utf-8").splitlines()[:200]
     w2v.perplexity(model, [line.split() for line in lines], progress=reports.append)
     assert reports[-1].phase == "predict"
@@ -104,15 +98,15 @@ def test_perplexity_reports_words(model: Path, sample: Path) -> None:
     assert (last.unit, last.done, last.epoch) == ("words", last.total, None)
 
 
-def test_other_long_work_reports_to_its_end(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_long_work_reports_to_its_end(model, tmp_path, monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 10_000)  # so that every thread reads some
     vectors = w2v.load(model)
     text = tmp_path / "m.txt"
     for path in (text, tmp_path / "m.safetensors"):
-        reports: list[Progress] = []
+        reports = []
         table.write(path, table.read(model), progress=reports.append)
         assert (reports[-1].phase, reports[-1].done) == ("save", reports[-1].total)
-    work: dict[str, Callable[[Report], object]] = {
+    work = {
         "load": lambda report: w2v.load(text, progress=report),
         "answer": lambda report: w2v.analogies(vectors, progress=report),
         "evaluate": lambda report: evaluate(vectors, progress=report),
@@ -129,21 +123,8 @@ def test_other_long_work_reports_to_its_end(model: Path, tmp_path: Path, monkeyp
         assert {report.unit for report in mine} == {PHASES[phase]}
 
 
-def test_quantities_and_durations() -> None:
+def test_quantities_and_durations():
     numbers = {0.5: "0.5", 99.4: "99.4", 1234: "1,234", 12_000: "0.01 M", 2.5e6: "2.50 M"}
     assert [quantity(number) for number in numbers] == [*numbers.values()]
     seconds = {45: "45 seconds", 600: "10 minutes", 4320: "72 minutes", 9000: "2.5 hours"}
     assert [duration(number) for number in seconds] == [*seconds.values()]
-
-
-def test_quiet_prints_nothing(model: Path, sample: Path, tmp_path: Path) -> None:
-    for arguments in (
-        *([command, model] for command in ("analogy", "evaluate")),
-        ["compare", model, model],
-        ["rank", model, "--contexts", 9, "--words", 9],
-        ["convert", model, tmp_path / "m.txt"],
-        ["plot", model, "king", "queen", "-o", tmp_path / "m.svg"],
-        ["train", sample, "-o", tmp_path / "m.bin", *QUICK],
-        ["vocab", sample, "-o", tmp_path / "v"],
-    ):
-        assert run(*arguments, "--quiet").output == ""

@@ -1,7 +1,5 @@
 """Settings: possible values are kept, impossible ones named."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from w2v.system.threads import processors
 CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
 
 
-WRONG: list[tuple[str, list[str], list[Any]]] = [
+WRONG = [
     ("", ["vector_size", "window", "min_count", "max_vocab", "negative", "epochs", "workers", "seed"],
      [-1, 1.5, "5", True, 1 << 70, float("nan"), [1]]),
     ("", ["ns_exponent", "sample", "alpha", "min_alpha"], [float("nan"), float("inf"), -11, "0.1", False, 1e9]),
@@ -27,7 +25,7 @@ WRONG: list[tuple[str, list[str], list[Any]]] = [
     ("name", "value", "message"),
     [(name, value, message) for message, names, values in WRONG for name in names for value in values],
 )
-def test_impossible_values(name: str, value: Any, message: str) -> None:
+def test_impossible_values(name, value, message):
     if value == 1 << 70 and name in ("min_count", "max_vocab"):
         assert getattr(Settings(**{name: value}), name) == value
         return
@@ -35,16 +33,16 @@ def test_impossible_values(name: str, value: Any, message: str) -> None:
         Settings(**{name: value})
 
 
-def test_what_has_no_default_may_be_left_open() -> None:
+def test_what_has_no_default_may_be_left_open():
     assert Settings(alpha=None, min_alpha=None, window=None, workers=None, max_vocab=None) == Settings()
 
 
-def test_the_window_depends_on_the_model() -> None:
+def test_the_window_depends_on_the_model():
     assert (Settings(model="skipgram").window_size, Settings().window_size) == (5, 8)
     assert Settings(window=3).as_dict()["window"] == 3
 
 
-def test_windows_of_two_sides() -> None:
+def test_windows_of_two_sides():
     for window in "5,0", (5, 0), [5, 0]:
         settings = Settings(window=window)
         assert (settings.window_sides, settings.window_size, settings.as_dict()["window"]) == ((5, 0), 5, "5,0")
@@ -53,18 +51,18 @@ def test_windows_of_two_sides() -> None:
             Settings(window=wrong)
 
 
-def test_a_single_value_is_not_combined() -> None:
+def test_a_single_value_is_not_combined():
     assert (Settings(vector_size=1).word_vectors, Settings(vector_size=2).word_vectors) == ("input", "combined")
 
 
-def test_a_rate_of_zero_learns_nothing() -> None:
+def test_a_rate_of_zero_learns_nothing():
     with pytest.raises(w2v.SettingsError, match="alpha 0"):
         Settings(alpha=0)
     assert Settings(min_alpha=0).end_alpha == 0
 
 
 @given(st.floats(1e-6, 1000), st.floats(0, 1000))
-def test_rate_falls(alpha: float, min_alpha: float) -> None:
+def test_rate_falls(alpha, min_alpha):
     if min_alpha > alpha:
         with pytest.raises(w2v.SettingsError, match=r"min_alpha .* above alpha"):
             Settings(alpha=alpha, min_alpha=min_alpha)
@@ -88,7 +86,7 @@ RATES = {  # loss: skip-gram, CBOW
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, "objective"])
-def test_default_rate_is_that_of_model_and_loss(loss: Any) -> None:
+def test_default_rate_is_that_of_model_and_loss(loss):
     named = {"objective": "module:Name"} if loss == "objective" else {}
     for model, rate in zip(("skipgram", "cbow"), RATES[loss], strict=True):
         settings = Settings(model=model, loss=loss, **named)
@@ -97,11 +95,11 @@ def test_default_rate_is_that_of_model_and_loss(loss: Any) -> None:
         assert Settings(model=model, loss=loss, alpha=0.5, **named).start_alpha == 0.5
 
 
-def test_the_corrected_gradient_takes_twice_the_rate() -> None:
+def test_the_corrected_gradient_takes_twice_the_rate():
     assert Settings(model="cbow", cbow_gradient="corrected").start_alpha == 0.15
 
 
-def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
+def test_a_setting_that_contradicts_the_loss_is_refused():
     with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
     for options, what in (
@@ -118,14 +116,14 @@ def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
     assert Settings().kernel == "cython"
 
 
-def test_only_settings_that_have_an_effect_are_relevant() -> None:
+def test_only_settings_that_have_an_effect_are_relevant():
     assert {"negative", "ns_exponent", "cbow_gradient"} <= Settings().relevant().keys()
     assert not {"tree", "classes", "mixtures", "per_pair", "objective"} & Settings().relevant().keys()
     assert "tree" in Settings(loss="hs", model="cbow").relevant()
     assert not {"negative", "per_pair"} & Settings(loss="hs", model="cbow").relevant().keys()
 
 
-def test_as_dict_has_the_values_that_training_uses() -> None:
+def test_as_dict_has_the_values_that_training_uses():
     values = Settings(epochs=2).as_dict()
     assert list(values) == Settings.names()
     assert values["epochs"] == 2
@@ -134,6 +132,6 @@ def test_as_dict_has_the_values_that_training_uses() -> None:
     assert Settings(**values).as_dict() == values
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_do_not_change():
     with pytest.raises(AttributeError):
-        Settings().epochs = 3  # type: ignore[misc]
+        Settings().epochs = 3

@@ -1,10 +1,7 @@
 """What notebooks show: tables of hostile words as text, curves, results."""
 
-from pathlib import Path
-
 import nbformat
 import numpy as np
-import pytest
 from nbclient import NotebookClient
 
 import w2v
@@ -12,11 +9,11 @@ from w2v.evaluation.rank import Rank
 from w2v.shown import html_curve, html_result, html_table, text
 
 
-def test_values_as_text() -> None:
+def test_values_as_text():
     assert text({"a": 1234567, "b": [1.23456, None, True]}) == "a 1,234,567, b 1.235 none yes"
 
 
-def test_a_table_escapes_and_shortens() -> None:
+def test_a_table_escapes_and_shortens():
     shown = html_table([["<script>", "&\x1b\u202e", "x" * 10_000]], ["<b>"])
     assert shown.count("<") == shown.count(">")
     assert "&lt;script&gt;" in shown
@@ -27,14 +24,14 @@ def test_a_table_escapes_and_shortens() -> None:
     assert "<td>&lt;table&gt;" in html_table([["<table>"]])
 
 
-def test_a_curve() -> None:
+def test_a_curve():
     shown = html_curve([(0, 3), (5, 2), (10, 1)], 'falls "fast"')
     assert 'points="0.0,0.0 160.0,45.0 320.0,90.0"' in shown
     assert 'aria-label="falls &quot;fast&quot;"' in shown
     assert "nan" not in html_curve([(1, 1), (1, 1)], "flat")
 
 
-def test_vectors() -> None:
+def test_vectors():
     words = ["<b>&", *(f"w{row}" for row in range(30))]
     shown = w2v.KeyedVectors(words, np.eye(31), 5000 - np.arange(31))._repr_html_()
     assert "31 words, 31 values each" in shown
@@ -43,7 +40,7 @@ def test_vectors() -> None:
     assert "count" not in w2v.KeyedVectors(["a"], np.eye(1))._repr_html_()
 
 
-def test_results(model: Path) -> None:
+def test_results(model):
     shown = w2v.analogies(w2v.load(model))._repr_html_()
     assert "<td>accuracy</td>" in shown
     assert shown.count("<table>") == 2  # that of the sections in the other
@@ -51,7 +48,7 @@ def test_results(model: Path) -> None:
     assert "1 0.5 … (20 in all)" in html_result(Rank(2, None, 3, 4, 5, [1.0, 0.5] * 10))
 
 
-def test_model(model: Path) -> None:
+def test_model(model):
     loaded = w2v.Model.load(model)
     shown = loaded._repr_html_()
     assert loaded.loss_curve == list(
@@ -81,7 +78,7 @@ CELLS = [
 ]
 
 
-def test_a_notebook(model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_notebook(model, monkeypatch, tmp_path):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cells = [nbformat.v4.new_code_cell(cell.replace("{model!r}", repr(str(model)))) for cell in CELLS]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=None, startup_timeout=600).execute()

@@ -17,7 +17,7 @@ from w2v.cli import commands, main
 HEAVY = {"numpy", "scipy", "rich", "numba", "importlib.metadata"}
 
 
-def run(script: str) -> str:
+def run(script):
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
 
@@ -41,12 +41,12 @@ except SystemExit as end:
     ],
     ids=["import", "help", "public names", "star"],
 )
-def test_imports(script: str, shown: str) -> None:
+def test_imports(script, shown):
     """Neither import nor help loads a heavy module, and only public names are shown."""
     assert run(script).splitlines()[-1] == shown
 
 
-def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: Path) -> None:
+def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path):
     """As when Python runs in the folder in which `pip install .` ran."""
     built = Path(w2v.__file__).parent
     sources, installed, other = (tmp_path / name for name in ("sources", "installed", "other"))
@@ -58,7 +58,7 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: 
         (folder / "w2v").symlink_to(built)
     (other / "setup.py").touch()
 
-    def imported(*folders: Path) -> subprocess.CompletedProcess[str]:
+    def imported(*folders):
         program = [sys.executable, "-S", "-c", "import w2v; print(*w2v.__path__)"]  # -S: no folders but these
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
         return subprocess.run(program, cwd=sources, env=environment, capture_output=True, text=True)
@@ -70,7 +70,7 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path: 
     )
 
 
-def test_names_that_type_checkers_see_are_those_that_are_imported() -> None:
+def test_names_that_type_checkers_see_are_those_that_are_imported():
     tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
     block = next(statement for statement in tree.body if isinstance(statement, ast.If))
     imports = [statement for statement in block.body if isinstance(statement, ast.ImportFrom)]
@@ -78,7 +78,7 @@ def test_names_that_type_checkers_see_are_those_that_are_imported() -> None:
     assert sorted(name for names in w2v._MODULES.values() for name in names) == w2v.__all__
 
 
-def test_no_module_takes_the_place_of_a_public_name() -> None:
+def test_no_module_takes_the_place_of_a_public_name():
     assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & set(w2v.__all__)
     script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
     train, perplexity = run(script).split(" at ")[:2]
@@ -86,19 +86,19 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     assert perplexity.endswith("<function perplexity")
 
 
-def test_names_that_are_not_there() -> None:
+def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match=r"^module 'w2v' has no attribute 'trian'$"):
-        _ = w2v.trian  # type: ignore[attr-defined]
+        _ = w2v.trian
 
 
-def test_help_names_each_command_as_it_describes_itself() -> None:
+def test_help_names_each_command_as_it_describes_itself():
     for name, (_, text) in main.COMMANDS.items():
         command = main.main.get_command(click.Context(main.main), name)
         assert command
         assert (command.name, command.get_short_help_str(200)) == (name, text)
 
 
-def test_help_names_every_command() -> None:
+def test_help_names_every_command():
     modules = {
         module.name: importlib.import_module(f"w2v.cli.commands.{module.name}")
         for module in pkgutil.iter_modules(commands.__path__)

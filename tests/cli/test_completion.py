@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -15,7 +14,7 @@ from w2v.cli import main as cli
 BASH, FISH = shutil.which("bash"), shutil.which("fish")
 
 
-def completed(line: str, shell: str = "bash") -> list[str]:
+def completed(line, shell="bash"):
     """What completes the last word of a command line, as kind,value: what click's script for the shell asks."""
     words = line.split(" ")
     environment = {"_W2V_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
@@ -46,7 +45,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("w2v vocab a.txt -o wo", ["file,wo"]),
     ],
 )
-def test_bash_is_told(line: str, expected: list[str] | None) -> None:
+def test_bash_is_told(line, expected):
     found = completed(line)
     if expected is None:  # options: all that start with -
         assert "plain,--vector-size" in found
@@ -55,7 +54,7 @@ def test_bash_is_told(line: str, expected: list[str] | None) -> None:
         assert found == expected
 
 
-def test_every_argument_and_value_of_an_option_completes() -> None:
+def test_every_argument_and_value_of_an_option_completes():
     """But numbers, names and words, which nothing is known of."""
     context = click.Context(cli.main)
     free = set()
@@ -80,12 +79,12 @@ def test_every_argument_and_value_of_an_option_completes() -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_are_told(shell: str) -> None:
+def test_other_shells_are_told(shell):
     assert "file" in completed("w2v info mo", shell)[0]
     assert "query" in "".join(completed("w2v qu", shell))
 
 
-def test_completion_loads_no_heavy_module() -> None:
+def test_completion_loads_no_heavy_module():
     script = (
         "import os, sys\nfrom w2v.__main__ import main\n"
         "try: main()\n"
@@ -99,7 +98,7 @@ def test_completion_loads_no_heavy_module() -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment(tmp_path):
     """One in which shells find `w2v`."""
     program = tmp_path / "w2v"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m w2v "$@"\n')
@@ -108,7 +107,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not here")
-def test_bash_completes(environment: dict[str, str]) -> None:
+def test_bash_completes(environment):
     """The function that the line in docs/command-line.md registers, called as bash calls it."""
     script = """
         eval "$(_W2V_COMPLETE=bash_source w2v)"
@@ -122,7 +121,7 @@ def test_bash_completes(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(FISH is None, reason="fish is not here")
-def test_fish_completes(environment: dict[str, str]) -> None:
+def test_fish_completes(environment):
     script = "_W2V_COMPLETE=fish_source w2v | source; complete -C 'w2v query model.bin --method m'"
     done = subprocess.run([str(FISH), "-c", script], env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("mul\n", "")

@@ -3,7 +3,6 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,16 +10,24 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import QUICK, run, run_json
+from w2v.cli import train as jobs
 from w2v.cli.config import Config
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
 
-def used(file: Path, *options: object) -> dict[str, Any]:
-    """The settings of a run with this config file."""
-    figures = run_json("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options)
-    settings: dict[str, Any] = figures["settings"]
-    return settings
+def used(file, *options):
+    """The settings of a run with this config file, and its cache; the run ends before it reads the text."""
+    found = {}
+
+    def train(*_, settings, cache, **__):
+        found.update(settings.as_dict(), cache=cache)
+        raise w2v.W2VError("enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "train", train)
+        run("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options, code=1)
+    return found
 
 
 @given(
@@ -32,9 +39,7 @@ def used(file: Path, *options: object) -> dict[str, Any]:
     per_pair=st.booleans(),
     tree=TEXT,
 )
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, corpus: list[str], output: str, **options: Any
-) -> None:
+def test_what_is_written_is_read(tmp_path_factory, corpus, output, **options):
     file = tmp_path_factory.getbasetemp() / "config.toml"
     config = Config(tuple(corpus), Path(output), options)
     config.save(file, force=True)
@@ -42,13 +47,13 @@ def test_what_is_written_is_read(
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
 
-def test_a_name_that_toml_cannot_hold(tmp_path: Path) -> None:
+def test_a_name_that_toml_cannot_hold(tmp_path):
     with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
         Config((b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> None:
+def test_command_line_over_file_over_defaults(sample, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text(
         f'corpus = "{sample}"\nvector_size = 8\nepochs = 3\nloss = "ns"\nnegative = 3\nmodel = "cbow"\nsample = 0\n'
@@ -57,12 +62,12 @@ def test_command_line_over_file_over_defaults(sample: Path, tmp_path: Path) -> N
     settings = used(file, "--epochs", 1, "--sg")
     assert (settings["vector_size"], settings["negative"], settings["sample"]) == (8, 3, 0.0)
     assert (settings["epochs"], settings["model"], settings["window"]) == (1, "skipgram", 5)
-    assert (tmp_path / "cache.ids").exists()
+    assert settings["cache"] == f"{tmp_path}/cache.ids"
     settings = used(file, "--epochs", 1, "--hs")  # negative, from the file, is of no use then, and no mistake
     assert settings["loss"] == "hs"
 
 
-def test_the_output_and_a_list_of_files(sample: Path, tmp_path: Path) -> None:
+def test_the_output_and_a_list_of_files(sample, tmp_path):
     file, output = tmp_path / "run.toml", tmp_path / "from-file.vec"
     file.write_text(f'corpus = ["{sample}", "{sample}"]\noutput = "{output}"\nepochs = 1\nvector_size = 4\n')
     twice = run_json("train", "--config", file)
@@ -73,7 +78,7 @@ def test_the_output_and_a_list_of_files(sample: Path, tmp_path: Path) -> None:
     assert once["tokens"] < twice["tokens"]
 
 
-def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
+def test_a_saved_config_repeats_the_run(sample, tmp_path):
     first, second, file = tmp_path / "1.safetensors", tmp_path / "2.bin", tmp_path / "run.toml"
     options = ["--cbow", "--alpha", "0.03", "--max-types", 100_000, "--negative", 7]
     run("train", sample, "-o", first, *QUICK, *options, "--save-config", file)
@@ -93,18 +98,18 @@ def test_a_saved_config_repeats_the_run(sample: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["run.toml", "m.safetensors"])
-def test_options_override_a_file_and_what_was_computed_from_it(sample: Path, tmp_path: Path, source: str) -> None:
+def test_options_override_a_file_and_what_was_computed_from_it(sample, tmp_path, source):
     """Settings that were not given depend on the others of the new run, not on those of the run that wrote the file."""
     saved = ["-o", tmp_path / "m.safetensors", "--save-config", tmp_path / "run.toml"]
     run("train", sample, *saved, "--epochs", 1, "--vector-size", 4, "--min-count", 40)
     for options in ({"loss": "hs"}, {"loss": "dsoftmax"}, {"model": "skipgram"}, {"subwords": "3-4"}):
         flags = [text for name, value in options.items() for text in (f"--{name}", value)]
         expected = w2v.Settings(**{"epochs": 1, "vector_size": 4, "min_count": 40} | options)
-        assert used(tmp_path / source, sample, *flags) == expected.as_dict()
+        assert used(tmp_path / source, sample, *flags) == expected.as_dict() | {"cache": None}
 
 
-def test_given_settings_are_saved_even_if_they_are_the_defaults() -> None:
-    given: dict[str, Any] = {"alpha": 0.075, "min_alpha": 7.5e-6, "window": 8, "vectors": "combined", "workers": 3}
+def test_given_settings_are_saved_even_if_they_are_the_defaults():
+    given = {"alpha": 0.075, "min_alpha": 7.5e-6, "window": 8, "vectors": "combined", "workers": 3}
     assert w2v.Settings(**given).saved().items() >= given.items()
     assert not w2v.Settings(**given).left_open().saved().keys() & (given.keys() - {"workers"})
     assert w2v.Settings(alpha=0.5, min_alpha=0.2).left_open() == w2v.Settings(alpha=0.5, min_alpha=0.2)
@@ -112,13 +117,13 @@ def test_given_settings_are_saved_even_if_they_are_the_defaults() -> None:
     assert w2v.Settings(kernel="numba").saved()["kernel"] == "numba"
 
 
-def test_a_loss_overrides_an_objective(sample: Path, tmp_path: Path) -> None:
+def test_a_loss_overrides_an_objective(sample, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('objective = "no_such_module:Name"\nloss = "objective"\nepochs = 1\nvector_size = 4\n')
     assert used(file, sample, "--hs")["loss"] == "hs"
 
 
-def test_pairs_may_be_lists(sample: Path, tmp_path: Path) -> None:
+def test_pairs_may_be_lists(sample, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text("subwords = [3, 4]\nwindow = [2, 0]\nepochs = 1\nvector_size = 4\n")
     settings = used(file, sample)
@@ -148,31 +153,30 @@ def test_pairs_may_be_lists(sample: Path, tmp_path: Path) -> None:
         ("epochs = \xff", "run.toml is not a TOML file of settings: ", 1),
     ],
 )
-def test_mistakes_in_a_file(content: str, expected: str, code: int, sample: Path, tmp_path: Path) -> None:
+def test_mistakes_in_a_file(content, expected, code, sample, tmp_path):
     file = tmp_path / "run.toml"
     file.write_bytes(content.encode("latin-1"))
     assert expected in run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_other_files(sample: Path, model: Path, tmp_path: Path) -> None:
-    def error(file: Path, code: int = 1) -> str:
+def test_other_files(sample, model, tmp_path):
+    def error(file, code=1):
         return run("train", sample, "--config", file, "-o", tmp_path / "m.bin", code=code).stderr
 
     assert "cannot read" in error(tmp_path / "missing.toml")
     vectors = tmp_path / "vectors.safetensors"
     w2v.KeyedVectors(["a"], [[1.0]]).save(vectors)
     assert "vectors.safetensors: it has no settings" in error(vectors)
-    w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": "["}).save(vectors, force=True)
-    assert "its settings: damaged: " in error(vectors)
-    for code in ({"loss": "objective"}, {"objective": "os:abort"}, {"loss": "ns", "objective": "os:abort"}):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps(code)}).save(vectors, force=True)
-        assert "model files run no code" in error(vectors, code=2)
-    for name in ("corpus", "output", "cache"):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": json.dumps({name: str(tmp_path)})}).save(
-            vectors, force=True
-        )
-        assert f"unknown setting '{name}'" in error(vectors, code=2)
+    for settings, expected in (
+        ("[", "its settings: damaged: "),
+        ('{"loss": "objective"}', "model files run no code"),
+        ('{"objective": "os:abort"}', "model files run no code"),
+        ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
+        *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
+    ):
+        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(vectors, force=True)
+        assert expected in error(vectors, code=1 if settings == "[" else 2)
     (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
     assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")
     assert (

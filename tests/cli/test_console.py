@@ -6,9 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ TRAINING = Progress(
 
 
 @pytest.fixture
-def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
+def training(sample, tmp_path):
     """A training on a terminal that has no end, once its bar is shown."""
     options = ["-o", tmp_path / "m.bin", "--epochs", 100_000, "--vector-size", 8]
     with Terminal("-m", "w2v", "train", sample, *options) as terminal:
@@ -35,7 +32,7 @@ def training(sample: Path, tmp_path: Path) -> Iterator[Terminal]:
         yield terminal
 
 
-def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
+def test_ctrl_c_leaves_the_terminal_clean(training):
     training.type(b"\x03")
     assert training.wait() == 130
     note = b"nothing was saved; with --checkpoint states, a run can be resumed after Ctrl-C"
@@ -44,7 +41,7 @@ def test_ctrl_c_leaves_the_terminal_clean(training: Terminal) -> None:
     assert training.shown.rindex(SHOW) > training.shown.rindex(HIDE)
 
 
-def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once() -> None:
+def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once():
     program = """if True:
         import signal
         from w2v.cli import console
@@ -64,7 +61,7 @@ def test_first_ctrl_c_shows_the_cursor_for_the_second_ends_the_program_at_once()
         assert terminal.wait() == -signal.SIGINT
 
 
-def test_bar_shows_where_the_training_stands(training: Terminal) -> None:
+def test_bar_shows_where_the_training_stands(training):
     training.read_until(b", loss ")
     training.read_until(b"\r")
     shown = ESCAPE.sub(b"", training.shown).decode()
@@ -83,7 +80,7 @@ def test_bar_shows_where_the_training_stands(training: Terminal) -> None:
         (10, "train"),
     ],
 )
-def test_a_narrow_terminal_loses_numbers_then_the_bar(width: int, expected: str) -> None:
+def test_a_narrow_terminal_loses_numbers_then_the_bar(width, expected):
     """And no line reaches the last two columns, where Ctrl-C is shown: it would wrap, and a bar be drawn twice."""
     bars = console.Reporter()
     bars(TRAINING)
@@ -96,7 +93,7 @@ def test_a_narrow_terminal_loses_numbers_then_the_bar(width: int, expected: str)
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_trials_of_tuning_stay_above_the_bar(width: int, sample: Path, tmp_path: Path) -> None:
+def test_trials_of_tuning_stay_above_the_bar(width, sample, tmp_path):
     (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
     before = """if True:
         from w2v.training import tune
@@ -114,7 +111,7 @@ def test_trials_of_tuning_stay_above_the_bar(width: int, sample: Path, tmp_path:
     assert b"tune " not in ESCAPE.sub(b"", terminal.shown.rsplit(b"\x1b[2K", 1)[1])  # the bar is gone
 
 
-def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_lines_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(console, "LOG_EVERY", 0)
     with console.Reporter() as report:
         report(Progress("read", 5_000_000, None, "bytes", 2.5e6))
@@ -128,9 +125,7 @@ def test_log_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 @pytest.mark.parametrize(("every", "quiet"), [(console.LOG_EVERY, False), (0, True)])
-def test_log_lines_are_rare_and_not_there_with_quiet(
-    every: float, quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_log_lines_are_rare_and_not_there_with_quiet(every, quiet, monkeypatch, capsys):
     monkeypatch.setattr(console, "LOG_EVERY", every)
     with console.Reporter(quiet=quiet) as report:
         for _ in range(100):
@@ -141,7 +136,7 @@ def test_log_lines_are_rare_and_not_there_with_quiet(
 # -- output that cannot be written ----------------------------------------------------------
 
 
-def shell(redirected: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def shell(redirected, *arguments):
     """Run a command with a shell's redirections."""
     script = f'"$@" {redirected}'
     command = ["sh", "-c", script, "sh", *PROGRAM, *map(str, arguments)]
@@ -149,7 +144,7 @@ def shell(redirected: str, *arguments: object) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2>&- <&-"])
-def test_a_log_that_cannot_be_written_stops_no_run(closed: str, sample: Path, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_stops_no_run(closed, sample, tmp_path):
     output = tmp_path / "m.bin"
     done = shell(closed, "train", sample, *QUICK, "-o", output)
     assert (done.returncode, done.stderr) == (0, "")
@@ -158,7 +153,7 @@ def test_a_log_that_cannot_be_written_stops_no_run(closed: str, sample: Path, tm
 
 
 @pytest.mark.parametrize(("closed", "word"), [("2>&-", "nowhere"), ("2>/dev/full", "--nowhere")])
-def test_exit_codes_without_a_log(closed: str, word: str, model: Path) -> None:
+def test_exit_codes_without_a_log(closed, word, model):
     assert shell(closed, "query", model, word).returncode == 1 + word.startswith("--")
 
 
@@ -177,9 +172,7 @@ CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on 
         ("analogy {model}", [CLOSED]),
     ],
 )
-def test_what_cannot_be_printed_is_an_error_and_files_are_written(
-    arguments: str, redirections: list[tuple[str, str]], sample: Path, model: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_printed_is_an_error_and_files_are_written(arguments, redirections, sample, model, tmp_path):
     output = tmp_path / "out.bin"
     for redirected, reason in redirections:
         done = shell(redirected, *arguments.format(sample=sample, model=model, out=output).split())
@@ -189,21 +182,21 @@ def test_what_cannot_be_printed_is_an_error_and_files_are_written(
             output.unlink()
 
 
-def test_with_all_streams_closed_no_file_takes_their_place(sample: Path, tmp_path: Path) -> None:
+def test_with_all_streams_closed_no_file_takes_their_place(sample, tmp_path):
     train = ["train", sample, *QUICK, "--min-count", 5, "-o"]
     assert run(*train, tmp_path / "one.bin").exit_code == 0
     assert shell("<&- >&- 2>&-", *train, tmp_path / "two.bin").returncode == 1  # its summary is not printed
     assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
 
 
-def test_closed_standard_input_is_one_line(model: Path, tmp_path: Path) -> None:
+def test_closed_standard_input_is_one_line(model, tmp_path):
     for arguments in (["query", model], ["train", "-", "-o", tmp_path / "m.bin"]):
         done = shell("<&-", *arguments)
         assert (done.returncode, done.stderr) == (1, "w2v: cannot read standard input: Bad file descriptor\n")
 
 
 @pytest.mark.parametrize("arguments", [["info"], ["info", "--json"], ["--help"]])
-def test_a_pipe_that_nobody_reads_is_quiet(arguments: list[str]) -> None:
+def test_a_pipe_that_nobody_reads_is_quiet(arguments):
     done = shell("| true", *arguments)
     assert (done.returncode, done.stderr) == (0, "")  # of `true`
     reader, writer = os.pipe()
@@ -213,7 +206,7 @@ def test_a_pipe_that_nobody_reads_is_quiet(arguments: list[str]) -> None:
     assert (dead.returncode, dead.stderr) == (1, b"")
 
 
-def test_a_log_into_a_dead_pipe_stops_nothing(sample: Path, tmp_path: Path) -> None:
+def test_a_log_into_a_dead_pipe_stops_nothing(sample, tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     script = "from w2v.cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
@@ -239,7 +232,7 @@ console.Reporter.__call__ = report_and_wait
 """
 
 
-def test_a_terminal_that_is_closed_stops_no_run(sample: Path, tmp_path: Path) -> None:
+def test_a_terminal_that_is_closed_stops_no_run(sample, tmp_path):
     output = tmp_path / "m.bin"
     with Terminal("-c", UNTIL_IT_HANGS_UP + PROGRAM[2], "train", sample, "-o", output, *QUICK) as terminal:
         terminal.read_until(b"words/s")
@@ -248,7 +241,7 @@ def test_a_terminal_that_is_closed_stops_no_run(sample: Path, tmp_path: Path) ->
     assert output.stat().st_size
 
 
-def test_a_bar_that_gets_no_thread_is_left_out() -> None:
+def test_a_bar_that_gets_no_thread_is_left_out():
     script = """if True:
         import threading
         from w2v.cli import console
@@ -272,7 +265,7 @@ HOSTILE = ["\x1b]0;title\x07", "a\x9b31m", "left\u202eright", "plain", "می\u20
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
+def hostile(tmp_path):
     vectors = np.eye(len(HOSTILE), dtype=np.float32) + 1
     path = tmp_path / "\x1b[31m.bin"
     w2v.KeyedVectors(HOSTILE, vectors).save(path)
@@ -292,22 +285,22 @@ def hostile(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_text_of_files_cannot_control_the_terminal(arguments: list[str], hostile: Path, tmp_path: Path) -> None:
+def test_text_of_files_cannot_control_the_terminal(arguments, hostile, tmp_path):
     (tmp_path / "pairs").write_text(f"plain \x1b[31mno 1\nplain {HOSTILE[1]} 2\n", "utf-8")
     (tmp_path / "questions").write_text(f": \x1b[31m\nplain {HOSTILE[1]} plain {HOSTILE[2]}\n", "utf-8")
     command, *others = arguments
-    rest: list[Any] = [each if command == "query" or each[0] == "-" else tmp_path / each for each in others]
+    rest = [each if command == "query" or each[0] == "-" else tmp_path / each for each in others]
     shown = run(command, hostile, *rest).stdout
     assert not set(shown) & set("\x1b\x9b\x07\u202e")
     assert "\\x1b" in shown
 
 
-def test_harmless_text_and_json_are_exact(hostile: Path) -> None:
+def test_harmless_text_and_json_are_exact(hostile):
     assert "می\u200cروم" in run("query", hostile, "plain").stdout
     assert {each["word"] for each in run_json("query", hostile, "plain")["found"]} == {*HOSTILE} - {"plain"}
 
 
-def test_errors_cannot_control_the_terminal(hostile: Path) -> None:
+def test_errors_cannot_control_the_terminal(hostile):
     for arguments in (["query", hostile, "\x1b[31mno"], ["info", "\x1b[31m"]):
         assert "\\x1b[31m" in run(*arguments, code=1).stderr
 
@@ -337,7 +330,7 @@ console.Reporter.__call__ = show
 
 
 @pytest.mark.parametrize("method", ["__init__", "__del__"])
-def test_a_signal_while_an_object_is_made_or_destroyed(method: str, sample: Path, tmp_path: Path) -> None:
+def test_a_signal_while_an_object_is_made_or_destroyed(method, sample, tmp_path):
     before = IN_A_METHOD.replace("METHOD", repr(method))
     arguments = ["train", sample, "-o", tmp_path / "m.bin", "--epochs", 100_000]
     with start(*arguments, before=before, text=True) as process:
@@ -358,6 +351,6 @@ main()
 """
 
 
-def test_a_signal_during_imports_leaves_no_traceback() -> None:
+def test_a_signal_during_imports_leaves_no_traceback():
     done = subprocess.run([sys.executable, "-c", DURING_IMPORTS], capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"w2v: stopped by Ctrl-C\n")

@@ -10,30 +10,68 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Terminal, assert_one_line, run, run_json, start
+from tests.helpers import PROGRAM, QUICK, Terminal, run, run_json, start
 from w2v.cli import main as cli
 from w2v.cli import outputs
 from w2v.system.files import EXISTS
 
-COMMANDS = [
-    "train", "analogy", "similarity", "evaluate", "compare", "query", "info", "convert", "vocab", "perplexity", "rank",
-    "tree", "tune",
-]  # fmt: skip
+# A command line of each command, which does its work.
+WORK = {
+    "vocab": "{corpus} -o out",
+    "phrases": "{corpus} -o out",
+    "tree": "{corpus}",
+    "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
+    # All that is tried is given, so that the time that trials take changes nothing.
+    "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
+    "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
+    "query": "{model} king",
+    "encode": "{model} {corpus} -o out.npy",
+    "info": "{model}",
+    "convert": "{model} out.txt",
+    "analogy": "{model}",
+    "similarity": "{model}",
+    "evaluate": "{model}",
+    "compare": "{model} {model}",
+    "perplexity": "{model} {corpus}",
+    "rank": "{model} --contexts 9 --words 9 -o out.svg",
+    "plot": "{model} king queen -o out.svg",
+    "explore": "{model} --top 9 -o out.html",
+}
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_what_all_commands_do(command, sample, model, tmp_path, monkeypatch):
+    """Help has an example; what is wrong or missing is named, and nothing written; --json and --quiet are obeyed."""
+    monkeypatch.chdir(tmp_path)
+    shown = run(command, "--help").stdout
+    assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
+    assert f"\n  {command} " in run().stdout
+    inputs = {"corpus": sample, "model": model}
+    given = WORK[command].format(**inputs).split()
+    assert "No such option '--unknown'" in run(command, *given, "--unknown", code=2).stderr
+    if command != "info":
+        assert "Missing argument" in run(command, code=2).stderr
+    for name in inputs:
+        if f"{{{name}}}" in WORK[command]:
+            missing = WORK[command].format(**inputs | {name: "missing"}).split()
+            assert "missing" in run(command, *missing, code=1).stderr
+    assert list(tmp_path.iterdir()) == []
+    assert isinstance(run_json(command, *given), dict)
+    if "--quiet" in shown:
+        again = ["--force"] if "out" in WORK[command] else []
+        assert run(command, *given, "--quiet", *again).output == ""
 
 
 # -- train ----------------------------------------------------------------------------------
 
 
-def test_train_with_nothing_else_writes_model_bin_here(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_train_with_nothing_else_writes_model_bin_here(sample, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")  # done before progress is shown
     result = run("train", "text.txt", "--epochs", 2)
@@ -52,7 +90,7 @@ def test_train_with_nothing_else_writes_model_bin_here(
         assert shown in result.stdout
 
 
-def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
+def test_figures_of_a_run(sample, tmp_path):
     output = tmp_path / "model.bin"
     figures = run_json("train", sample, "-o", output, "--epochs", 3, "--vector-size", 20)
     vectors = w2v.load(output)
@@ -72,35 +110,24 @@ def test_figures_of_a_run(sample: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("options", "expected"),
     [
-        ("--vector-size 7 --epochs 2 --workers 1", "--size 7 --iter 2 --threads 1"),
-        ("--model cbow --loss hs", "--cbow --hs"),
-        ("--model skipgram", "--shared --shrink-windows --sample-formula word2vec --ns-exponent 0.5 --negative 5 --sg"),
+        ("--vector-size 7 --epochs 2 --workers 1", {"vector_size": 7, "epochs": 2, "workers": 1}),
+        ("--size 7 --iter 2 --threads 1", {"vector_size": 7, "epochs": 2, "workers": 1}),
+        ("--model cbow --loss hs", {"model": "cbow", "loss": "hs"}),
+        ("--cbow --hs", {"model": "cbow", "loss": "hs"}),
+        ("--sg --per-pair --hs", {"model": "skipgram", "loss": "hs", "per_pair": True}),
+        ("--shared --shrink-windows --sg", {"model": "skipgram", "per_pair": False, "shrink_windows": True}),
+        ("--fixed-windows --cbow-gradient faithful", {"shrink_windows": False, "cbow_gradient": "faithful"}),
+        ("--sample 0 --max-vocab 100 --seed 7", {"sample": 0, "max_vocab": 100, "seed": 7}),
     ],
 )
-def test_both_names_mean_the_same(sample: Path, tmp_path: Path, one: str, other: str) -> None:
-    first, second = (
-        run_json("train", sample, "-o", tmp_path / f"{number}.bin", "--epochs", 1, *options.split())
-        for number, options in enumerate((one, other))
-    )
-    assert first["settings"] == second["settings"]
-    for option in one.split("--")[1:]:
-        name, value = option.split()
-        assert str(first["settings"][name.replace("-", "_")]) == value
-
-
-def test_switches_reach_the_settings(sample: Path, tmp_path: Path) -> None:
-    options = "--fixed-windows --cbow --cbow-gradient faithful --sample 0 --max-vocab 100 --seed 7"
+def test_options_reach_the_settings(options, expected, sample, tmp_path):
     settings = run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options.split())["settings"]
-    assert settings["shrink_windows"] is False
-    assert settings["cbow_gradient"] == "faithful"
-    assert (settings["sample"], settings["max_vocab"], settings["seed"]) == (0, 100, 7)
-    options = ["--force", "--sg", "--per-pair", "--hs"]
-    assert run_json("train", sample, "-o", tmp_path / "m.bin", *QUICK, *options)["settings"]["per_pair"] is True
+    assert settings.items() >= expected.items()
 
 
-def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -> None:
+def test_text_is_the_same_wherever_it_comes_from(sample, tmp_path):
     text = sample.read_bytes()
     half = text.index(b"\n", len(text) // 2) + 1
     folder = tmp_path / "texts"
@@ -108,7 +135,7 @@ def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -
     (folder / "1.txt").write_bytes(text[:half])
     (folder / "2").write_bytes(bz2.compress(text[half:]))
     (tmp_path / "all.gz").write_bytes(gzip.compress(text))
-    sources: list[list[object]] = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
+    sources = [[sample], [tmp_path / "all.gz"], [folder], [f"{folder}/*"], ["-"]]
     sources.append([folder / "1.txt", folder / "2"])
     written = set()
     for number, source in enumerate(sources):
@@ -118,7 +145,7 @@ def test_text_is_the_same_wherever_it_comes_from(sample: Path, tmp_path: Path) -
     assert len(written) == 1
 
 
-def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
+def test_vocabulary_files(sample, tmp_path):
     counted, saved, again = (tmp_path / name for name in ("counted", "saved", "again"))
     figures = run_json("vocab", sample, "-o", counted, "--min-count", 20, "--max-vocab", 500)
     assert figures["vocabulary_size"] == 500
@@ -132,7 +159,7 @@ def test_vocabulary_files(sample: Path, tmp_path: Path) -> None:
     assert "sentences" in run("vocab", sample, "-o", counted, "--force").stdout
 
 
-def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
+def test_the_same_words_in_all_commands(sample, tmp_path):
     """Words are made in the same way by each command that reads a text, and of what a model is asked."""
     model, raw = tmp_path / "m.safetensors", tmp_path / "raw.txt"
     lines = sample.read_text("utf-8").splitlines()
@@ -181,7 +208,7 @@ def test_the_same_words_in_all_commands(sample: Path, tmp_path: Path) -> None:
         assert w2v.Model.load(tmp_path / "again.safetensors").text == found.text
 
 
-def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
+def test_cache_and_pruning_are_said(sample, tmp_path):
     command = ["train", sample, "-o", tmp_path / "m.bin", "--force", *QUICK, "--cache", tmp_path / "cache"]
     assert run_json(*command)["cache_reused"] is False
     assert run_json(*command)["cache_reused"] is True
@@ -192,7 +219,7 @@ def test_cache_and_pruning_are_said(sample: Path, tmp_path: Path) -> None:
     assert "--max-types" in run(*command, *pruned).stdout
 
 
-def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> None:
+def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path):
     text, output = tmp_path / "text", tmp_path / "m.bin"
     text.write_bytes(b"caf\xe9 a b c d e f\n" * 40)
     error = run("train", text, "-o", output, *QUICK, code=1).stderr
@@ -205,9 +232,7 @@ def test_malformed_text_is_an_error_unless_told_otherwise(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
-def test_an_output_that_appears_meanwhile_stands(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
+def test_an_output_that_appears_meanwhile_stands(sample, tmp_path, monkeypatch, option):
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file came after it
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path)
@@ -223,9 +248,7 @@ def test_an_output_that_appears_meanwhile_stands(
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
 @pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
-def test_an_output_that_is_one_of_the_corpus_files(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
-) -> None:
+def test_an_output_that_is_one_of_the_corpus_files(sample, tmp_path, monkeypatch, corpus, command):
     monkeypatch.chdir(tmp_path)
     Path("texts").mkdir()
     Path("texts/one.txt").write_bytes(sample.read_bytes())
@@ -238,7 +261,7 @@ def test_an_output_that_is_one_of_the_corpus_files(
 # -- analogy, similarity --------------------------------------------------------------------
 
 
-def test_analogy(model: Path) -> None:
+def test_analogy(model):
     result = run_json("analogy", model)
     assert result["accuracy"] > 0.6
     assert 0 <= result["semantic"] <= 1
@@ -253,7 +276,7 @@ def test_analogy(model: Path) -> None:
     assert run_json("analogy", model, "--top", 100)["top"] == 100
 
 
-def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path) -> None:
+def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
     file = tmp_path / "questions"
     file.write_text(": a\nfrance paris spain madrid\nfrance paris\nking queen boy girl\nA x q z\n", "utf-8")
     result = run_json("analogy", model, file)
@@ -266,7 +289,7 @@ def test_malformed_questions_are_skipped_and_counted(model: Path, tmp_path: Path
     assert run_json("analogy", model, file)["accuracy"] is None
 
 
-def test_similarity(model: Path, tmp_path: Path) -> None:
+def test_similarity(model, tmp_path):
     result = run_json("similarity", model)
     assert 0.3 < result["spearman"] <= 1
     assert 0.3 < result["pearson"] <= 1
@@ -285,7 +308,7 @@ def test_similarity(model: Path, tmp_path: Path) -> None:
 # -- query, info, convert -------------------------------------------------------------------
 
 
-def test_query_one_word(model: Path) -> None:
+def test_query_one_word(model):
     result = run_json("query", model, "france", "--topn", 3)
     assert [(one["word"], one["score"]) for one in result["found"]] == w2v.load(model).most_similar("france", topn=3)
     assert result["formula"] == "cos(x, france)"
@@ -306,9 +329,7 @@ def test_query_one_word(model: Path) -> None:
         (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
     ],
 )
-def test_query_several_words(
-    model: Path, words: list[str], positive: list[str], negative: list[str], formula: str
-) -> None:
+def test_query_several_words(model, words, positive, negative, formula):
     result = run_json("query", model, *words)
     assert (result["positive"], result["negative"]) == (positive, negative)
     assert result["formula"].startswith(formula)
@@ -316,7 +337,7 @@ def test_query_several_words(
     assert not {one["word"] for one in result["found"]} & {*positive, *negative}
 
 
-def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> None:
+def test_query_words_that_look_like_options_and_operators(tmp_path):
     file = tmp_path / "m.safetensors"
     words = ["-", "--", "+", "-x", "--json", "new york", "a"]
     w2v.KeyedVectors(words, np.eye(7, dtype=np.float32) + 0.1).save(file)
@@ -329,9 +350,9 @@ def test_query_words_that_look_like_options_and_operators(tmp_path: Path) -> Non
     assert "no word" in run("query", file, "", code=2).stderr
 
 
-def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model: Path, tmp_path: Path) -> None:
+def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tmp_path):
     vectors = w2v.load(model)
-    counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))  # type: ignore[union-attr]
+    counts = dict(zip(vectors.index_to_key, vectors.counts.tolist(), strict=True))
     result = run_json("query", model, "king", "-", "man", "--vector")
     assert [one["count"] for one in result["found"]] == [counts[one["word"]] for one in result["found"]]
     assert result["vectors"] == {word: vectors[word].tolist() for word in ("king", "man")}
@@ -348,7 +369,7 @@ def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model: Pa
     assert "times" not in run("query", tmp_path / "m.bin", "king").stdout
 
 
-def test_similarity_of_two_words(model: Path) -> None:
+def test_similarity_of_two_words(model):
     expected = w2v.load(model).similarity("king", "queen")
     assert run_json("similarity", model, "--words", "king", "queen") == {"words": ["king", "queen"], "cosine": expected}
     assert run("similarity", model, "--words", "king", "queen").stdout == f"{expected:.4f}\n"
@@ -356,7 +377,7 @@ def test_similarity_of_two_words(model: Path) -> None:
     assert "not in the vocabulary: 'quen' (did you mean queen" in error
 
 
-def test_query_reads_lines_until_they_end(model: Path) -> None:
+def test_query_reads_lines_until_they_end(model):
     lines = "france\n\nunheard\nking -\nking - man + woman"
     result = run("query", model, "--topn", 2, stdin=lines)
     assert result.stdout.count("cos(x, ") == 2
@@ -373,7 +394,7 @@ def test_query_reads_lines_until_they_end(model: Path) -> None:
     assert "not in the vocabulary" in run("query", model, stdin=b"caf\xe9\n").stderr
 
 
-def test_info(model: Path, tmp_path: Path) -> None:
+def test_info(model, tmp_path):
     here = run_json("info")
     assert here["version"] == w2v.__version__
     assert here["instruction_set"] in here["instruction_sets"]
@@ -407,13 +428,13 @@ def test_info(model: Path, tmp_path: Path) -> None:
         ("--loss softmax --max-vocab 50", {"loss": "softmax", "large_softmax": False}),
     ],
 )
-def test_info_of_output_layers(options: str, expected: dict[str, Any], sample: Path, tmp_path: Path) -> None:
+def test_info_of_output_layers(options, expected, sample, tmp_path):
     run("train", sample, "-o", tmp_path / "m.safetensors", *QUICK, *options.split())
     assert run_json("info", tmp_path / "m.safetensors")["output_layer"] == expected
     assert f"loss {expected['loss']}" in run("info", tmp_path / "m.safetensors").stdout
 
 
-def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
+def test_convert_there_and_back(model, tmp_path):
     native = w2v.load(model)
     names = ["1.safetensors", "2.bin", "3.txt", "4.vec.gz", "5.bin.gz", "6.safetensors"]
     source = model
@@ -429,7 +450,7 @@ def test_convert_there_and_back(model: Path, tmp_path: Path) -> None:
     assert "counts, losses by epoch, input rows" in run("convert", model, tmp_path / "7.bin").stdout
 
 
-def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
+def test_json_has_no_number_beyond_its_own(tmp_path):
     file = tmp_path / "m.bin"
     w2v.KeyedVectors(["a", "b"], [[3e38, 3e38], [1.0, 0.0]]).save(file)
     assert run_json("info", file)["norms"] == {"min": 1, "mean": None, "max": None}
@@ -438,14 +459,7 @@ def test_json_has_no_number_beyond_its_own(tmp_path: Path) -> None:
 # -- help, wrong use, failed work -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_an_example(command: str) -> None:
-    for flag in ("--help", "-h"):
-        assert f"\n  w2v {command} " in run(command, flag).stdout
-    assert f"\n  {command} " in run().stdout
-
-
-def test_help_shows_the_defaults_of_settings() -> None:
+def test_help_shows_the_defaults_of_settings():
     shown = " ".join(run("train", "--help-all").stdout.split())
     for name in w2v.Settings.names():
         assert f"--{name.replace('_', '-')}" in shown
@@ -455,7 +469,7 @@ def test_help_shows_the_defaults_of_settings() -> None:
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "phrases", "plot"])
-def test_help_lists_the_common_options(command: str) -> None:
+def test_help_lists_the_common_options(command):
     parameters = cli.main.get_command(click.Context(cli.main), command).params
     options = {name for each in parameters if isinstance(each, click.Option) for name in each.opts[-1:]}
     short, every = (
@@ -468,7 +482,7 @@ def test_help_lists_the_common_options(command: str) -> None:
     assert short[-2:] == ["--help-all", "--help"]
 
 
-def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood() -> None:
+def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood():
     shown = run("--help").stdout
     assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", *cli.GROUPS]
     assert run("help").stdout == shown
@@ -490,74 +504,43 @@ def test_help_of_the_program_is_in_groups_and_other_names_for_it_are_understood(
         ("query model king --method Mul", "'Mul': did you mean mul?"),
     ],
 )
-def test_nearest_names_are_suggested(command: str, expected: str) -> None:
+def test_nearest_names_are_suggested(command, expected):
     assert run(*command.split(), code=2).stderr.endswith(f"{expected}\n")
 
 
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("unknown", "No such command 'unknown'"),
-        ("--unknown", "No such option"),
-        ("train", "CORPUS"),
         ("train --phrases {corpus}", "is the FILE of --phrases"),
-        ("train {corpus} --unknown 1", "--unknown"),
-        ("train {corpus} --epochs many", "'many'"),
-        ("train {corpus} --epochs", "--epochs"),
-        ("train {corpus} --loss hinge", "'hinge'"),
-        ("train {corpus} --errors pass", "'pass'"),
         ("train {corpus} --alpha nan", "alpha nan"),
-        ("train {corpus} --alpha 0", "alpha 0"),
-        ("train {corpus} --min-alpha 1 --alpha 0.1", "min_alpha 1.0: it is above alpha, 0.1"),
-        ("train {corpus} --epochs 0", "epochs 0"),
-        ("train {corpus} --workers 0", "workers 0"),
         ("train {corpus} --max-types 0", "max_types"),
         ("train {corpus} --sg --cbow", "--cbow contradicts --sg; see"),
         ("train {corpus} --min-ngram 7", "n-grams of 7 to 6 characters: give --min-ngram and --max-ngram; see"),
         ("train {corpus} --subwords 3-6 --max-ngram 4", "--max-ngram have no effect with --subwords"),
         ("train {corpus} --sg --model cbow", "--sg contradicts --model cbow"),
-        ("train {corpus} --hs --loss ns", "--hs contradicts --loss ns"),
         ("train {corpus} --hs --negative 5", "--negative has no effect with --loss hs"),
-        ("train {corpus} --hs --ns-exponent 1", "--ns-exponent"),
-        ("train {corpus} --hs --classes 3", "--classes has no effect with --loss hs"),
         ("train {corpus} --hs --tree clustered", "give both"),
-        ("train {corpus} --hs --tree-vectors {model}", "give both"),
         ("train {corpus} --tree balanced", "--tree has no effect with --loss ns"),
-        ("train {corpus} --loss class --tree huffman", "--tree has no effect with --loss class"),
-        ("train {corpus} --loss nce --tree clustered --tree-vectors {model}", "has no effect with --loss nce"),
-        ("train {corpus} --classes 3", "--classes has no effect with --loss ns"),
-        ("train {corpus} --loss class --classes 0", "classes 0"),
         ("train {corpus} --loss class --classes 90 --max-vocab 80", "classes 90: the vocabulary has 80 words"),
-        ("train {corpus} --loss class --negative 5", "--negative has no effect with --loss class"),
-        ("train {corpus} --loss softmax --ns-exponent 1", "--ns-exponent has no effect with --loss softmax"),
-        ("train {corpus} --loss nce --adaptive-samples", "--adaptive-samples has no effect with --loss nce"),
         ("train {corpus} --loss sampled --negative 2 --adaptive-samples", "negative 2: adaptive_samples draws more"),
-        ("train {corpus} --large-softmax", "--large-softmax has no effect with --loss ns"),
         ("train {corpus} --sg --cbow-gradient faithful", "--cbow-gradient has no effect with --model skipgram"),
-        ("train {corpus} --cbow --per-pair", "--per-pair has no effect with --model cbow"),
-        ("train {corpus} --epochs 1000001", "epochs 1000001: it must be a whole number, from 1 to 1,000,000"),
         ("train {corpus} -o model.zip", ".safetensors"),
         ("train {corpus} -o {corpus} --force", "is named twice"),
         ("train {corpus} -o new.bin --save-vocab new.bin", "is named twice"),
-        ("train {corpus} -o new.bin --save-vocab {corpus} --force", "is named twice"),
         ("train {corpus} -o -", "-: outputs cannot be written to standard output"),
-        ("vocab {corpus} -o -", "-: outputs cannot be written to standard output"),
         ("convert {model} -", "-: outputs cannot be written to standard output"),
-        ("vocab {corpus}", "--output"),
-        ("vocab {corpus} -o new --workers 0", "workers 0"),
         ("vocab {corpus} -o {corpus} --force", "is named twice"),
-        ("tree", "CORPUS"),
-        ("tree {corpus} --max-vocab 0", "max_vocab 0"),
         ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
         ("tree {corpus} --vocabulary --lower", "--lower has no effect with a file of words and counts"),
-        ("tree {corpus} --tree clustered", "give both"),
-        ("tree {corpus} --tree-vectors {model}", "give both"),
-        ("analogy", "MODEL"),
         ("analogy {model} --top 0", "top"),
-        ("analogy {model} --method sum", "'sum'"),
         ("train {corpus} -dim 50", "-dim 50: write --vector-size 50"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
         ("train {corpus} --dim 50", "--dim 50: write --vector-size 50"),
+        ("train {corpus} -minn 2", "-minn 2: write --subwords 2-6, for -minn and -maxn"),
+        ("train -train {corpus}", ": write "),
+        ("train {corpus} -cbow 0", "-cbow 0: write --model skipgram"),
+        ("train {corpus} -sg 0", "-sg 0: write --model cbow"),
+        ("train {corpus} -hs 1", "-hs 1: write --loss hs"),
         ("train {corpus} --window 5;0", "window '5;0': write how many words before and after the centre"),
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),
@@ -565,22 +548,12 @@ def test_nearest_names_are_suggested(command: str, expected: str) -> None:
         ("similarity {model} pairs --words a b", "pairs has no effect with --words"),
         ("similarity {model} --verbose --words a b", "--verbose has no effect with --words"),
         ("query {model} king --top 0", "--top"),
-        ("perplexity {model}", "CORPUS"),
-        ("perplexity {model} {corpus} --max-types 0", "max_types"),
-        ("query {model} king --topn 0", "--topn"),
-        ("query {model} king --unknown", "w2v: No such option '--unknown'"),
-        ("query {model} king --tops 3", "No such option '--tops': did you mean --top?"),
         ("query {model} king -man", "w2v: No such option '-m'; see"),
-        ("query {model} -x", "w2v: No such option '-x'; see"),
-        ("info {model} {model}", "unexpected"),
-        ("convert {model}", "OUT"),
         ("convert {model} model.h5", "extension"),
         ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )
-def test_wrong_use(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_use(command, expected, sample, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = sample.read_bytes()
     error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=2).stderr
@@ -592,18 +565,10 @@ def test_wrong_use(
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("train missing.txt", "'missing.txt' does not exist"),
-        ("train missing/*.txt", "no file matches missing/*.txt"),
-        ("train folder", "folder folder holds no files"),
-        ("train empty", "empty holds no words"),
-        ("train blank", "blank holds no words"),
-        ("train utf16", "UTF-16"),
         ("train damaged.gz", "damaged.gz"),
-        ("train few", "no word occurs 5 times"),
         ("train one --min-count 1", "one word, 'word'"),
         ("train {corpus} --read-vocab missing", "missing"),
         ("train {corpus} --read-vocab few", "few, line 1"),
-        ("train {corpus} --read-vocab foreign", "no word of the corpus"),
         ("train {corpus} -o missing/model.bin", "does not exist"),
         ("train {corpus} -o folder.bin", "is a folder"),
         ("train {corpus} -o old.bin", "old.bin exists"),
@@ -611,50 +576,26 @@ def test_wrong_use(
         ("train {corpus} --save-vocab missing/words", "does not exist"),
         ("train {corpus} --cache old.bin", "old.bin"),
         ("vocab {corpus} -o old.bin", "old.bin exists"),
-        ("vocab missing -o words", "'missing' does not exist"),
-        ("vocab few -o words", "no word occurs 5 times"),
-        ("analogy missing.bin", "missing.bin"),
         ("analogy folder", "folder"),
-        ("analogy few", "few"),
-        ("analogy empty", "empty"),
         ("analogy {model} missing", "missing"),
-        ("analogy {model} few", "no questions"),
         ("analogy {model} empty", "no questions"),
         ("similarity {model} missing", "missing"),
         ("similarity {model} few", "no pairs"),
-        ("tree missing", "'missing' does not exist"),
         ("tree missing --vocabulary", "missing"),
         ("tree {corpus} --vocabulary", "line 1"),
-        ("tree few", "no word occurs 5 times"),
         ("tree foreign --text --min-count 1 --word unheard", "not in the vocabulary: 'unheard'"),
-        ("tree one --min-count 1", "one word, 'word'"),
         ("tree {corpus} --tree missing", "cannot read missing"),
-        ("tree {corpus} --tree folder", "cannot read folder"),
-        ("perplexity missing {corpus}", "missing"),
-        ("perplexity few {corpus}", "few"),
-        ("perplexity {model} missing", "'missing' does not exist"),
-        ("perplexity {model} empty", "empty holds no words"),
-        ("perplexity {model} foreign", "nothing to predict"),
         ("query {model} king - mann + womann", "not in the vocabulary: 'womann' (did you mean woman?), 'mann' (did"),
-        ("query missing king", "missing"),
-        ("info missing", "missing"),
         ("convert {model} old.bin", "old.bin exists"),
         ("convert {model} missing/new.bin", "does not exist"),
-        ("convert missing.bin new.bin", "missing.bin"),
         ("convert old.bin new.bin", "old.bin"),
     ],
 )
-def test_failed_work(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_work(command, expected, sample, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("folder", "folder.bin"):
         Path(folder).mkdir()
-    files = {"empty": b"", "blank": b" \n\t\n", "few": b"some words\n", "one": b"word word\n", "old.bin": b"old"}
-    files |= {
-        "utf16": "some words".encode("utf-16"),
-        "foreign": "".join(f"unheard{number} 5\n" for number in range(9)).encode(),
-    }
+    files = {"empty": b"", "few": b"some words\n", "one": b"word word\n", "old.bin": b"old", "foreign": b"a\nb\n"}
     files |= {"damaged.gz": gzip.compress(b"some words")[:-12]}
     for name, content in files.items():
         Path(name).write_bytes(content)
@@ -664,12 +605,12 @@ def test_failed_work(
     assert {name: Path(name).read_bytes() for name in files} == files
 
 
-def rows(*rows: tuple[bytes, list[float]]) -> bytes:
+def rows(*rows):
     return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
 
 
 @pytest.mark.parametrize("command", ["analogy {}", "similarity {}", "query {} a", "info {}", "convert {} new.bin"])
-def test_a_damaged_model(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_model(command, tmp_path, monkeypatch):
     """What may be damaged, and how it is said, is in tests/formats."""
     monkeypatch.chdir(tmp_path)
     Path("model.bin").write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"b", [3, 4]))[:-5])
@@ -677,7 +618,7 @@ def test_a_damaged_model(command: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == [tmp_path / "model.bin"]
 
 
-def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
+def test_words_that_are_not_utf8_can_be_read(tmp_path):
     file = tmp_path / "m.bin"
     file.write_bytes(b"2 2\n" + rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
     assert run_json("query", file, "a", "--errors", "replace")["found"][0]["word"] == "caf\ufffd"
@@ -687,7 +628,7 @@ def test_words_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
 DAMAGED = ["{", "[" * 100_000, '{"alpha": NaN}', "5", '["loss"]', '"loss"', '{"loss": [5]}']
 
 
-def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path: Path) -> None:
+def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path):
     file = tmp_path / "m.safetensors"
     unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"
     for settings, message in [*((each, "damaged: ") for each in DAMAGED), ('{"red": 1}', unknown)]:
@@ -695,14 +636,14 @@ def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path
         assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 
-def test_mistakes_of_ours_are_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_of_ours_are_one_line(model, monkeypatch):
     monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_permissions(sample: Path, tmp_path: Path) -> None:
+def test_permissions(sample, tmp_path):
     secret, locked = tmp_path / "secret", tmp_path / "locked"
     secret.write_text("words", "utf-8")
     secret.chmod(0)
@@ -725,9 +666,7 @@ def test_permissions(sample: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_signals_end_it_cleanly(
-    phase: str, number: signal.Signals, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signals_end_it_cleanly(phase, number, sample, tmp_path, monkeypatch):
     """The signals that end a process are in tests/training/test_checkpoint.py."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -738,7 +677,7 @@ def test_signals_end_it_cleanly(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_ignored_signals_stay_ignored(model: Path) -> None:
+def test_ignored_signals_stay_ignored(model):
     script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + PROGRAM[2]
     with subprocess.Popen(
         [sys.executable, "-c", script, "query", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -751,7 +690,7 @@ def test_ignored_signals_stay_ignored(model: Path) -> None:
     assert process.returncode == 0
 
 
-def test_broken_pipe_is_quiet(model: Path) -> None:
+def test_broken_pipe_is_quiet(model):
     with start("query", model, "the", "--topn", 3000) as process:
         process.stdout.read(10)
         process.stdout.close()
@@ -760,15 +699,7 @@ def test_broken_pipe_is_quiet(model: Path) -> None:
     assert process.returncode == 1
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_full_disk_under_standard_output_is_one_line() -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*PROGRAM, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1
-    assert_one_line(done.stderr)
-
-
-def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
+def test_output_that_its_encoding_lacks(tmp_path):
     w2v.KeyedVectors(["a", "ж"], np.eye(2, dtype=np.float32) + 1).save(tmp_path / "m.txt")
     command = [*PROGRAM, "query", tmp_path / "m.txt", "a"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
@@ -776,7 +707,7 @@ def test_output_that_its_encoding_lacks(tmp_path: Path) -> None:
     assert "\\u0436" in done.stdout
 
 
-def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
+def test_query_does_not_wait_for_what_it_does_not_need(model):
     script = (
         "import sys; from w2v.cli.main import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
@@ -786,7 +717,7 @@ def test_query_does_not_wait_for_what_it_does_not_need(model: Path) -> None:
     subprocess.run([sys.executable, "-c", script, model], check=True, stdout=subprocess.PIPE)
 
 
-def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
+def test_terminal_shows_a_bar(sample, tmp_path):
     output = tmp_path / "figures"
     script = f"import sys; sys.stdout = open({str(output)!r}, 'w'); {PROGRAM[2]}"
     with Terminal("-c", script, "train", sample, "-o", tmp_path / "m.bin", "--json", "--epochs", 3) as terminal:
@@ -796,13 +727,3 @@ def test_terminal_shows_a_bar(sample: Path, tmp_path: Path) -> None:
         assert expected in terminal.shown
     erase_line = b"\x1b[2K"  # a message takes the place of the bar, which is drawn again below it
     assert erase_line + b"w2v: train: needs about" in terminal.shown
-
-
-def test_terminal_is_prompted(model: Path) -> None:
-    with Terminal(*PROGRAM[1:], "query", model, "--topn", 1) as terminal:
-        terminal.read_until(b"> ")
-        terminal.type(b"france\n")
-        terminal.read_until(b"cos(x, france)")
-        terminal.read_until(b"> ")
-        terminal.type(b"\x04")
-        assert terminal.wait() == 0

@@ -6,13 +6,12 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Started, full_disk, run
+from tests.helpers import PROGRAM, QUICK, full_disk, run
 from w2v.cli import main, outputs
 from w2v.cli import train as jobs
 from w2v.evaluation import rank as ranks
@@ -38,21 +37,12 @@ FOLDERS = {("train", "checkpoint")}
 FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity")}
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
 INPUTS = {
-    "corpus",
-    "model",
-    "model2",
-    "texts",
-    "questions",
-    "pairs",
-    "read_vocab",
-    "continue_from",
-    "resume",
-    "tree_vectors",
-}
-INPUTS |= {"texts", "init", "words", "config", "models", "first", "second", "words_file", "read_phrases"}
+    "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
+    "tree_vectors", "questions", "pairs", "words", "words_file", "read_vocab", "read_phrases",
+}  # fmt: skip
 
 
-def test_every_path_is_known_as_input_or_output() -> None:
+def test_every_path_is_known_as_input_or_output():
     """So that a new output gets the tests below."""
     context = click.Context(main.main)
     found = {
@@ -65,27 +55,27 @@ def test_every_path_is_known_as_input_or_output() -> None:
     assert {*OUTPUTS} <= found
 
 
-def test_files_are_written_by_atomic_write_alone() -> None:
+def test_files_are_written_by_atomic_write_alone():
     writing = re.compile(r"""open\(["'](?!rb?["'])|\.open\("[wxa]|write_(text|bytes)\(|savefig\(path|mkstemp""")
     for path in PACKAGE.rglob("*.py"):
         if path.relative_to(PACKAGE).parts[0] not in {"files.py", "data", "gensim"}:  # gensim's append= adds to a file
             assert not writing.search(path.read_text("utf-8")), path
 
 
-def arguments(output: tuple[str, str], sample: Path, model: Path, out: Path) -> list[str]:
+def arguments(output, sample, model, out):
     names = {"corpus": sample, "model": model, "out": out, "other": out.with_name("other")}
     return [part.format(**names) for part in OUTPUTS[output]]
 
 
-def written(command: list[str], out: Path) -> Path:
+def written(command, out):
     return Path(next(part for part in command if part.startswith(str(out))))
 
 
 @pytest.fixture
-def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_work(monkeypatch):
     """Fails a test that begins the work of a command."""
 
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_, **__):
         pytest.fail("the work has begun")
 
     monkeypatch.setattr(jobs, "train", fail)
@@ -96,9 +86,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
-def test_what_cannot_be_written_is_refused_before_the_work(
-    sample: Path, model: Path, tmp_path: Path, output: tuple[str, str]
-) -> None:
+def test_what_cannot_be_written_is_refused_before_the_work(sample, model, tmp_path, output):
     command = arguments(output, sample, model, tmp_path / ("大" * 100))
     assert "cannot write" in (error := run(*command, code=1).stderr)
     assert "File name too long" in error
@@ -114,7 +102,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
 
 
 @pytest.mark.usefixtures("no_work")
-def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model: Path, tmp_path: Path) -> None:
+def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model, tmp_path):
     for command in (["rank", model, "-o"], ["plot", model, "-o"], ["train", model, "--plot"]):
         error = run(*command, tmp_path / "picture.bin", code=2).stderr
         assert "unknown extension of a picture: use .png, .svg or .pdf" in error
@@ -123,9 +111,7 @@ def test_the_extension_of_a_picture_or_page_is_checked_before_the_work(model: Pa
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids="-".join)
-def test_an_old_file_stands_when_writing_fails(
-    sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: tuple[str, str]
-) -> None:
+def test_an_old_file_stands_when_writing_fails(sample, model, tmp_path, monkeypatch, output):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     command = arguments(output, sample, model, tmp_path / "out")
@@ -143,9 +129,7 @@ def test_an_old_file_stands_when_writing_fails(
     assert old.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_words_are_saved_though_the_model_goes_elsewhere(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_words_are_saved_though_the_model_goes_elsewhere(sample, tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the folder went away after it
@@ -161,15 +145,13 @@ def test_the_words_are_saved_though_the_model_goes_elsewhere(
     assert len(list((tmp_path / "tmp").iterdir())) == 3
 
 
-def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(sample, tmp_path, monkeypatch):
     system_open, pipe = os.open, tmp_path / "pipe.bin"
     os.mkfifo(pipe)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
 
-    def wait(path: Any, *rest: Any, **options: Any) -> int:
+    def wait(path, *rest, **options):
         if Path(path) == pipe:
             signal.raise_signal(signal.SIGTERM)
         return system_open(path, *rest, **options)
@@ -182,18 +164,17 @@ def test_a_signal_while_a_pipe_waits_for_its_reader_loses_nothing(
     assert w2v.Vocabulary.load(words).words == w2v.load(model).index_to_key
 
 
-def test_standard_output_is_no_output(sample: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    for name, stdout in (("/dev/stdout", subprocess.PIPE), (file, file.open("w"))):
-        with Started([*PROGRAM, "vocab", sample, "--force", "-o", name], stdout=stdout, stderr=subprocess.PIPE) as made:
-            assert b": outputs cannot be written to standard output: name a file" in made.communicate()[1]
-        assert made.returncode == 2
+def test_standard_output_is_no_output(sample, tmp_path):
+    with (tmp_path / "file").open("w") as file:
+        for name, stdout in (("/dev/stdout", subprocess.PIPE), (file.name, file)):
+            command = [*PROGRAM, "vocab", sample, "--force", "-o", name]
+            done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE)
+            assert b": outputs cannot be written to standard output: name a file" in done.stderr
+            assert done.returncode == 2
 
 
 @pytest.mark.usefixtures("no_work")
-def test_a_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(sample, tmp_path, monkeypatch):
     tmp_path.chmod(0o1777)
     (tmp_path / "words.txt").touch()
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -201,9 +182,7 @@ def test_a_file_of_another_user_in_a_sticky_folder_is_refused_before_the_work(
     assert "words.txt belongs to another user, who alone may replace it" in error
 
 
-def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(tmp_path, monkeypatch):
     shared, home = tmp_path / "shared", tmp_path / "home"
     for folder in (shared, home):
         folder.mkdir()
@@ -211,10 +190,10 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
     monkeypatch.setenv("HOME", str(home))
     vectors = w2v.KeyedVectors(["a"], [[1.0]])
 
-    def save(path: Path, force: bool) -> None:
+    def save(path, force):
         vectors.save(path, force=force)
 
-    def save_elsewhere(name: str) -> None:
+    def save_elsewhere(name):
         with pytest.raises(w2v.W2VError, match="instead"):
             outputs.save([(tmp_path / "gone" / name, save)], True)
 
@@ -233,11 +212,11 @@ def test_what_is_saved_elsewhere_follows_no_link_and_has_a_name_that_fits(
     assert not (tmp_path / "not there").exists()
 
 
-def test_nowhere_else_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: Any) -> Any:
+def test_nowhere_else_to_save(tmp_path, monkeypatch):
+    def missing(*_):
         raise RuntimeError("no home")
 
-    def refuse(path: Path, force: bool) -> None:
+    def refuse(path, force):
         raise w2v.W2VError(f"cannot write {path}")
 
     monkeypatch.setattr(Path, "home", missing)

@@ -1,8 +1,6 @@
 """`w2v query` on a terminal: completion by Tab, and the words that are commands; and options that are none."""
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +9,21 @@ from w2v.cli.prompt import completer, lines
 
 
 @pytest.fixture
-def prompt(model: Path) -> Iterator[Terminal]:
+def prompt(model):
     with Terminal("-m", "w2v", "query", model, "--topn", 1, TERM="dumb", INPUTRC=os.devnull) as terminal:
         terminal.read_until(b"> ")
         yield terminal
 
 
-def test_tab_completes_words(prompt: Terminal) -> None:
+def test_tab_completes_words_and_ctrl_d_ends(prompt):
     prompt.type(b"denmar\t\n")
     prompt.read_until(b"cos(x, denmark)")
+    prompt.read_until(b"> ")
+    prompt.type(b"\x04")
+    assert prompt.wait() == 0
 
 
-def test_help_explains_and_quit_ends(prompt: Terminal) -> None:
+def test_help_explains_and_quit_ends(prompt):
     prompt.type(b"help\n")
     prompt.read_until(b"+ and - add and subtract")
     prompt.read_until(b"> ")
@@ -34,15 +35,15 @@ def test_help_explains_and_quit_ends(prompt: Terminal) -> None:
 
 
 @pytest.mark.parametrize("end", ["exit", "quit"])
-def test_lines_that_are_queries(end: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_that_are_queries(end, monkeypatch, capsys):
     typed = iter(["king", " help ", "+ help", "helpful", end, "never read"])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
     assert list(lines([])) == ["king", "+ help", "helpful"]
     assert "king - man + woman" in capsys.readouterr().out
 
 
-def test_completer_follows_the_protocol_of_readline() -> None:
-    complete = completer(["the", "then", "a", "other"])
+def test_completer_follows_the_protocol_of_readline():
+    complete = completer(["the", "th\x1b", "then", "a", "other"])
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # not all words of a large vocabulary

@@ -19,11 +19,9 @@ CHECKPOINT = "with --checkpoint states, a run can be resumed after Ctrl-C"
         ({"loss": "hs"}, False, f"; the losses ns, nce, sampled are quicker; {CHECKPOINT}"),
     ],
 )
-def test_a_long_run_is_announced_once(
-    settings: dict[str, object], resumable: bool, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    passed: list[Progress] = []
-    forecast = Forecast(passed.append, Settings(**settings).relevant(), resumable)  # type: ignore[arg-type]
+def test_a_long_run_is_announced_once(settings, resumable, said, capsys):
+    passed = []
+    forecast = Forecast(passed.append, Settings(**settings).relevant(), resumable)
     reports = [Progress("read", 10, 100_000, "bytes", 1)]
     reports += [Progress("train", done, 4320, "words", 1) for done in (0, 4, 6, 10)]
     for report in reports:
@@ -33,6 +31,6 @@ def test_a_long_run_is_announced_once(
     assert passed == reports
 
 
-def test_a_short_run_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_run_is_not_announced(capsys):
     Forecast(lambda _: None, Settings(loss="mos").relevant(), False)(Progress("train", 6, 590, "words", 1))
     assert capsys.readouterr().err == ""

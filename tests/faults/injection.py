@@ -37,62 +37,60 @@ REPORT_EVERY = 60.0  # seconds
 SMALL, LARGE = 1 << 12, 1 << 18
 
 
-@dataclass(frozen=True)
 class Job:
-    """A command, the files that it writes, and how often its whole is trained: for those with checkpoints."""
+    """A command line, and the files that it writes."""
 
-    command: list[str]
-    outputs: tuple[str, ...] = ()
+    def __init__(self, command: str, *outputs: str) -> None:
+        self.command, self.outputs = command.split(), outputs
 
 
 RESUME = ["train", "--resume", "checkpoints", "--force", "--quiet"]
+SMALL_RUN = "--force --quiet --workers 1 --min-count 1 --vector-size 8"
+CHECKPOINTS = "--checkpoint checkpoints --checkpoint-every"
 TRAIN = Job(
-    ["train", "corpus.txt", "-o", "model.txt", "--force", "--workers", "1", "--vector-size", "8", "--epochs", "6",
-     "--min-count", "1", "--negative", "3", "--save-vocab", "words.txt", "--cache", "cache", "--quiet",
-     "--checkpoint", "checkpoints", "--checkpoint-every", "1epoch"],
-    ("model.txt", "words.txt"),
-)  # fmt: skip
+    f"train corpus.txt -o model.txt {SMALL_RUN} --epochs 6 --negative 3 --save-vocab words.txt --cache cache "
+    f"{CHECKPOINTS} 1epoch",
+    "model.txt",
+    "words.txt",
+)
 # At least one for each command.
 COMMANDS = {
     "train --continue": Job(
-        ["train", "corpus.txt", "--continue", "model.safetensors", "-o", "new.txt", "--force", "--epochs", "1",
-         "--workers", "1", "--quiet", "--vocab", "union", "--save-config", "run.toml"],
-        ("new.txt", "run.toml"),
+        "train corpus.txt --continue model.safetensors -o new.txt --force --epochs 1 --workers 1 --quiet --vocab union "
+        "--save-config run.toml",
+        "new.txt",
+        "run.toml",
     ),
-    "train --config": Job(["train", "--config", "settings.toml", "--force", "--quiet"], ("new.txt",)),
-    "analogy": Job(["analogy", "model.safetensors", "questions.txt", "--json"]),
-    "similarity": Job(["similarity", "model.safetensors", "pairs.txt", "--json"]),
-    "evaluate": Job(
-        ["evaluate", "model.safetensors", "model.bin", "--questions", "questions.txt", "--pairs", "pairs.txt", "--json"]
-    ),
-    "compare": Job(["compare", "model.safetensors", "model.bin", "--json"]),
-    "perplexity": Job(["perplexity", "model.safetensors", "corpus.txt", "--json", "--quiet", "--cache", "cache"]),
-    "rank": Job(["rank", "model.safetensors", "-o", "rank.png", "--force"], ("rank.png",)),
-    "query": Job(["query", "model.safetensors", "w1", "-", "w2", "+", "w3", "--vector", "--json"]),
-    "info": Job(["info", "model.safetensors"]),
-    "convert": Job(["convert", "model.safetensors", "new.txt.gz", "--force"], ("new.txt.gz",)),
-    "convert to two files": Job(["convert", "model.bin", "new.npy", "--force"], ("new.npy", "new.words.txt")),
-    "convert from text": Job(["convert", "model.txt.gz", "new.safetensors", "--force"], ("new.safetensors",)),
-    "encode": Job(["encode", "model.safetensors", "short.txt", "-o", "new.npy", "--force", "--quiet"], ("new.npy",)),
-    "vocab": Job(["vocab", "corpus.txt", "-o", "new.txt", "--force", "--workers", "1"], ("new.txt",)),
+    "train --config": Job("train --config settings.toml --force --quiet", "new.txt"),
+    "analogy": Job("analogy model.safetensors questions.txt --json"),
+    "similarity": Job("similarity model.safetensors pairs.txt --json"),
+    "evaluate": Job("evaluate model.safetensors model.bin --questions questions.txt --pairs pairs.txt --json"),
+    "compare": Job("compare model.safetensors model.bin --json"),
+    "perplexity": Job("perplexity model.safetensors corpus.txt --json --quiet --cache cache"),
+    "rank": Job("rank model.safetensors -o rank.png --force", "rank.png"),
+    "query": Job("query model.safetensors w1 - w2 + w3 --vector --json"),
+    "info": Job("info model.safetensors"),
+    "convert": Job("convert model.safetensors new.txt.gz --force", "new.txt.gz"),
+    "convert to two files": Job("convert model.bin new.npy --force", "new.npy", "new.words.txt"),
+    "convert from text": Job("convert model.txt.gz new.safetensors --force", "new.safetensors"),
+    "encode": Job("encode model.safetensors short.txt -o new.npy --force --quiet", "new.npy"),
+    "vocab": Job("vocab corpus.txt -o new.txt --force --workers 1", "new.txt"),
     "phrases": Job(
-        ["phrases", "short.txt", "-o", "new.txt", "--force", "--threshold", "1", "--save-phrases", "phrases.tsv",
-         "--workers", "1", "--quiet"],
-        ("new.txt", "phrases.tsv"),
+        "phrases short.txt -o new.txt --force --threshold 1 --save-phrases phrases.tsv --workers 1 --quiet",
+        "new.txt",
+        "phrases.tsv",
     ),
-    "plot": Job(["plot", "model.safetensors", "w1", "w2", "-o", "map.svg", "--force", "--quiet"], ("map.svg",)),
-    "explore": Job(["explore", "model.safetensors", "-o", "page.html", "--force"], ("page.html",)),
+    "plot": Job("plot model.safetensors w1 w2 -o map.svg --force --quiet", "map.svg"),
+    "explore": Job("explore model.safetensors -o page.html --force", "page.html"),
     # All that is tried is given: then the time that trials take changes nothing.
     "tune": Job(
-        ["tune", "short.txt", "-o", "new.safetensors", "--force", "--quiet", "--workers", "1", "--min-count", "1",
-         "--vector-size", "8", "--model", "skipgram", "--loss", "ns", "--window", "5", "--negative", "3",
-         "--sample", "0", "--vectors", "input", "--alpha", "0.05", "--min-alpha", "0.001", "--epochs", "1"],
-        ("new.safetensors", "new.toml"),
+        f"tune short.txt -o new.safetensors {SMALL_RUN} --model skipgram --loss ns --window 5 --negative 3 --sample 0 "
+        "--vectors input --alpha 0.05 --min-alpha 0.001 --epochs 1",
+        "new.safetensors",
+        "new.toml",
     ),
-    "tree": Job(
-        ["tree", "words.txt", "--tree", "clustered", "--tree-vectors", "model.safetensors", "--json", "--quiet"]
-    ),
-}  # fmt: skip
+    "tree": Job("tree words.txt --tree clustered --tree-vectors model.safetensors --json --quiet"),
+}
 QUESTIONS = b": one\nw1 w2 w3 w4\nw2 w1 w4 w3\n: gram2\nw1 w3 w5 w7\n"
 PAIRS = b"w1 w2 1\nw3 w4 2.5\nw5 w6 3\nw7 w8 0.5\n"
 SETTINGS = b'corpus = "corpus.txt"\noutput = "new.txt"\nepochs = 1\nworkers = 1\nmin_count = 1\nvector_size = 8\n'
@@ -102,27 +100,23 @@ def kinds_of_training() -> Iterator[Job]:
     """Runs with checkpoints: every loss in both models and each storage, and what else a run may be."""
     from w2v.losses.registry import LOSSES
 
-    def job(corpus: str, every: str, *options: str) -> Job:
-        command = ["train", corpus, "-o", "new.safetensors", "--force", "--workers", "1", "--quiet"]
-        command += (
-            [] if "old" in options else ["--min-count", "1"]
-        )  # with the words of a continued model it has no place
-        command += ["--checkpoint", "checkpoints", "--checkpoint-every", every, *options]
-        return Job(command, ("new.safetensors",))
+    def job(corpus: str, every: str, options: str) -> Job:
+        command = f"train {corpus} -o new.safetensors --force --workers 1 --quiet {CHECKPOINTS} {every} {options}"
+        return Job(command, "new.safetensors")
 
-    small = ["--vector-size", "8", "--epochs", "4"]
+    small = "--min-count 1 --vector-size 8 --epochs 4"
     for (name, kind), model in itertools.product(LOSSES.items(), ("skipgram", "cbow")):
         for storage in kind.storages:
-            shape = ["--model", model, "--loss", name, "--storage", storage]
-            yield job("short.txt" if kind.kernels == ("numba",) else "corpus.txt", "1epoch", *shape, *small)
-    yield job("corpus.txt", "0.02s", *small, "--sg", "--per-pair", "--cache", "cache")
-    yield job("corpus.txt", "0.02s", *small, "--loss", "hs", "--sg", "--per-pair", "--vectors", "input")
-    yield job("corpus.txt", "0.02s", *small, "--loss", "sampled", "--adaptive-samples", "--vectors", "concatenated")
-    yield job("corpus.txt", "1epoch", *small, "--model", "cbow", "--cbow-gradient", "corrected", "--sample", "0")
-    yield job("corpus.txt.gz", "0.05s", *small, "--fixed-windows", "--max-types", "30", "--save-vocab", "words.txt")
-    yield job("short.txt", "1epoch", *small, "--kernel", "numba")
-    for vocab in ("old", "union"):
-        yield job("corpus.txt", "1epoch", "--continue", "model.safetensors", "--vocab", vocab, "--epochs", "4")
+            corpus = "short.txt" if kind.kernels == ("numba",) else "corpus.txt"
+            yield job(corpus, "1epoch", f"--model {model} --loss {name} --storage {storage} {small}")
+    yield job("corpus.txt", "0.02s", f"{small} --sg --per-pair --cache cache")
+    yield job("corpus.txt", "0.02s", f"{small} --loss hs --sg --per-pair --vectors input")
+    yield job("corpus.txt", "0.02s", f"{small} --loss sampled --adaptive-samples --vectors concatenated")
+    yield job("corpus.txt", "1epoch", f"{small} --model cbow --cbow-gradient corrected --sample 0")
+    yield job("corpus.txt.gz", "0.05s", f"{small} --fixed-windows --max-types 30 --save-vocab words.txt")
+    yield job("short.txt", "1epoch", f"{small} --kernel numba")
+    yield job("corpus.txt", "1epoch", "--continue model.safetensors --vocab old --epochs 4")
+    yield job("corpus.txt", "1epoch", "--continue model.safetensors --vocab union --epochs 4 --min-count 1")
 
 
 @dataclass(frozen=True)
@@ -518,31 +512,22 @@ SCENARIOS = {
 def scenario(runs: Runs, name: str, amount: int, seed: int) -> Iterator[str]:
     """`amount`: of ends at random moments, or else the step from call to call."""
     first = 1 + seed % amount
+    jobs = COMMANDS.values() if name.startswith("commands") else [TRAIN]
     match name:
-        case "fail":
-            yield from runs.failing(TRAIN, amount, (FAIL,), first)
-        case "full":
-            yield from runs.failing(TRAIN, amount, (FAIL_FROM,), first)
-        case "memory":
-            yield from runs.without_memory(TRAIN, amount, SMALL)
-        case "kill":
-            yield from runs.killed_at_each_call(TRAIN, amount, first)
         case "random":
-            yield from runs.ended_at_random([*kinds_of_training()], amount, seed, signal.SIGKILL)
+            return runs.ended_at_random(kinds_of_training(), amount, seed, signal.SIGKILL)
         case "signals":
-            yield from runs.ended_at_random([*kinds_of_training()], amount, seed, signal.SIGINT, signal.SIGTERM)
-        case "commands":
-            for job in COMMANDS.values():
-                yield from runs.failing(job, amount, (FAIL, FAIL_FROM), first)
-        case "commands-memory":
-            for job in COMMANDS.values():
-                yield from runs.without_memory(job, amount, LARGE)
-        case "commands-kill":
-            for job in COMMANDS.values():
-                yield from runs.killed_at_each_call(job, amount, first)
+            return runs.ended_at_random(kinds_of_training(), amount, seed, signal.SIGINT, signal.SIGTERM)
         case "streams":
-            for job in [TRAIN, *COMMANDS.values()][seed % amount :: amount]:
-                yield from runs.with_spoilt_streams(job)
+            found = map(runs.with_spoilt_streams, [TRAIN, *COMMANDS.values()][seed % amount :: amount])
+        case "memory" | "commands-memory":
+            found = (runs.without_memory(job, amount, SMALL if job is TRAIN else LARGE) for job in jobs)
+        case "kill" | "commands-kill":
+            found = (runs.killed_at_each_call(job, amount, first) for job in jobs)
+        case _:
+            actions = {"fail": (FAIL,), "full": (FAIL_FROM,), "commands": (FAIL, FAIL_FROM)}[name]
+            found = (runs.failing(job, amount, actions, first) for job in jobs)
+    return itertools.chain.from_iterable(found)
 
 
 def prepare() -> None:

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -89,20 +90,28 @@ TESTS = {
 }
 
 
+def figures(command: list[str], given: str = "") -> Iterator[dict[str, Any]]:
+    """The JSON objects that a program prints, a line each. Raises SystemExit if it fails."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdin
+        assert process.stdout
+        with process.stdin:
+            process.stdin.write(given)
+        yield from map(json.loads, filter(str.strip, process.stdout))
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+
+
+def verdicts(what: str, found: dict[str, int]) -> list[Row]:
+    said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
+    return [(what, sum(found.values()), said)]
+
+
 def injected(name: str, amount: int) -> Iterator[list[Row]]:
     with tempfile.TemporaryDirectory() as folder:
         command = injection.preloaded(Path(folder))
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-            assert process.stdin
-            assert process.stdout
-            print(name, amount, int(time.time()), file=process.stdin)
-            process.stdin.close()
-            for line in filter(str.strip, process.stdout):
-                found = json.loads(line)
-                said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
-                yield [(injection.SCENARIOS[name], sum(found.values()), said)]
-    if process.returncode:
-        raise SystemExit(f"{name}: exit code {process.returncode}")
+        for found in figures(command, f"{name} {amount} {int(time.time())}\n"):
+            yield verdicts(injection.SCENARIOS[name], found)
 
 
 def proven() -> Iterator[list[Row]]:
@@ -143,38 +152,25 @@ def workers() -> Iterator[list[Row]]:
 def programs(name: str, seconds: int) -> Iterator[list[Row]]:
     """The rows of fuzz.py or forge.py, each of which prints a JSON object for each kind of file."""
     rows: list[Row] = []
-    command = [sys.executable, str(ROOT / f"tests/faults/{name}.py"), str(seconds)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout
-        for line in process.stdout:
-            found = json.loads(line)
-            if name == "fuzz":
-                if found["code"]:
-                    raise SystemExit(f"fuzzing found {found}")
-                times = int(found["number_of_executed_units"])
-                rows.append((f"any bytes to the loader: {found['loader']}", times, "loaded or refused in one line"))
-            else:
-                times = found["loaded"] + found["refused"]
-                said = f"{found['loaded']:,} loaded, {found['refused']:,} refused in one line"
-                rows.append((f"forged files: {found['kind']}", times, said))
-            yield rows
-    if process.returncode:
-        raise SystemExit(f"{name}: exit code {process.returncode}")
+    for found in figures([sys.executable, str(ROOT / f"tests/faults/{name}.py"), str(seconds)]):
+        if name == "fuzz":
+            if found["code"]:
+                raise SystemExit(f"fuzzing found {found}")
+            times = int(found["number_of_executed_units"])
+            rows.append((f"any bytes to the loader: {found['loader']}", times, "loaded or refused in one line"))
+        else:
+            times = found["loaded"] + found["refused"]
+            said = f"{found['loaded']:,} loaded, {found['refused']:,} refused in one line"
+            rows.append((f"forged files: {found['kind']}", times, said))
+        yield rows
 
 
 def power(amount: int) -> Iterator[list[Row]]:
     if os.geteuid() or not shutil.which("mkfs.ext4"):
         print("power cuts left out: only root can mount a file system, which mkfs.ext4 makes")
         return
-    command = [sys.executable, "-m", "tests.faults.power", str(amount)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout
-        for line in process.stdout:
-            found = json.loads(line)
-            said = ", ".join(f"{verdict} {times:,}" for verdict, times in sorted(found.items()))
-            yield [("power cuts on a file system of its own (ext4), then --resume", sum(found.values()), said)]
-    if process.returncode:
-        raise SystemExit(f"power: exit code {process.returncode}")
+    for found in figures([sys.executable, "-m", "tests.faults.power", str(amount)]):
+        yield verdicts("power cuts on a file system of its own (ext4), then --resume", found)
 
 
 def version() -> str:

@@ -4,10 +4,8 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
 
 
 @pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def way(request, monkeypatch):
     """Systems with unnamed files; without them; with them, but without links to them."""
     if request.param == "named":
         monkeypatch.delattr(os, "O_TMPFILE", raising=False)
@@ -28,21 +26,21 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def refuse(*_: object, **__: object) -> None:
+def refuse(*_, **__):
     raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def write(path: Path, **options: Any) -> None:
+def write(path, **options):
     with atomic_write(path, **options) as file:
         file.write(b"new")
 
 
-def mode(path: Path) -> int:
+def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize("letter", ["a", "大", "😀"])
-def test_names_as_long_as_the_system_allows(tmp_path: Path, way: str, letter: str) -> None:
+def test_names_as_long_as_the_system_allows(tmp_path, way, letter):
     path = tmp_path / (letter * (251 // len(letter.encode())) + ".bin")
     write(path)
     assert path.read_bytes() == b"new"
@@ -50,7 +48,7 @@ def test_names_as_long_as_the_system_allows(tmp_path: Path, way: str, letter: st
 
 
 @pytest.mark.parametrize("kept", [0o600, 0o640, 0o444])
-def test_a_replaced_file_hands_on_its_mode(tmp_path: Path, way: str, kept: int) -> None:
+def test_a_replaced_file_hands_on_its_mode(tmp_path, way, kept):
     path = tmp_path / "old"
     path.touch()
     path.chmod(kept)
@@ -59,7 +57,7 @@ def test_a_replaced_file_hands_on_its_mode(tmp_path: Path, way: str, kept: int) 
     assert mode(path) == kept
 
 
-def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path: Path, way: str) -> None:
+def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path, way):
     (tmp_path / "usual").touch()
     with atomic_write(tmp_path / "new") as file:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
@@ -69,11 +67,11 @@ def test_a_new_file_has_the_usual_mode_and_is_private_before(tmp_path: Path, way
     assert mode(tmp_path / "secret") == 0o600
 
 
-def test_an_older_file_stands_when_writing_fails(tmp_path: Path, way: str) -> None:
+def test_an_older_file_stands_when_writing_fails(tmp_path, way):
     path = tmp_path / "v.bin"
     path.write_bytes(b"old")
 
-    def fail() -> None:
+    def fail():
         with atomic_write(path) as file:
             file.write(b"new")
             raise KeyboardInterrupt
@@ -84,10 +82,10 @@ def test_an_older_file_stands_when_writing_fails(tmp_path: Path, way: str) -> No
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, way: str) -> None:
+def test_a_file_that_appears_meanwhile_stands(tmp_path, way):
     path = tmp_path / "v.bin"
 
-    def write(meanwhile: Callable[[], object]) -> None:
+    def write(meanwhile):
         with atomic_write(path, replace=False) as file:
             file.write(b"second")
             meanwhile()
@@ -99,7 +97,7 @@ def test_a_file_that_appears_meanwhile_stands(tmp_path: Path, way: str) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_links_and_devices_stay_what_they_are(tmp_path: Path, way: str) -> None:
+def test_links_and_devices_stay_what_they_are(tmp_path, way):
     (tmp_path / "link.bin").symlink_to(tmp_path / "real.bin")
     write(tmp_path / "link.bin")
     assert (tmp_path / "link.bin").is_symlink()
@@ -109,7 +107,7 @@ def test_links_and_devices_stay_what_they_are(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing/v.bin", "", "file/v.bin"])
-def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+def test_places_that_cannot_be_written(tmp_path, name):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(W2VError, match=f"cannot write {tmp_path / name}: "):
         write(tmp_path / name)
@@ -117,7 +115,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_replaced_file_hands_on_its_owner(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_file_hands_on_its_owner(tmp_path, way, monkeypatch):
     path = tmp_path / "old"
     path.touch()
     path.chmod(0o664)
@@ -131,7 +129,7 @@ def test_a_replaced_file_hands_on_its_owner(tmp_path: Path, way: str, monkeypatc
 
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("target", ["there", "not there"])
-def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, replace: bool) -> None:
+def test_a_planted_link_is_not_followed(tmp_path, way, target, replace):
     victim, path = tmp_path / "victim", tmp_path / "predictable"
     if target == "there":
         victim.write_bytes(b"mine")
@@ -148,7 +146,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, way: str, target: str, r
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
+def shared(tmp_path):
     """A folder in which everyone may write, and only the owner of a file remove it."""
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
@@ -162,7 +160,7 @@ STRANGER = 12345
 
 
 @pytest.mark.parametrize("name", ["link", "folder/new", "chain"])
-def test_a_link_planted_by_another_user_is_not_followed(shared: Path, name: str) -> None:
+def test_a_link_planted_by_another_user_is_not_followed(shared, name):
     (shared.parent / "chain").symlink_to(shared / "link")
     (shared / "link").symlink_to(shared.parent / "victim")
     (shared / "folder").symlink_to(shared.parent)
@@ -173,7 +171,7 @@ def test_a_link_planted_by_another_user_is_not_followed(shared: Path, name: str)
     assert {path.name for path in shared.parent.iterdir()} == {"shared", "chain"}
 
 
-def test_own_links_are_followed(shared: Path) -> None:
+def test_own_links_are_followed(shared):
     (shared / "folder").symlink_to("../..")
     (shared / "link").symlink_to(f"./folder/{shared.parent.name}/mine")
     write(shared / "link")
@@ -184,7 +182,7 @@ def test_own_links_are_followed(shared: Path) -> None:
     assert (shared / "link").is_symlink()
 
 
-def test_a_pipe_planted_by_another_user_takes_nothing(shared: Path) -> None:
+def test_a_pipe_planted_by_another_user_takes_nothing(shared):
     pipe = shared / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -199,7 +197,7 @@ def test_a_pipe_planted_by_another_user_takes_nothing(shared: Path) -> None:
     os.close(reader)
 
 
-def test_an_open_pipe_without_a_name() -> None:
+def test_an_open_pipe_without_a_name():
     reader, writer = os.pipe()
     write(Path(f"/dev/fd/{writer}"), replace=False)
     os.close(writer)
@@ -207,22 +205,22 @@ def test_an_open_pipe_without_a_name() -> None:
         assert file.read() == b"new"
 
 
-def test_a_planted_pipe_is_replaced(tmp_path: Path, way: str) -> None:
+def test_a_planted_pipe_is_replaced(tmp_path, way):
     os.mkfifo(tmp_path / "pipe")
     write(tmp_path / "pipe", follow=False)
     assert (tmp_path / "pipe").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("call", ["open", "fsync"])
-def test_a_folder_that_cannot_be_synced(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_a_folder_that_cannot_be_synced(tmp_path, way, monkeypatch, call):
     system_open, system_fsync = os.open, os.fsync
 
-    def unreadable(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+    def unreadable(path, flags, *rest, **options):
         if Path(path) == tmp_path and flags == os.O_RDONLY:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return system_open(path, flags, *rest, **options)
 
-    def files_only(descriptor: int) -> None:
+    def files_only(descriptor):
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         system_fsync(descriptor)
@@ -232,7 +230,7 @@ def test_a_folder_that_cannot_be_synced(tmp_path: Path, way: str, monkeypatch: p
     assert (tmp_path / "new").read_bytes() == b"new"
 
 
-def test_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
     train = partial(w2v.train, [["a", "b"]] * 9, min_count=1, vector_size=4, epochs=1, workers=1, sample=0)

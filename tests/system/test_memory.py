@@ -50,10 +50,8 @@ OTHERS_2 = {
     ],
     ids=["machine", "version 1", "version 1, shared", "version 2", "version 2, shared", "addresses"],
 )
-def test_the_smallest_limit_counts(
-    files: dict[str, str], addresses: int, available: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(path: Path) -> str:
+def test_the_smallest_limit_counts(files, addresses, available, monkeypatch):
+    def read(path):
         if str(path) not in files:
             raise FileNotFoundError
         return files[str(path)]
@@ -87,15 +85,15 @@ print(*estimates, memory.peak())
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's figures of a process's memory")
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("kept", [False, True], ids=["", "with checkpoints"])
-def test_the_estimate_is_what_training_takes(tmp_path: Path, storage: str, kept: bool) -> None:
+def test_the_estimate_is_what_training_takes(tmp_path, storage, kept):
     command = [sys.executable, "-c", NEEDED, storage, *([str(tmp_path)] if kept else [])]
     estimate, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
     assert 0.6 * estimate < peak < 1.1 * estimate
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])
-def test_a_system_that_does_not_tell(content: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(path: Path) -> str:
+def test_a_system_that_does_not_tell(content, monkeypatch):
+    def read(path):
         if content is None or "cgroup" in str(path):
             raise FileNotFoundError
         return content
@@ -107,7 +105,7 @@ def test_a_system_that_does_not_tell(content: str | None, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), bfloat16()], ids=str)
-def test_rows_lie_in_whole_cache_lines(dtype: np.dtype) -> None:
+def test_rows_lie_in_whole_cache_lines(dtype):
     in_line = memory.CACHE_LINE // dtype.itemsize
     for columns in (1, in_line, in_line + 1, 300):
         matrix = memory.aligned_rows(5, columns, dtype)
@@ -117,7 +115,7 @@ def test_rows_lie_in_whole_cache_lines(dtype: np.dtype) -> None:
         assert not matrix.any()
 
 
-def test_memory_that_is_not_there() -> None:
+def test_memory_that_is_not_there():
     assert memory.empty((0, 3)).shape == (0, 3)
     with pytest.raises(W2VError, match="no memory"):
         memory.empty((1 << 40, 1 << 20))

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ print(arrays["a"].sum())
 """
 
 
-def test_a_model_that_is_cut_while_it_is_mapped(tmp_path: Path) -> None:
+def test_a_model_that_is_cut_while_it_is_mapped(tmp_path):
     path = tmp_path / "m.safetensors"
     write_native(path, {"a": np.ones(1_000_000)}, {})
     assert read_native(path, mmap=True)[0]["a"].sum() == 1_000_000
@@ -49,7 +48,7 @@ print(vectors.most_similar(vectors.index_to_key[0]))
 """
 
 
-def test_a_model_that_is_cut_while_python_uses_it(tmp_path: Path) -> None:
+def test_a_model_that_is_cut_while_python_uses_it(tmp_path):
     path = tmp_path / "m.safetensors"
     w2v.KeyedVectors([f"w{row}" for row in range(9)], np.ones((9, 10_000), np.float32)).save(path)
     done = subprocess.run([sys.executable, "-c", CUT_IN_PYTHON, str(path)], capture_output=True, text=True)
@@ -76,7 +75,7 @@ except w2v.W2VError as error:
 """
 
 
-def test_a_cache_that_is_cut_while_python_trains(sample: Path, tmp_path: Path) -> None:
+def test_a_cache_that_is_cut_while_python_trains(sample, tmp_path):
     (tmp_path / "text").write_bytes(sample.read_bytes())
     done = subprocess.run([sys.executable, "-c", CUT_IN_TRAINING, str(tmp_path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -84,7 +83,7 @@ def test_a_cache_that_is_cut_while_python_trains(sample: Path, tmp_path: Path) -
     assert done.stdout == f"{message} []\n"  # no checkpoint of what was trained on zeros
 
 
-def test_a_cache_that_is_cut_while_it_is_mapped(tmp_path: Path) -> None:
+def test_a_cache_that_is_cut_while_it_is_mapped(tmp_path):
     (tmp_path / "text").write_text("a b c d e f g h\n" * 10_000)
     store = read_corpus(Corpus(tmp_path / "text"), ReadingOptions(cache=tmp_path))
     store.release()
@@ -98,7 +97,7 @@ def test_a_cache_that_is_cut_while_it_is_mapped(tmp_path: Path) -> None:
         assert store.tokens == 80_000
 
 
-def test_a_file_that_is_cut_and_as_long_again_is_noticed_where_it_was_read(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_and_as_long_again_is_noticed_where_it_was_read(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100_000)
     with path.open("rb") as file:

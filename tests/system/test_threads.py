@@ -1,8 +1,6 @@
 """Threads whose start is interrupted, and results in order."""
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +14,17 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_interrupted_start_leaves_no_doubt(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    start: Callable[[threading.Thread], None] = threading.Thread.start
+def test_an_interrupted_start_leaves_no_doubt(monkeypatch, moment):
+    start = threading.Thread.start
     entered, leave = threading.Event(), threading.Event()
     done = []
 
-    def work() -> None:
+    def work():
         entered.set()
         leave.wait()
         done.append(1)
 
-    def interrupted(thread: threading.Thread) -> None:
+    def interrupted(thread):
         if moment == "after":
             start(thread)
             entered.wait()
@@ -46,7 +44,7 @@ def test_an_interrupted_start_leaves_no_doubt(monkeypatch: pytest.MonkeyPatch, m
     assert done == ([1] if moment == "after" else [])
 
 
-def test_the_exception_that_ends_a_thread_is_kept() -> None:
+def test_the_exception_that_ends_a_thread_is_kept():
     thread = Thread(target=int, args=("no number",))
     thread.start()
     thread.wait()
@@ -54,10 +52,8 @@ def test_the_exception_that_ends_a_thread_is_kept() -> None:
     assert isinstance(thread.error, ValueError)
 
 
-def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def start(_: threading.Thread) -> None:
+def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(monkeypatch, tmp_path):
+    def start(_):
         raise RuntimeError("can't start new thread")
 
     w2v.KeyedVectors([f"w{row}" for row in range(3000)], np.ones((3000, 100), np.float32)).save(tmp_path / "m.bin")
@@ -73,8 +69,8 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_package(
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_results_are_in_order(workers: int) -> None:
-    def inverse(number: int) -> float:
+def test_results_are_in_order(workers):
+    def inverse(number):
         return 1 / number
 
     assert list(in_order(inverse, range(1, 30), workers)) == [1 / number for number in range(1, 30)]

@@ -230,19 +230,6 @@ class Reporter:
         log = logging.getLogger("w2v")
         self._exit.callback(log.setLevel, log.level)
         log.setLevel(logging.WARNING if self._quiet else logging.INFO)
-        alone = self._output is None or self._output.isatty()
-        if not self._quiet and sys.stderr.isatty() and alone:
-            from rich.console import Console
-            from rich.live import Live
-
-            shown_above = sys.stdout.isatty()  # what is printed meanwhile; otherwise standard output goes elsewhere
-            console = Console(stderr=True, highlight=False)
-            self._bars = Live(self, console=console, transient=bool(self._output), redirect_stdout=shown_above)
-            try:
-                self._exit.enter_context(self._bars)
-            except RuntimeError:  # no thread can be started to draw them
-                self._bars.stop()
-                self._bars = None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -252,6 +239,8 @@ class Reporter:
         if self._quiet:
             return
         now, new = time.monotonic(), progress.phase not in self._phases
+        if not self._phases and sys.stderr.isatty() and (self._output is None or self._output.isatty()):
+            self._draw()
         self._phases[progress.phase] = progress
         if new:
             self._logged = now
@@ -261,6 +250,20 @@ class Reporter:
             self._logged = now
             memory = [] if progress.memory is None else [needs(progress.memory)]
             say(f"{progress.phase}: {', '.join([*numbers(progress), *memory])}")
+
+    def _draw(self) -> None:
+        """Begin to draw bars."""
+        from rich.console import Console
+        from rich.live import Live
+
+        shown_above = sys.stdout.isatty()  # what is printed meanwhile; otherwise standard output goes elsewhere
+        console = Console(stderr=True, highlight=False)
+        self._bars = Live(self, console=console, transient=bool(self._output), redirect_stdout=shown_above)
+        try:
+            self._exit.enter_context(self._bars)
+        except RuntimeError:  # no thread can be started to draw them
+            self._bars.stop()
+            self._bars = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         indent = max(map(len, self._phases), default=0)

@@ -11,6 +11,8 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from w2v import settings
+from w2v.cli import show
+from w2v.cli.console import Reporter
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
@@ -70,6 +72,21 @@ class ShortHelp(click.Command):
                 formatter.write_dl(records[group])
 
 
+class Reporting(ShortHelp):
+    """A command with --quiet and --json, whose function gets `progress` and returns its result.
+
+    The result is a dataclass or dictionary, alone or in a pair with the function that prints it without --json.
+    """
+
+    def invoke(self, context: click.Context) -> None:
+        quiet, as_json = context.params.pop("quiet"), context.params.pop("as_json")
+        with Reporter(quiet) as progress:
+            context.params["progress"] = progress
+            found = super().invoke(context)
+        result, shown = found if isinstance(found, tuple) else (found, None)
+        show.result(result, as_json, quiet, shown)
+
+
 class TrainingCommand(ShortHelp):
     """A command with all settings, which suggests the right spelling for those of word2vec.c and gensim."""
 
@@ -79,42 +96,26 @@ class TrainingCommand(ShortHelp):
 
 
 # Options of word2vec.c and fastText, with one dash and a value each, and their spelling here; {} is the value.
+FASTTEXT = ("dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket")  # which none of ours is near
+SAME = ("size", "window", "sample", "negative", "min-count", "alpha", "loss", "save-vocab", "read-vocab")
 FOREIGN = {
+    **{name: f"--{name} {{}}" for name in SAME},
+    **{
+        name: f"--{settings.RENAMED[name].replace('_', '-')} {{}}"
+        for name in ("size", "threads", "iter", "epoch", *FASTTEXT)
+    },
     "train": "{}",
     "input": "{} alone",
     "output": "-o {}",
-    "save-vocab": "--save-vocab {}",
-    "read-vocab": "--read-vocab {}",
-    "size": "--vector-size {}",
-    "window": "--window {}",
-    "sample": "--sample {}",
-    "negative": "--negative {}",
-    "threads": "--workers {}",
-    "iter": "--epochs {}",
-    "min-count": "--min-count {}",
-    "alpha": "--alpha {}",
     "binary": "-o NAME.bin or -o NAME.txt",
-    "dim": "--vector-size {}",
-    "ws": "--window {}",
-    "lr": "--alpha {}",
-    "epoch": "--epochs {}",
-    "neg": "--negative {}",
-    "minCount": "--min-count {}",
-    "thread": "--workers {}",
     "t": "--sample {}",
     "minn": "--subwords {}-6, for -minn and -maxn",
     "maxn": "--subwords 3-{}, for -minn and -maxn",
-    "bucket": "--buckets {}",
-    "loss": "--loss {}",
 }
-FASTTEXT = {"dim", "ws", "lr", "neg", "minCount", "thread", "minn", "maxn", "bucket"}  # which none of ours is near
-SWITCHES = {
-    ("cbow", "1"): "--model cbow",
-    ("cbow", "0"): "--model skipgram",
-    ("sg", "1"): "--model skipgram",
-    ("sg", "0"): "--model cbow",
-    ("hs", "1"): "--loss hs",
-    ("hs", "0"): "--loss ns",
+SWITCHES = {  # with the values 0 and 1
+    "cbow": ("--model skipgram", "--model cbow"),
+    "sg": ("--model cbow", "--model skipgram"),
+    "hs": ("--loss ns", "--loss hs"),
 }
 
 
@@ -125,8 +126,8 @@ def refuse_foreign_options(args: list[str]) -> None:
             return
         value = args[index + 1] if index + 1 < len(args) else ""
         name = argument.lstrip("-")
-        if argument.startswith("-") and (name, value) in SWITCHES:
-            raise click.UsageError(f"{argument} {value}: write {SWITCHES[name, value]}")
+        if argument.startswith("-") and name in SWITCHES and value in ("0", "1"):
+            raise click.UsageError(f"{argument} {value}: write {SWITCHES[name][int(value)]}")
         dashes = len(argument) - len(name)
         if (dashes == 1 and name in FOREIGN) or (dashes == 2 and name in FASTTEXT):
             raise click.UsageError(f"{argument} {value}: write {FOREIGN[name].format(value)}")
@@ -164,6 +165,12 @@ def whole_number(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
+
+
+def find_objective(name: str | None) -> None:
+    """Import a user's own loss; model files contain only its name."""
+    if name:
+        registry.find(name)
 
 
 def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
@@ -239,6 +246,8 @@ FILE = click.Path(path_type=Path, readable=False)  # an unreadable file is an er
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress, and print nothing but --json.")
+REPORTING = composed(QUIET, JSON)
+WRITING = composed(FORCE, QUIET, JSON)
 ERRORS = click.option(
     "--errors",
     cls=Option,
@@ -258,7 +267,12 @@ METHOD = click.option(
     help="How analogies are answered: 3CosAdd or 3CosMul.",
 )
 OBJECTIVE = click.option(
-    "--objective", cls=Option, metavar="NAME", help="The loss of the model, if it is your own: module:Name."
+    "--objective",
+    cls=Option,
+    metavar="NAME",
+    expose_value=False,
+    callback=lambda context, _, name: find_objective(None if context.resilient_parsing else name),
+    help="The loss of the model, if it is your own: module:Name.",
 )
 MODEL = click.argument("model", type=FILE)
 SHORT_OPTIONS = composed(
@@ -276,12 +290,6 @@ SHORT_OPTIONS = composed(
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
-
-
-def find_objective(name: str | None) -> None:
-    """Import a user's own loss; model files contain only its name."""
-    if name:
-        registry.find(name)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+Result = Any  # of a command: a dictionary or dataclass, or a pair of it and a function that prints it for people
 BRIEF = ("model", "loss", "window", "epochs")  # the settings in the summary of a run
 TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
 ANALOGY_FORMULA: dict[Method, str] = {
@@ -203,6 +204,13 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
         judgements(names, scored)
     if left_out:
         line(f"not compared, for lack of words: {'; '.join(left_out)}")
+
+
+def converted(found: Mapping[str, Any], names: Sequence[str] = (), compared: Comparison | None = None) -> None:
+    """What was written, what it lacks, and how it compares with the model that it was made of."""
+    facts({**found, "lost": ", ".join(found["lost"]) or None})
+    if compared:
+        comparison(names, compared)
 
 
 def perplexity(result: Perplexity) -> None:

@@ -160,8 +160,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
     inputs = [*map(Path, files), *filter(None, read)]
     if leads(world):
-        others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config}
-        check_outputs(output, others, options.plot, options.force, inputs)
+        others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config, "--plot": options.plot}
+        check_outputs([("-o", output), *others.items()], options.force, inputs)
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
@@ -238,37 +238,29 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
                 f"the checkpoints in {folder} were not written there by this user, so the paths in them are not used: "
                 f"give {' and '.join(missing)}"
             )
-    kept = checked(Notes, notes, f"{found.path}: its notes")
-    output = options.output or noted(kept.output)
+    kept = asdict(checked(Notes, notes, f"{found.path}: its notes"))
+    output, save_vocab, plot = (getattr(options, name) or (path and Path(path)) for name, path in kept.items())
     if not output:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    save_vocab, plot = options.save_vocab or noted(kept.save_vocab), options.plot or noted(kept.plot)
     files = Corpus(list(options.corpus), of_paths=True).files if options.corpus else origin.sources
     if leads(world):
-        check_outputs(output, {"--save-vocab": save_vocab}, plot, options.force, map(Path, files))
+        written = [("-o", output), ("--save-vocab", save_vocab), ("--plot", plot)]
+        check_outputs(written, options.force, map(Path, files))
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
     run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
     return Job(run, output, save_vocab, plot, options.force, folder, resumable=lambda: True)
 
 
-def check_outputs(
-    output: Path, others: Mapping[str, Path | None], plot: Path | None, force: bool, inputs: Iterable[Path]
-) -> None:
-    """Check the files to be written (the model, `others` and a plot), each against all that are read or written.
+def check_outputs(files: Iterable[tuple[str, Path | None]], force: bool, inputs: Iterable[Path]) -> None:
+    """Check the files to be written, each against all that are read or written.
 
-    `others` are by the option that names them.
+    They are given with the options that name them: first the model, then others or None.
     """
-    read, named = list(inputs), {option: other for option, other in others.items() if other}
-    written = list(named.values())
-    if plot:
-        outputs.check_picture(plot, force, [output, *read, *written], "with --plot")
-    outputs.check(output, force, [*read, *written])
-    for path in table.beside(output):
-        outputs.check(path, force, [*read, *written])
-    for number, (option, other) in enumerate(named.items()):
-        outputs.check(other, force, [*read, *written[:number]], f"with {option}")
-
-
-def noted(path: PathText | None) -> Path | None:
-    return None if path is None else Path(path)
+    read, written = list(inputs), [(option, path) for option, path in files if path]
+    for index, (option, path) in enumerate(written):
+        check = outputs.check_picture if option == "--plot" else outputs.check
+        others = [other for _, other in written[:index] + written[index + 1 :]]
+        check(path, force, [*read, *others], f"with {option}")
+    for path in table.beside(written[0][1]):
+        outputs.check(path, force, [*read, *(other for _, other in written)])

@@ -8,56 +8,30 @@ from typing import Any
 
 import click
 
-from w2v.cli import outputs, show
-from w2v.cli.console import Reporter
-from w2v.cli.options import (
-    CORPUS,
-    ERRORS,
-    FILE,
-    FORCE,
-    JSON,
-    METHOD,
-    MODEL,
-    OBJECTIVE,
-    QUIET,
-    READING,
-    TOP,
-    ShortHelp,
-    find_objective,
-    given_reading,
-)
+from w2v.cli import options, outputs, show
+from w2v.cli.options import FILE
+from w2v.cli.show import Result
 from w2v.evaluation import compare as compared
 from w2v.evaluation import evaluate as evaluated
 from w2v.evaluation import perplexity as predicted
 from w2v.evaluation import rank as ranks
+from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.training.model import Model
-from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import load
 
 
-@click.command(cls=ShortHelp)
+@click.command(cls=options.Reporting)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
 @click.option("--questions", multiple=True, type=FILE, help="Also answer these analogy questions; may be repeated.")
 @click.option("--pairs", multiple=True, type=FILE, help="Also use these scored word pairs; may be repeated.")
-@TOP
-@METHOD
+@options.TOP
+@options.METHOD
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap.")
-@ERRORS
-@QUIET
-@JSON
-def evaluate(
-    models: tuple[Path, ...],
-    questions: tuple[Path, ...],
-    pairs: tuple[Path, ...],
-    top: int,
-    method: Method,
-    seed: int,
-    errors: Errors,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@options.ERRORS
+@options.REPORTING
+def evaluate(models: tuple[Path, ...], errors: Errors, progress: Report, **judging: Any) -> Result:
     """Evaluate one MODEL or several, with intervals and tests of their differences.
 
     Models are scored on the bundled questions and pairs, and on those of --questions and --pairs. Two more measures
@@ -70,26 +44,22 @@ def evaluate(
     w2v evaluate model.bin
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
-    with Reporter(quiet) as progress:
-        loaded = [load(model, errors=errors, progress=progress) for model in models]
-        chosen: dict[str, Any] = {"questions": questions, "pairs": pairs, "top": top, "method": method, "seed": seed}
-        found = evaluated.evaluate(*loaded, **chosen, progress=progress)
+    loaded = [load(model, errors=errors, progress=progress) for model in models]
+    found = evaluated.evaluate(*loaded, **judging, progress=progress)
     names = list(map(str, models))
-    results = {"models": names, "results": [asdict(one) for one in found]}
-    show.result(results, as_json, quiet, lambda _: show.judgements(names, found))
+    return {"models": names, "results": [asdict(one) for one in found]}, lambda _: show.judgements(names, found)
 
 
-@click.command(cls=ShortHelp)
+@click.command(cls=options.Reporting)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @click.option(
     "--top", type=int, default=10_000, show_default=True, metavar="N", help="Compare all of the N most frequent words."
 )
 @click.option("--words", type=click.IntRange(min=0), default=20, show_default=True, help="Number of words to show.")
-@ERRORS
-@QUIET
-@JSON
-def compare(first: Path, second: Path, top: int, words: int, errors: Errors, quiet: bool, as_json: bool) -> None:
+@options.ERRORS
+@options.REPORTING
+def compare(first: Path, second: Path, top: int, words: int, errors: Errors, progress: Report) -> Result:
     """Show the differences of two models.
 
     These are the share of a word's 10 nearest neighbours that are the same in both models, by the word's frequency rank
@@ -100,28 +70,19 @@ def compare(first: Path, second: Path, top: int, words: int, errors: Errors, qui
     w2v compare old.safetensors new.safetensors
     w2v compare old.bin new.bin --top 2000 --words 50 --json
     """
-    with Reporter(quiet) as progress:
-        models = [load(path, errors=errors, progress=progress) for path in (first, second)]
-        result = compared.compare(*models, top=top, words=words, progress=progress)
+    models = [load(path, errors=errors, progress=progress) for path in (first, second)]
+    result = compared.compare(*models, top=top, words=words, progress=progress)
     names = [str(first), str(second)]
-    show.result({"models": names} | asdict(result), as_json, quiet, lambda _: show.comparison(names, result))
+    return {"models": names} | asdict(result), lambda _: show.comparison(names, result)
 
 
-@click.command(cls=ShortHelp)
-@MODEL
-@CORPUS
-@OBJECTIVE
-@READING
-@QUIET
-@JSON
-def perplexity(
-    model: Path,
-    objective: str | None,
-    corpus: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+@click.command(cls=options.Reporting)
+@options.MODEL
+@options.CORPUS
+@options.OBJECTIVE
+@options.READING
+@options.REPORTING
+def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: Any) -> Result:
     """Measure how well MODEL predicts the words of a CORPUS that it was not trained on.
 
     The text is normalised and tokenized as in the training of MODEL, unless options say otherwise.
@@ -140,32 +101,19 @@ def perplexity(
     w2v perplexity model.safetensors held-out.txt
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
-    find_objective(objective)
     files = Corpus(list(corpus), of_paths=True).files
-    with Reporter(quiet) as progress:
-        result = predicted.perplexity(Model.load(model), files, **given_reading(given), progress=progress)
-    show.result(result, as_json, quiet, show.perplexity)
+    result = predicted.perplexity(Model.load(model), files, **options.given_reading(given), progress=progress)
+    return result, show.perplexity
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.Reporting)
+@options.MODEL
 @click.option("--contexts", type=int, metavar="N", help="Rows: the N most frequent words.  [default: 2,000]")
 @click.option("--words", type=int, metavar="N", help="Columns: the N most frequent words.  [default: 2,000]")
 @click.option("-o", "--output", type=FILE, help="Plot the spectrum to this file: .png, .svg or .pdf.")
-@OBJECTIVE
-@FORCE
-@QUIET
-@JSON
-def rank(
-    model: Path,
-    contexts: int | None,
-    words: int | None,
-    output: Path | None,
-    objective: str | None,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@options.OBJECTIVE
+@options.WRITING
+def rank(model: Path, output: Path | None, force: bool, progress: Report, **size: int | None) -> Result:
     """Show the rank and the singular values of MODEL's predictions.
 
     The predictions are the matrix log p(word | context). With a single softmax its rank is at most the vector size plus
@@ -178,11 +126,9 @@ def rank(
     """
     if output:
         outputs.check_picture(output, force, [model])
-    find_objective(objective)
-    with Reporter(quiet) as progress:
-        result = ranks.rank(Model.load(model), contexts, words, progress)
+    result = ranks.rank(Model.load(model), **size, progress=progress)
     if output:
         from w2v.plotting.spectrum import spectrum
 
         outputs.save_picture(spectrum(result, model.name), output, force)
-    show.result(result, as_json, quiet, show.rank)
+    return result, show.rank

@@ -10,20 +10,10 @@ from typing import Any, get_args
 
 import click
 
-from w2v.cli import outputs, show
+from w2v.cli import options, outputs, show
 from w2v.cli.console import Reporter, say
-from w2v.cli.options import (
-    ERRORS,
-    FILE,
-    FORCE,
-    JSON,
-    MODEL,
-    QUIET,
-    Choice,
-    Option,
-    ShortHelp,
-    refuse_together,
-)
+from w2v.cli.options import FILE, Choice, Option, refuse_together
+from w2v.cli.show import Result
 from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
@@ -47,8 +37,8 @@ PROJECTION = click.option(
 )
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.Reporting)
+@options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
 @click.option(
@@ -90,10 +80,8 @@ PROJECTION = click.option(
     help="Draw the pairs of this section of analogy questions as arrows, by default of the first section.",
 )
 @click.option("--questions", cls=Option, type=FILE, help="The questions of --analogies, instead of the bundled ones.")
-@ERRORS
-@FORCE
-@QUIET
-@JSON
+@options.ERRORS
+@options.WRITING
 def plot(
     model: Path,
     errors: Errors,
@@ -104,10 +92,9 @@ def plot(
     analogies: str | None,
     questions: Path | None,
     force: bool,
-    quiet: bool,
-    as_json: bool,
+    progress: Report,
     **drawing: Any,
-) -> None:
+) -> Result:
     """Draw a map of WORDS, by default of the most frequent words.
 
     Words near each other are used in similar contexts. A plane shows this only roughly; t-SNE and UMAP preserve
@@ -135,26 +122,25 @@ def plot(
     from w2v.plotting.word_map import NAMES, read_sections, word_map
 
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
-    with Reporter(quiet) as progress:
-        vectors = load(model, errors=errors, progress=progress)
-        if analogies is not None:
-            picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
-        else:
-            asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
-            unknown = [word for word in asked if not vectors.is_known(word)]
-            if words:
-                queries.require(words, vectors, listed=True)
-            elif chosen and unknown:
-                say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
-                chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
-            title = f"{model.name}, {NAMES[drawing['method']]}"
-            picture = word_map(vectors, chosen, top=top or WORDS, **drawing, title=title, progress=progress)
-        outputs.save_picture(picture, output, force)
-    show.result({"output": str(output), "words": picture.words, "labels": picture.labels}, as_json, quiet)
+    vectors = load(model, errors=errors, progress=progress)
+    if analogies is not None:
+        picture = analogy_map(vectors, analogies or None, questions, top=top or PAIRS)
+    else:
+        asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
+        unknown = [word for word in asked if not vectors.is_known(word)]
+        if words:
+            queries.require(words, vectors, listed=True)
+        elif chosen and unknown:
+            say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
+            chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
+        title = f"{model.name}, {NAMES[drawing['method']]}"
+        picture = word_map(vectors, chosen, top=top or WORDS, **drawing, title=title, progress=progress)
+    outputs.save_picture(picture, output, force)
+    return {"output": str(output), "words": picture.words, "labels": picture.labels}
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.ShortHelp)
+@options.MODEL
 @click.argument("model2", type=FILE, required=False)
 @click.option(
     "-o", "--output", type=FILE, help="Write the page to this .html file, which needs no server and no network."
@@ -181,10 +167,8 @@ def plot(
     help="Search with an index, and show its recall; needs usearch, and time to build the index.",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
-@ERRORS
-@FORCE
-@QUIET
-@JSON
+@options.ERRORS
+@options.WRITING
 def explore(
     model: Path,
     model2: Path | None,

@@ -14,38 +14,12 @@ from typing import Any, get_args
 
 import click
 
-from w2v.cli import outputs, show
+from w2v.cli import options, outputs, show
+from w2v.cli import train as jobs
 from w2v.cli.config import Config
 from w2v.cli.console import Reporter, Stopped, say
-from w2v.cli.options import (
-    CORPUS,
-    FILE,
-    FORCE,
-    JSON,
-    NGRAM_LENGTHS,
-    QUIET,
-    READING,
-    SHORT_OPTIONS,
-    Choice,
-    Option,
-    TrainingCommand,
-    chosen_settings,
-    complete,
-    given_settings,
-    reading_options,
-    settings_options,
-)
-from w2v.cli.train import (
-    OUTPUT,
-    RESUMABLE,
-    Forecast,
-    Job,
-    Options,
-    check_outputs,
-    default_output,
-    new_job,
-    resume_job,
-)
+from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
+from w2v.cli.train import OUTPUT
 from w2v.errors import W2VError
 from w2v.formats import table
 from w2v.losses.registry import Settings
@@ -74,7 +48,7 @@ JOIN_PHRASES = click.option(
     flag_value=FIND,
     type=lambda text: True if text == FIND else text,
     metavar="[FILE]",
-    shell_complete=complete(),
+    shell_complete=options.complete(),
     help="Join the words of phrases first: of the phrases in a file of w2v phrases --save-phrases or, without FILE, of "
     "those found in CORPUS.",
 )
@@ -84,7 +58,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, cls=Option, group=MODEL_GROUP, type=click.IntRange(min=1), help=text)
 
 
-@click.command(cls=TrainingCommand)
+@click.command(cls=options.TrainingCommand)
 @click.argument("corpus", nargs=-1, type=click.Path())
 @click.option(
     "-o",
@@ -101,9 +75,9 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "other options override them.",
 )
 @click.option("--save-config", cls=Option, type=FILE, help="Write the settings of this run to this file, for --config.")
-@settings_options(*Settings.names())
-@READING
-@SHORT_OPTIONS
+@options.settings_options(*Settings.names())
+@options.READING
+@options.SHORT_OPTIONS
 @ngram_option(
     "--min-ngram", f"Shortest n-gram of --subwords; the longest is {NGRAM_LENGTHS[1]} unless --max-ngram is given."
 )
@@ -123,7 +97,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 @click.option(
     "--vocab",
     cls=Option,
-    type=Choice(get_args(Vocab)),
+    type=options.Choice(get_args(Vocab)),
     help="Words of a continued model: its own (old), or the corpus's too (union).  [default: old]",
 )
 @click.option(
@@ -157,9 +131,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @IGNORE_MEMORY
 @click.option("--verbose", cls=Option, is_flag=True, help="Show all settings and measurements at the end.")
-@FORCE
-@QUIET
-@JSON
+@options.WRITING
 def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """Train word vectors on a CORPUS.
 
@@ -177,20 +149,20 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    options = Options(**{field.name: given.pop(field.name) for field in fields(Options)})
+    asked = jobs.Options(**{field.name: given.pop(field.name) for field in fields(jobs.Options)})
     with join() or nullcontext() as world:
         with together(world):
-            if options.resume:
-                job = resume_job(options.resume, options, given, world)
+            if asked.resume:
+                job = jobs.resume_job(asked.resume, asked, given, world)
             else:
-                job = new_job(options, given, world)
-            if options.save_config and job.config and leads(world):
-                job.config.save(options.save_config, force=options.force)
+                job = jobs.new_job(asked, given, world)
+            if asked.save_config and job.config and leads(world):
+                job.config.save(asked.save_config, force=asked.force)
         try:
             with Reporter(quiet or not leads(world)) as report:
                 progress: Report = report
                 if job.config and not quiet:
-                    progress = Forecast(report, job.config.settings, bool(job.states))
+                    progress = jobs.Forecast(report, job.config.settings, bool(job.states))
                 model = job.run(progress=progress)
             trained = time.perf_counter()
             with together(world):
@@ -201,7 +173,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 own = f" --objective {given['objective']}" if given["objective"] else ""
                 stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
             elif not job.states and sys.stderr.isatty():
-                stopped.add_note(f"nothing was saved; {RESUMABLE}")
+                stopped.add_note(f"nothing was saved; {jobs.RESUMABLE}")
             raise
     now = time.perf_counter()
     if not leads(world):
@@ -221,7 +193,7 @@ def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
-def _measured(job: Job, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
+def _measured(job: jobs.Job, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
     """The settings and measurements of a run that --json prints."""
     return {
         "output": str(job.output),
@@ -234,7 +206,7 @@ def _measured(job: Job, model: Model, seconds: dict[str, float]) -> dict[str, An
     }
 
 
-def save_all(job: Job, model: Model) -> None:
+def save_all(job: jobs.Job, model: Model) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
     files: list[tuple[Path, outputs.Write]] = [(job.output, outputs.saving(model))]
     if job.save_vocab:
@@ -247,8 +219,8 @@ def save_all(job: Job, model: Model) -> None:
     outputs.save(files, job.force)
 
 
-@click.command(cls=TrainingCommand)
-@CORPUS
+@click.command(cls=options.TrainingCommand)
+@options.CORPUS
 @click.option(
     "-o",
     "--output",
@@ -265,14 +237,12 @@ def save_all(job: Job, model: Model) -> None:
     metavar="N",
     help="Try vectors of up to N dimensions.  [default: those of --vector-size]",
 )
-@settings_options(*Settings.names())
+@options.settings_options(*Settings.names())
 @JOIN_PHRASES
 @click.option("--resume", is_flag=True, help="Resume the trials of the same command after it was stopped.")
 @IGNORE_MEMORY
-@READING
-@FORCE
-@QUIET
-@JSON
+@options.READING
+@options.WRITING
 def tune(
     corpus: tuple[str, ...],
     output: Path | None,
@@ -300,12 +270,12 @@ def tune(
     w2v tune corpus.txt -o best.safetensors --resume
     w2v train --config best.toml -o again.safetensors
     """
-    settings = chosen_settings(given, tried=tuning.tried(given_settings(given)))
-    output, reading = output or default_output(settings), asdict(reading_options(given))
+    settings = options.chosen_settings(given, tried=tuning.tried(options.given_settings(given)))
+    output, reading = output or jobs.default_output(settings), asdict(options.reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     files = Corpus(list(corpus), of_paths=True).files
     inputs = [*map(Path, files), *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
-    check_outputs(output, {"-o": config}, None, force, inputs)
+    jobs.check_outputs([("-o", output), ("-o", config)], force, inputs)
     _check_state(state, resume, force, inputs)
     try:
         with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:
@@ -319,7 +289,7 @@ def tune(
                 progress=progress,
                 **{name: given[name] for name in ("time", "max_size", "ignore_memory")},
                 **reading,
-                **given_settings(given),
+                **options.given_settings(given),
             )
     except Stopped as stopped:
         if state.exists():

@@ -12,27 +12,15 @@ from typing import Any, get_args
 import click
 
 from w2v.cli import info as facts
-from w2v.cli import outputs, prompt, show
-from w2v.cli.console import Reporter, say
-from w2v.cli.options import (
-    ERRORS,
-    FILE,
-    FORCE,
-    JSON,
-    METHOD,
-    MODEL,
-    OBJECTIVE,
-    QUIET,
-    TOP,
-    Choice,
-    ShortHelp,
-    find_objective,
-    refuse_together,
-)
+from w2v.cli import options, outputs, prompt, show
+from w2v.cli.console import say
+from w2v.cli.options import FILE
+from w2v.cli.show import Result
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
 from w2v.formats import matrices, table
 from w2v.formats.storage import FileStorage
+from w2v.progress import Report
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -44,17 +32,14 @@ from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import keyed, load
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.Reporting)
+@options.MODEL
 @click.argument("questions", type=FILE, required=False)
-@TOP
-@METHOD
-@ERRORS
-@QUIET
-@JSON
-def analogy(
-    model: Path, errors: Errors, questions: Path | None, top: int, method: Method, quiet: bool, as_json: bool
-) -> None:
+@options.TOP
+@options.METHOD
+@options.ERRORS
+@options.REPORTING
+def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, progress: Report) -> Result:
     """Answer analogy QUESTIONS and report the accuracy.
 
     Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
@@ -64,20 +49,18 @@ def analogy(
     w2v analogy model.bin
     w2v analogy model.bin questions-words.txt --top 300000 --method mul
     """
-    with Reporter(quiet) as progress:
-        vectors = load(model, errors=errors, progress=progress)
-        result = analogies(vectors, questions, top, method, progress=progress)
-    found = asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}
-    show.result(found, as_json, quiet, lambda _: show.analogies(result))
+    vectors = load(model, errors=errors, progress=progress)
+    result = analogies(vectors, questions, top, method, progress=progress)
+    return asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}, lambda _: show.analogies(result)
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.ShortHelp)
+@options.MODEL
 @click.argument("pairs", metavar="[PAIRS]", nargs=-1, type=FILE)
 @click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
-@ERRORS
-@JSON
+@options.ERRORS
+@options.JSON
 def similarity(
     model: Path, errors: Errors, pairs: tuple[Path, ...], words: tuple[str, str] | None, verbose: bool, as_json: bool
 ) -> None:
@@ -91,16 +74,13 @@ def similarity(
     w2v similarity model.bin --words king queen
     """
     if words:
-        refuse_together("--words", ("pairs", "verbose"))
+        options.refuse_together("--words", ("pairs", "verbose"))
         vectors = load(model, errors=errors)
         found = [queries.known_words(word, vectors) for word in words]
         first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
         queries.require((first, second), vectors)
         cosine = vectors.similarity(first, second)
-        if as_json:
-            show.print_json({"words": words, "cosine": cosine})
-        else:
-            click.echo(f"{cosine:.4f}")
+        show.result({"words": words, "cosine": cosine}, as_json, shown=lambda _: click.echo(f"{cosine:.4f}"))
         return
     if len(pairs) > 1:
         raise click.UsageError(f"give one file of pairs; for the cosine of two words: --words {pairs[0]} {pairs[1]}")
@@ -108,17 +88,17 @@ def similarity(
     show.result(result, as_json, shown=lambda found: show.word_pairs(found, verbose))
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.ShortHelp)
+@options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="Search the N most frequent words only.  [default: all]"
 )
 @click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
-@METHOD
-@ERRORS
-@JSON
+@options.METHOD
+@options.ERRORS
+@options.JSON
 def query(
     model: Path,
     errors: Errors,
@@ -179,8 +159,8 @@ def query(
                 say(str(error))
 
 
-@click.command(cls=ShortHelp)
-@MODEL
+@click.command(cls=options.Reporting)
+@options.MODEL
 @click.argument("texts", nargs=-1, type=click.Path())
 @click.option(
     "-o",
@@ -191,7 +171,7 @@ def query(
 )
 @click.option(
     "--weights",
-    type=Choice(get_args(Weights)),
+    type=options.Choice(get_args(Weights)),
     default="sif",
     show_default=True,
     help="mean: all words count the same; idf: -log of a word's frequency; sif: frequent words count less, and the "
@@ -202,10 +182,8 @@ def query(
     help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
     "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
-@ERRORS
-@FORCE
-@QUIET
-@JSON
+@options.ERRORS
+@options.WRITING
 def encode(
     model: Path,
     texts: tuple[str, ...],
@@ -214,9 +192,8 @@ def encode(
     column: str | None,
     errors: Errors,
     force: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    progress: Report,
+) -> Result:
     """Turn TEXTS, one on each line, into vectors.
 
     The vector of a text is the weighted mean of the vectors of its words; a text without a known word gets zeros. TEXTS
@@ -230,17 +207,16 @@ def encode(
     corpus = Corpus(list(texts) or ["-"], of_paths=True)
     outputs.check(output, force, [model, *map(Path, texts)])
     write = matrices.writer(output)
-    with Reporter(quiet) as progress:
-        encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
-        write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
+    encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
+    write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
     found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
-    show.result({"output": str(output), "weights": weights, "vector_size": encoder.size} | found, as_json, quiet)
+    return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
 
 
-@click.command(cls=ShortHelp)
+@click.command(cls=options.ShortHelp)
 @click.argument("model", type=FILE, required=False)
-@ERRORS
-@JSON
+@options.ERRORS
+@options.JSON
 def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     """Describe MODEL or, without one, this installation.
 
@@ -252,12 +228,12 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
     show.result(found, as_json)
 
 
-@click.command(cls=ShortHelp, epilog=f"\b\nExtensions of OUT:\n{table.described()}")
-@MODEL
+@click.command(cls=options.Reporting, epilog=f"\b\nExtensions of OUT:\n{table.described()}")
+@options.MODEL
 @click.argument("output", metavar="OUT", type=FILE)
 @click.option(
     "--vectors",
-    type=Choice(get_args(WordVectors)),
+    type=options.Choice(get_args(WordVectors)),
     help="Word vectors to compute for a file written by w2v train; see w2v train --help.  [default: those of MODEL]",
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Keep the N most frequent words, before --words.")
@@ -269,31 +245,25 @@ def info(model: Path | None, errors: Errors, as_json: bool) -> None:
 )
 @click.option(
     "--storage",
-    type=Choice(get_args(FileStorage)),
+    type=options.Choice(get_args(FileStorage)),
     help="Store the vectors as float32, bfloat16, float16, or 8-bit integers and a scale for each word; .safetensors "
     "holds all, .npy float16.  [default: as in MODEL]",
 )
 @click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
-@OBJECTIVE
-@ERRORS
-@FORCE
-@QUIET
-@JSON
+@options.OBJECTIVE
+@options.ERRORS
+@options.WRITING
 def convert(
     model: Path,
     errors: Errors,
     output: Path,
     vectors: WordVectors | None,
-    top: int | None,
-    words: Path | None,
-    dims: int | None,
     storage: FileStorage | None,
     check: bool,
-    objective: str | None,
     force: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    progress: Report,
+    **smaller: Any,
+) -> Result:
     """Convert MODEL to another format, or make it smaller.
 
     The extension of OUT chooses the format. With --vectors, MODEL must be a .safetensors file written by w2v train.
@@ -306,26 +276,24 @@ def convert(
     w2v convert model.safetensors input-rows.bin --vectors input
     w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
     """
-    find_objective(objective)
     outputs.check(output, force, option="as OUT")
     for path in table.beside(output):
         outputs.check(path, force, option="as OUT")
     kind = table.for_writing(output).name
     if storage:
         table.check_storage(output, storage)
-    with Reporter(quiet) as progress:
-        if vectors:
-            stored = Model.load(model).with_vectors(vectors).content(output)
-        else:
-            stored = table.read(model, errors=errors, progress=progress)
-        made = reduce.reduced(stored, top, words, dims, storage)
-        compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
-        if compared:
-            made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
-        table.write(output, made, force, progress)
+    if vectors:
+        stored = Model.load(model).with_vectors(vectors).content(output)
+    else:
+        stored = table.read(model, errors=errors, progress=progress)
+    made = reduce.reduced(stored, **smaller, storage=storage)
+    compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
+    if compared:
+        made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
+    table.write(output, made, force, progress)
     lost = table.described_lost(output, stored, made)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}
-    found |= {"vector_size": made.vectors.shape[1], "lost": lost if as_json else ", ".join(lost) or None}
-    show.result(found | ({"check": asdict(compared)} if compared and as_json else {}), as_json, quiet)
-    if compared and not as_json and not quiet:
-        show.comparison([str(model), str(output)], compared)
+    found |= {"vector_size": made.vectors.shape[1], "lost": lost}
+    if compared is None:
+        return found, show.converted
+    return found | {"check": asdict(compared)}, lambda _: show.converted(found, [str(model), str(output)], compared)
