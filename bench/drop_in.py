@@ -1,6 +1,6 @@
-"""How fast is w2v.gensim's Word2Vec beside the command? Alternating, and gensim beside them.
+"""How fast is w2v.gensim's Word2Vec beside the command? Alternating.
 
-    python bench/drop_in.py TEXT [--share 1] [--repeats 3] [--gensim] [--json FILE]
+    python bench/drop_in.py TEXT [--share 1] [--repeats 3] [--json FILE]
 
 Each is a process that reads TEXT, trains with gensim's default settings (CBOW, negative sampling, 100 dimensions, five
 epochs) with two threads, and saves: `w2v train`; Word2Vec(LineSentence(TEXT)); and Word2Vec of an object whose __iter__
@@ -10,22 +10,22 @@ Goal for the LineSentence: at most 1.3 times the time of `w2v train`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from common import alternate, arguments, finish, quotients, seconds, split_lines, spread, w2v_command, wall_seconds
 
+from w2v.gensim.models.word2vec import LineSentence, Word2Vec
 from w2v.losses.registry import Settings
 
 SETTINGS = Settings(
     model="cbow", window=5, ns_exponent=0.75, sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2,
     vectors="input",
 )  # fmt: skip
+GOALS = {"w2v.gensim, LineSentence": 1.3}
 
 
 class Sentences:
@@ -40,11 +40,10 @@ class Sentences:
                 yield line.split()
 
 
-def train(package: str, kind: str, text: str, output: str) -> None:
-    """Train by the classes of a package, in this process."""
-    word2vec = import_module(f"{package}.models.word2vec")
-    sentences = word2vec.LineSentence(text) if kind == "file" else Sentences(text)
-    word2vec.Word2Vec(sentences, workers=SETTINGS.workers).wv.save_word2vec_format(output, binary=True)
+def train(kind: str, text: str, output: str) -> None:
+    """Train by the classes of w2v.gensim, in this process."""
+    sentences = LineSentence(text) if kind == "LineSentence" else Sentences(text)
+    Word2Vec(sentences, workers=2).wv.save_word2vec_format(output, binary=True)
 
 
 def iterate(text: str) -> None:
@@ -56,24 +55,18 @@ def main() -> None:
     if sys.argv[1:2] == ["train"]:
         train(*sys.argv[2:])
         return
-    parser = arguments(__doc__, repeats=3, corpus=True)
-    parser.add_argument("--gensim", action="store_true", help="run gensim, too")
-    options: argparse.Namespace = parser.parse_args()
+    options = arguments(__doc__, repeats=3, corpus=True).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text, output = Path(folder) / "text.txt", Path(folder) / "vectors.bin"
         split_lines(options.corpus, text, options.share)
-        script = [sys.executable, __file__, "train"]
-        commands: dict[str, Sequence[str | Path]] = {
-            "w2v train": w2v_command(SETTINGS, text, output),
-            "w2v.gensim, LineSentence": [*script, "w2v.gensim", "file", text, output],
-            "w2v.gensim, generator": [*script, "w2v.gensim", "generator", text, output],
+        work: dict[str, Callable[[], float]] = {
+            "w2v train": partial(wall_seconds, w2v_command(SETTINGS, text, output)),
+            **{
+                f"w2v.gensim, {kind}": partial(wall_seconds, [sys.executable, __file__, "train", kind, text, output])
+                for kind in ("LineSentence", "generator")
+            },
+            "generator alone": lambda: seconds(lambda: iterate(str(text))),
         }
-        if options.gensim:
-            commands["gensim, LineSentence"] = [*script, "gensim", "file", text, output]
-            commands["gensim, generator"] = [*script, "gensim", "generator", text, output]
-        work: dict[str, Callable[[], float]]
-        work = {name: partial(wall_seconds, command) for name, command in commands.items()}
-        work["generator alone"] = lambda: seconds(lambda: iterate(str(text)))
         found = alternate(work, options.repeats)
         finish(
             options,
@@ -81,11 +74,9 @@ def main() -> None:
             f"{text.stat().st_size / 1e6:.0f} MB. Wall-clock seconds of whole processes, imports included.",
             seconds={name: spread(times) for name, times in found.items()},
             ratio_to_w2v_train={
-                name: spread(
-                    quotients(found[name], found["w2v train"]), 1.3 if name == "w2v.gensim, LineSentence" else None
-                )
-                for name in commands
-                if name != "w2v train"
+                name: spread(quotients(times, found["w2v train"]), GOALS.get(name))
+                for name, times in found.items()
+                if name.startswith("w2v.gensim")
             },
         )
 

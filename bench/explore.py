@@ -1,6 +1,6 @@
 """How fast is the page of `w2v explore`? A file of 10,000 words in a browser, and a million words served.
 
-    python bench/explore.py [--words 1000000] [--size 100] [--repeats 21] [--json FILE]
+    python bench/explore.py [--words 1000000] [--repeats 21] [--json FILE]
 
 The vectors are random. Opening is until the map is drawn; a keystroke is until its completions are listed; a query is
 one to the server on a connection that stays open, with the 10 nearest words. The answers are compared with those of
@@ -26,7 +26,7 @@ import w2v
 from w2v.explore.explorer import Explorer
 from w2v.explore.server import Server
 
-FILE_WORDS = 10_000
+FILE_WORDS, SIZE = 10_000, 100
 KEYSTROKE = """async key => {
     const input = document.getElementById("search-word");
     const list = document.getElementById("search-word-list");
@@ -43,32 +43,24 @@ KEYSTROKE = """async key => {
 def main() -> None:
     parser = arguments(__doc__, repeats=21)
     parser.add_argument("--words", type=int, default=1_000_000)
-    parser.add_argument("--size", type=int, default=100)
     options = parser.parse_args()
-    times = {
-        f"query among {options.words:,} words": spread(queries(options.words, options.size, options.repeats), goal=0.1)
-    }
+    times = {f"query among {options.words:,} words": spread(queries(options.words, options.repeats), goal=0.1)}
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if program:
-        opening, keystrokes = in_browser(program, options.size, options.repeats)
+        opening, keystrokes = in_browser(program, options.repeats)
         times |= {"opening the file": spread(opening, goal=2), "keystroke in the file": spread(keystrokes, goal=0.05)}
-    finish(
-        options,
-        "The page of w2v explore",
-        f"{options.size} dimensions; the file has {FILE_WORDS:,} words.",
-        seconds=times,
-    )
+    finish(options, "The page of w2v explore", f"{SIZE} dimensions; the file has {FILE_WORDS:,} words.", seconds=times)
 
 
-def random_vectors(words: int, size: int) -> w2v.KeyedVectors:
+def random_vectors(words: int) -> w2v.KeyedVectors:
     random = np.random.default_rng(1)
     names = [f"{row * 2654435761 % (1 << 32):x}" for row in range(words)]
-    return w2v.KeyedVectors(names, random.standard_normal((words, size), dtype=np.float32), np.arange(words, 0, -1))
+    return w2v.KeyedVectors(names, random.standard_normal((words, SIZE), dtype=np.float32), np.arange(words, 0, -1))
 
 
-def queries(words: int, size: int, repeats: int) -> list[float]:
+def queries(words: int, repeats: int) -> list[float]:
     """Seconds of each query to a server, after one that is checked."""
-    vectors = random_vectors(words, size)
+    vectors = random_vectors(words)
     server = Server("127.0.0.1", 0)
     threading.Thread(target=server.run, args=("", [Explorer(vectors, FILE_WORDS, "pca")]), daemon=True).start()
     url = urlsplit(server.url)
@@ -89,14 +81,14 @@ def queries(words: int, size: int, repeats: int) -> list[float]:
     return times
 
 
-def in_browser(program: str, size: int, repeats: int) -> tuple[list[float], list[float]]:
+def in_browser(program: str, repeats: int) -> tuple[list[float], list[float]]:
     """Seconds of each opening of the file, and of each keystroke."""
     from playwright.sync_api import sync_playwright
 
     opening, keystrokes = [], []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "page.html"
-        random_vectors(FILE_WORDS, size).explore(top=FILE_WORDS).save(path)
+        random_vectors(FILE_WORDS).explore(top=FILE_WORDS).save(path)
         browser = playwright.chromium.launch(executable_path=program)
         for _ in range(repeats):
             page = browser.new_page()

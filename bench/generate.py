@@ -1,6 +1,4 @@
-"""Write a text of any size whose words follow Zipf's law and have topics to learn.
-
-    python bench/generate.py OUT --tokens 1e9 [--types 1e7] [--topics 100] [--seed 1]
+"""A text of any size whose words follow Zipf's law and have topics to learn.
 
 The frequency of the r-th word falls as 1 / (r + 2.7) (Zipf–Mandelbrot). Each line has 20 words and a topic; every
 second word, on average, belongs to it: the topic of the r-th word is r mod topics. So the nearest words of a word
@@ -9,7 +7,6 @@ should share its topic. Words are made of syllables: the more frequent, the shor
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Iterator
@@ -25,6 +22,7 @@ from numpy.typing import NDArray
 SHIFT = 2.7
 LINE_WORDS = 20
 BLOCK_LINES = 20_000
+TOPICS, SEED, THREADS = 100, 1, 2
 MAX_SYLLABLES = 4
 MAX_WORD = 2 * MAX_SYLLABLES + 1  # bytes, with the space after it
 MAX_TYPES = 100**MAX_SYLLABLES
@@ -34,16 +32,14 @@ SYLLABLES = np.array(
 
 
 @numba.njit(nogil=True, error_model="numpy")
-def write_lines(
-    text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, topics: int, seed: np.uint64
-) -> int:
+def write_lines(text: NDArray[np.uint8], syllables: NDArray[np.uint8], lines: int, types: int, seed: np.uint64) -> int:
     """Fill `text` with lines of words; returns their bytes.
 
     A word's length and its topic are random, so a branch on them would be mispredicted half of the time: all four
     syllables are written, and the next word begins over those that the word does not have.
     """
     spread = math.log((types + SHIFT) / SHIFT)
-    last, topic_count, base = np.uint32(types - 1), np.uint32(topics), np.uint32(100)
+    last, topic_count, base = np.uint32(types - 1), np.uint32(TOPICS), np.uint32(100)
     random, topic, end = seed, np.uint32(0), 0
     for _ in range(lines):
         for place in range(LINE_WORDS):
@@ -78,46 +74,31 @@ def rank_of(word: str) -> int:
     return rank
 
 
-def blocks(tokens: int, types: int, topics: int, seed: int, threads: int) -> Iterator[NDArray[np.uint8]]:
+def blocks(tokens: int, types: int) -> Iterator[NDArray[np.uint8]]:
     """The text in order. Each block has a seed of its own, so it does not depend on the number of threads."""
     lines = math.ceil(tokens / LINE_WORDS)
 
     def block(number: int) -> NDArray[np.uint8]:
         text = np.empty(BLOCK_LINES * LINE_WORDS * MAX_WORD, np.uint8)
-        block_seed = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+        seed = np.random.SeedSequence([SEED, number]).generate_state(1, np.uint64)[0]
         count = min(BLOCK_LINES, lines - number * BLOCK_LINES)
-        filled: int = write_lines(text, SYLLABLES, count, types, topics, np.uint64(block_seed))
-        return text[:filled]
+        return text[: write_lines(text, SYLLABLES, count, types, seed)]
 
     numbers = iter(range(math.ceil(lines / BLOCK_LINES)))
-    with ThreadPoolExecutor(threads) as pool:
-        coming: list[Future[Any]] = [pool.submit(block, number) for number in islice(numbers, 2 * threads)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        coming: list[Future[Any]] = [pool.submit(block, number) for number in islice(numbers, 2 * THREADS)]
         while coming:
             yield coming.pop(0).result()
             coming += [pool.submit(block, number) for number in islice(numbers, 1)]
 
 
-def generate(path: Path, tokens: int, types: int, topics: int = 100, seed: int = 1, threads: int = 2) -> float:
+def generate(path: Path, tokens: int, types: int) -> float:
     """Write the text; returns megabytes a second."""
     if not 1 <= types <= MAX_TYPES:
         raise SystemExit(f"--types {types}: must be from 1 to {MAX_TYPES}")
-    next(blocks(1, types, topics, seed, 1))  # compiled before the clock starts
+    next(blocks(1, types))  # compiled before the clock starts
     start, size = time.perf_counter(), 0
     with path.open("wb") as file:
-        for block in blocks(tokens, types, topics, seed, threads):
+        for block in blocks(tokens, types):
             size += file.write(block.data)
     return size / 1e6 / (time.perf_counter() - start)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", type=Path, metavar="OUT")
-    for name, value in (("tokens", 1e9), ("types", 1e7), ("topics", 100), ("seed", 1), ("threads", 2)):
-        parser.add_argument(f"--{name}", type=float, default=value, help="[%(default)g]")
-    options = parser.parse_args()
-    numbers = [int(vars(options)[name]) for name in ("tokens", "types", "topics", "seed", "threads")]
-    print(f"{generate(options.output, *numbers):.0f} MB/s")
-
-
-if __name__ == "__main__":
-    main()

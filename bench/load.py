@@ -1,6 +1,6 @@
 """How fast do vector files load? Against `cat file > /dev/null` (warm) and gensim.
 
-    python bench/load.py [FILE.bin] [--rows 830000] [--columns 300] [--repeats 9] [--json FILE]
+    python bench/load.py [FILE.bin] [--repeats 9] [--json FILE]
 
 Without FILE a random one of about 1 GB is written to a temporary folder, and a native copy too. What is loaded is
 first compared with what was written and with what gensim loads; then all run alternately.
@@ -17,15 +17,15 @@ from gensim.models import KeyedVectors
 
 import w2v
 
+SHAPE = (830_000, 300)
+
 
 def main() -> None:
     parser = arguments(__doc__, repeats=9)
     parser.add_argument("file", nargs="?", type=Path, help="a word2vec binary file")
-    parser.add_argument("--rows", type=int, default=830_000)
-    parser.add_argument("--columns", type=int, default=300)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = options.file or random_file(Path(folder), options.rows, options.columns)
+        path = options.file or random_file(Path(folder))
         native = Path(folder) / "native.safetensors"
         validate(path, native)
         times = alternate(
@@ -48,10 +48,10 @@ def main() -> None:
         )
 
 
-def random_file(folder: Path, rows: int, columns: int) -> Path:
-    vectors = np.random.default_rng(1).standard_normal((rows, columns), dtype=np.float32)
+def random_file(folder: Path) -> Path:
+    vectors = np.random.default_rng(1).standard_normal(SHAPE, dtype=np.float32)
     path = folder / "random.bin"
-    w2v.KeyedVectors([f"{row * 2654435761 % (1 << 32):x}" for row in range(rows)], vectors).save(path)
+    w2v.KeyedVectors([f"{row * 2654435761 % (1 << 32):x}" for row in range(SHAPE[0])], vectors).save(path)
     assert np.array_equal(w2v.load(path).vectors, vectors), "what is loaded is not what was written"
     return path
 

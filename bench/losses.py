@@ -13,7 +13,6 @@ most frequent words, few enough for the full softmax.
 from __future__ import annotations
 
 import itertools
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,18 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import (
-    W2V,
-    grouped,
-    mean_and_half,
-    open_runs,
-    processor_seconds,
-    run,
-    runs_markdown,
-    runs_parser,
-    w2v_command,
-)
+from common import grouped, mean_and_half, open_runs, processor_seconds, run, runs_markdown, runs_parser, w2v_command
+from quality import scores
 
+import w2v
 from w2v.losses.registry import Settings
 
 BASE = Settings(model="skipgram", vector_size=300, window=5, ns_exponent=0.75, epochs=3, workers=2, vectors="input")
@@ -50,31 +41,21 @@ LOSSES: dict[str, dict[str, Any]] = {
     "softmax": {"loss": "softmax"},
 }
 MAIN = ["ns-5", "ns-15", "hs", "nce-5"]
-PAPER = {  # minutes, syntactic, semantic, total: Mikolov et al. 2013b (arXiv:1310.4546), table 1
-    ("ns-5", 0.0): (38, 63, 54, 59),
-    ("ns-15", 0.0): (97, 63, 58, 61),
-    ("hs", 0.0): (41, 53, 40, 47),
-    ("nce-5", 0.0): (38, 60, 45, 53),
-    ("ns-5", 1e-5): (14, 61, 58, 60),
-    ("ns-15", 1e-5): (36, 61, 61, 61),
-    ("hs", 1e-5): (21, 52, 59, 55),
-}
-COLUMNS = ("processor seconds", "syntactic", "semantic", "total", "perplexity")
-PAPER_COLUMNS = ["paper: minutes", "paper: syntactic", "paper: semantic", "paper: total"]
-WHOLE: dict[str, Any] = {"share": 1.0, "max_vocab": None}  # of the text, and of its words
+# Accuracy on all questions, by sample: Mikolov et al. 2013b (arXiv:1310.4546), table 1.
+PAPER = {0.0: {"ns-5": 59, "ns-15": 61, "hs": 47, "nce-5": 53}, 1e-5: {"ns-5": 60, "ns-15": 61, "hs": 55}}
+COLUMNS = ("processor seconds", "syntactic", "semantic", "total", "perplexity", "unigram perplexity")
+GROUP = ("loss", "sample", "share", "max vocab")
 
 
-def measure(command: list[str], model: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
+def measure(command: list[str], path: Path, questions: Path, held_out: Path) -> dict[str, float | None]:
     """The metrics of a run: processor seconds, accuracies in percent, perplexity."""
     _, seconds = processor_seconds(lambda: run(command))
-    analogy = json.loads(run([*W2V, "analogy", model, questions, "--top", "30000", "--json"])[0])
-    perplexity = json.loads(run([*W2V, "perplexity", model, held_out, "--json"])[0])
-    shares = {"syntactic": analogy["syntactic"], "semantic": analogy["semantic"], "total": analogy["accuracy"]}
-    return {
+    model = w2v.Model.load(path)
+    found = w2v.perplexity(model, held_out)
+    return scores(model.wv, questions, []) | {
         "processor seconds": round(seconds, 1),
-        **{name: round(100 * (value or 0), 2) for name, value in shares.items()},
-        "perplexity": round(perplexity["perplexity_as_trained"], 1),
-        "unigram_perplexity": round(perplexity["unigram_perplexity"], 1),
+        "perplexity": round(found.perplexity_as_trained, 1),
+        "unigram perplexity": round(found.unigram_perplexity, 1),
     }
 
 
@@ -88,27 +69,18 @@ def hold_out(source: Path, share: float, train: Path, held_out: Path) -> None:
 
 
 def losses_markdown(document: Mapping[str, Any]) -> str:
-    groups = grouped(document["runs"], ("loss", "sample"))
-    whole = document["part"] == WHOLE  # as the paper's metrics are
     rows = []
-    for sample, name in itertools.product(sorted({key[1] for key in groups}), LOSSES):
-        runs = groups.get((name, sample), [])
-        if runs:
-            paper = [str(value) for value in PAPER.get((name, sample), ("",) * 4)]
-            cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
-            rows.append([name, f"{sample:g}", str(len(runs)), *cells, *(paper if whole else [])])
-    header = ["loss", "sample", "seeds", *COLUMNS, *(PAPER_COLUMNS if whole else [])]
-    unigram = document["runs"][0]["figures"]["unigram_perplexity"]
+    for (name, sample, *part), runs in grouped(document["runs"], GROUP).items():
+        cells = [mean_and_half([each[column] for each in runs]) for column in COLUMNS]
+        paper = PAPER.get(sample, {}).get(name, "")
+        rows.append([name, f"{sample:g}", *map(str, part), str(len(runs)), *cells, str(paper)])
     notes = [
-        f"Mean over the seeds ± half of their range. The unigram model's perplexity is {unigram:,.0f}.",
-        "A model trained with subsampling underestimates frequent words, so its perplexity is high. The time to train",
-        "the vectors for a clustered tree is not counted.",
+        "Mean over the seeds ± half of their range. A model trained with subsampling underestimates frequent words, so",
+        "its perplexity is high. The time to train the vectors for a clustered tree is not counted. The paper's is the",
+        "accuracy on all questions in table 1 of Mikolov et al. 2013, Distributed Representations of Words and Phrases",
+        "(arXiv:1310.4546).",
     ]
-    if whole:
-        notes.append(
-            "Paper: Mikolov et al. 2013, Distributed Representations of Words and Phrases, table 1 (arXiv:1310.4546)."
-        )
-    return runs_markdown(document, "Losses", header, rows, *notes)
+    return runs_markdown(document, "Losses", [*GROUP, "seeds", *COLUMNS, "paper"], rows, *notes)
 
 
 def main() -> None:
@@ -116,13 +88,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(LOSSES), default=MAIN)
     parser.add_argument("--samples", type=float, nargs="+", default=[0.0, 1e-5])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--share", type=float, default=WHOLE["share"])
+    parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--max-vocab", type=int)
     options = parser.parse_args()
     runs = open_runs(parser, options, losses_markdown)
-    part = {"share": options.share, "max_vocab": options.max_vocab}
-    if runs.document.setdefault("part", part) != part:
-        parser.error(f"{options.json} holds runs on another part of the text: name another file")
     base = replace(BASE, max_vocab=options.max_vocab)
     with tempfile.TemporaryDirectory() as folder:
         text, held_out, model = (Path(folder) / name for name in ("train.txt", "held-out.txt", "model.safetensors"))
@@ -135,8 +104,8 @@ def main() -> None:
                 if not vectors.exists():
                     run(w2v_command(replace(base, vector_size=100), text, vectors))
             command = w2v_command(replace(base, sample=sample, seed=seed, **changed), text, model)
-            key = {"loss": name, "sample": sample, "seed": seed}
-            runs.make(key, partial(measure, command, model, options.questions, held_out))
+            key = dict(zip(GROUP, (name, sample, options.share, options.max_vocab or ""), strict=True))
+            runs.make({**key, "seed": seed}, partial(measure, command, model, options.questions, held_out))
     print(losses_markdown(runs.document))
 
 

@@ -1,20 +1,26 @@
-"""How good are the vectors of each model, over several seeds, compared with unshared negatives and with gensim?
+"""How good are the vectors, over several seeds, beside those of other settings and programs?
 
     python bench/quality.py TEXT --questions FILE --pairs FILE … --json FILE [--only sg-ns …] [--tools w2v …]
-                            [--seeds 1 2 3] [--alpha A] [--epochs 5] [--cbow-gradient corrected|faithful]
+                            [--seeds 1 2 3] [--megabytes 2 8 100] [--word2vec PATH] [--fasttext PYTHON]
     python bench/quality.py --table FILE
 
-300 dimensions, window 5, negative 5, sample 1e-4, min_count 5, two threads. Every run is a process of its own, so
-time and memory are those of the whole process. The tools: `w2v`; `bf16`, w2v with `--storage bf16`; `per-pair`, w2v
-with one step per context word, as in word2vec.c (not for CBOW, which takes one step per window anyway); `gensim`,
-from the text in lines of 1000 words, with the same alpha. Runs are added to the JSON file; one that is in it already
-is not repeated.
+Configurations: sg-ns, sg-hs, cbow-ns and cbow-hs are equal settings for all: 300 dimensions, window 5, negative 5,
+sample 1e-4, min_count 5, 5 epochs, two threads, w2v's alpha. sg and cbow are each program's defaults, with 100
+dimensions and, but for w2v, 5 epochs. ranks has the defaults, 5 epochs and one thread, for each of the ranks.
+
+Tools: w2v; bf16, w2v with `--storage bf16`; per-pair, w2v with one step per context word, as in word2vec.c (CBOW takes
+one step per window anyway); 2-ranks and 4-ranks, w2v under mpiexec; gensim, from the text in lines of 1000 words;
+word2vec, whose settings are given to gensim, made after it, where its binary is not named; fasttext, without parts of
+words, of a Python that has it. Every run is a process of its own, so time and memory are those of the whole process.
+
+--megabytes names beginnings of the text. Runs are added to the JSON file; one that is in it already is not repeated.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import sys
 import tempfile
 from dataclasses import replace
 from functools import partial
@@ -23,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from common import (
+    beginnings,
     grouped,
     mean_and_half,
     open_runs,
@@ -33,22 +40,55 @@ from common import (
     split_lines,
     w2v_command,
 )
-from peers import BASE, MODES, gensim_command
+from peers import BASE, MODES, binary_command, gensim_command
 
 from w2v.evaluation.evaluate import evaluate
 from w2v.losses.registry import Settings
+from w2v.text.corpus import Corpus
+from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.keyed import KeyedVectors, load
 
+EQUAL = replace(BASE, epochs=5)
 CONFIGURATIONS = {
-    "sg-ns": BASE,
-    "sg-hs": replace(BASE, loss="hs"),
-    "cbow-ns": replace(BASE, model="cbow"),
-    "cbow-hs": replace(BASE, model="cbow", loss="hs"),
+    "sg-ns": EQUAL,
+    "sg-hs": replace(EQUAL, loss="hs"),
+    "cbow-ns": replace(EQUAL, model="cbow"),
+    "cbow-hs": replace(EQUAL, model="cbow", loss="hs"),
+    "sg": Settings(model="skipgram"),
+    "cbow": Settings(model="cbow"),
+    "ranks": Settings(epochs=5, workers=1),
 }
-TOOLS = ("w2v", "bf16", "per-pair", "gensim")
-GROUP = ("configuration", "tool", "alpha", "epochs", "gradient")  # what runs over several seeds have in common
+DEFAULTS: dict[str, dict[str, Any]] = {  # of the others, where they differ from w2v's
+    "gensim": {"ns_exponent": 0.75, "alpha": 0.025, "min_alpha": 0.0001, "sample": 1e-3, "workers": 3},
+    "word2vec": {"ns_exponent": 0.75, "sample": 1e-3, "workers": 12},
+    "fasttext": {"alpha": 0.05, "sample": 1e-4, "workers": 12},
+}
+ALPHAS = {"sg": 0.025, "cbow": 0.05}  # of word2vec.c
+TOOLS: dict[str, dict[str, Any]] = {"bf16": {"storage": "bf16"}, "per-pair": {"per_pair": True}}
+TOOLS |= {name: {} for name in ("w2v", "2-ranks", "4-ranks", *DEFAULTS)}
+MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
+GROUP = ("configuration", "text", "tool")  # what runs over several seeds have in common
+
+
+def settings_of(configuration: str, tool: str, seed: int) -> Settings:
+    changed = TOOLS[tool]
+    if configuration in ALPHAS and tool in DEFAULTS:
+        changed = {"window": 5, "epochs": 5, "alpha": ALPHAS[configuration], **DEFAULTS[tool]}
+    return replace(CONFIGURATIONS[configuration], seed=seed, **changed)
+
+
+def command_of(
+    tool: str, settings: Settings, text: Path, lines: Path, output: Path, program: str | None = None
+) -> list[str]:
+    """`lines` is the text in lines of 1000 words, `program` the binary of word2vec.c or the Python with fastText."""
+    if program:
+        return binary_command(tool, program, settings, text, output)
+    if tool in DEFAULTS:
+        return gensim_command(settings, MODES[1], lines, output)
+    command = w2v_command(settings, text, output)
+    return [MPIEXEC, "-n", tool[0], *command] if tool.endswith("-ranks") else command
 
 
 def scores(vectors: KeyedVectors, questions: Path, pairs: list[Path]) -> dict[str, float | None]:
@@ -76,51 +116,45 @@ def measure(
 
 
 def quality_markdown(document: dict[str, Any]) -> str:
-    """A row for each configuration and tool: mean over the seeds ± half of the range."""
+    """A row for each configuration, text and tool: mean over the seeds ± half of the range."""
     groups = grouped(document["runs"], GROUP)
     columns = list(dict.fromkeys(name for runs in groups.values() for metrics in runs for name in metrics))
     rows = []
-    for group, runs in sorted(groups.items(), key=lambda each: (list(CONFIGURATIONS).index(each[0][0]), each[0][1:])):
+    for group, runs in groups.items():
         cells = [mean_and_half([each[name] for each in runs if each.get(name) is not None]) for name in columns]
-        rows.append([*map(str, group), str(len(runs)), *cells])
-    notes = "Accuracies in percent, Spearman's correlations × 100: mean over the seeds ± half of their range."
+        rows.append([*group, str(len(runs)), *cells])
+    notes = "Accuracies and shares of rare words in percent, Spearman's correlations × 100: mean over the seeds ± half "
+    notes += "of their range."
     return runs_markdown(document, "Quality", [*GROUP, "seeds", *columns], rows, notes)
 
 
 def main() -> None:
     parser = runs_parser(__doc__)
-    parser.add_argument("--only", nargs="+", choices=list(CONFIGURATIONS), default=list(CONFIGURATIONS))
-    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=["w2v", "per-pair"])
+    parser.add_argument("--only", nargs="+", choices=list(CONFIGURATIONS), default=list(CONFIGURATIONS)[:4])
+    parser.add_argument("--tools", nargs="+", choices=list(TOOLS), default=["w2v", "per-pair"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--alpha", type=float, help="[that of w2v for the model and loss]")
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--cbow-gradient", choices=["corrected", "faithful"], default="faithful")
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[], metavar="N")
+    parser.add_argument("--word2vec", metavar="PATH")
+    parser.add_argument("--fasttext", metavar="PYTHON")
     options = parser.parse_args()
     runs = open_runs(parser, options, quality_markdown)
-    if runs.document.setdefault("corpus", options.corpus.name) != options.corpus.name:
-        parser.error(f"{options.json} holds runs on {runs.document['corpus']}: name another file")
     with tempfile.TemporaryDirectory() as name:
-        model, lines = Path(name) / "model.bin", Path(name) / "lines.txt"
-        for only, tool, seed in itertools.product(options.only, options.tools, options.seeds):
-            settings: Settings = replace(
-                CONFIGURATIONS[only],
-                per_pair=tool == "per-pair",
-                storage="bf16" if tool == "bf16" else "float32",
-                alpha=options.alpha,
-                epochs=options.epochs,
-                seed=seed,
-                cbow_gradient=options.cbow_gradient,
-            )
-            gradient = "" if tool == "gensim" or settings.model != "cbow" else settings.cbow_gradient
-            key = {"configuration": only, "tool": tool, "alpha": settings.start_alpha, "epochs": settings.epochs}
-            key |= {"gradient": gradient, "seed": seed}
-            if tool == "per-pair" and settings.model == "cbow":
-                continue
-            if tool == "gensim" and not lines.exists():
-                split_lines(options.corpus, lines)
-            commands = {"gensim": gensim_command(settings, MODES[1], lines, model)}
-            command = commands.get(tool, w2v_command(settings, options.corpus, model))
-            runs.make(key, partial(measure, command, model, options.questions, options.pairs))
+        folder = Path(name)
+        lines = folder / "lines.txt"
+        whole = {options.corpus.stem: options.corpus}
+        texts = beginnings(options.corpus, options.megabytes, folder) if options.megabytes else whole
+        for text, path in texts.items():
+            split_lines(path, lines)
+            with read_corpus(Corpus(lines)) as store:
+                counts = Vocabulary.from_store(store)
+            for only, tool, seed in itertools.product(options.only, options.tools, options.seeds):
+                if tool == "per-pair" and only.startswith("cbow"):
+                    continue
+                output = folder / ("model.vec" if tool == "fasttext" else "model.bin")
+                settings = settings_of(only, tool, seed)
+                command = command_of(tool, settings, path, lines, output, vars(options).get(tool))
+                work = partial(measure, command, output, options.questions, options.pairs, counts)
+                runs.make({**dict(zip(GROUP, (only, text, tool), strict=True)), "seed": seed}, work)
     print(quality_markdown(runs.document))
 
 

@@ -27,15 +27,13 @@ from w2v.settings import WordVectors
 
 def settings_of(words: str) -> dict[str, Any]:
     """Settings from name=value, separated by spaces."""
-    pairs = (word.split("=", 1) for word in words.split())
-    return {name: _value(value) for name, value in pairs}
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:  # a word
-        return text
+    found: dict[str, Any] = {}
+    for name, value in (word.split("=", 1) for word in words.split()):
+        try:
+            found |= tomllib.loads(f"{name} = {value}")
+        except tomllib.TOMLDecodeError:  # a word
+            found[name] = value
+    return found
 
 
 def trained(
@@ -83,12 +81,8 @@ def main() -> None:
         texts = beginnings(options.corpus, options.megabytes, Path(folder)) if options.megabytes else whole
         for (text, path), words, seed in itertools.product(texts.items(), options.settings, options.seeds):
             settings = Settings(**{"seed": seed, "workers": options.workers, **settings_of(words)})
-            key = {
-                "text": text,
-                "settings": words or "the defaults",
-                "seed": seed,
-                "vectors": " ".join(options.vectors),
-            }
+            key = {"text": text, "settings": words or "the defaults", "seed": seed}
+            key |= {"vectors": " ".join(options.vectors)}
             runs.make(key, partial(trained, path, settings, options.vectors, options.questions, options.pairs))
     print(sweep_markdown(runs.document))
 

@@ -1,7 +1,6 @@
 """How much text does one need for king - man + woman? The defaults on beginnings of a text, and on all of it.
 
     python bench/text_size.py TEXT --questions FILE --pairs FILE … --json FILE [--picture FILE.svg]
-                              [--megabytes 1 2 5 10 20 50] [--models skipgram cbow] [--seeds 1 2 3]
 
 For each size: the words of the text that are in the vocabulary; the accuracy on the questions whose words are known,
 and their share of all questions; that on the bundled questions; the correlations with the pairs; and the rank of queen
@@ -14,7 +13,6 @@ from __future__ import annotations
 import itertools
 import statistics
 import tempfile
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -25,8 +23,7 @@ import w2v
 from w2v.losses.registry import Settings
 from w2v.settings import ModelName
 
-GROUP = ("model", "megabytes")
-MODELS = get_args(ModelName)
+MEGABYTES, SEEDS, WORKERS = (1, 2, 5, 10, 20, 50), (1, 2, 3), 2
 QUEEN = "rank of queen"
 STYLES = {"skipgram": "-", "cbow": "--"}
 COLORS = ("#1f6f8b", "#c05746", "#7a9e3a")
@@ -60,9 +57,8 @@ def rank_of_queen(vectors: w2v.KeyedVectors) -> int | None:
 
 def size_markdown(document: dict[str, Any]) -> str:
     columns = [name for name in document["runs"][0]["figures"] if name not in ("words", "epochs", "known", QUEEN)]
-    groups = grouped(document["runs"], GROUP)
     rows = []
-    for (model, megabytes), runs in sorted(groups.items(), key=lambda each: (MODELS.index(each[0][0]), each[0][1])):
+    for (model, megabytes), runs in grouped(document["runs"], ("model", "megabytes")).items():
         queens = ", ".join(f"{run[QUEEN]:,}" for run in runs if run[QUEEN] is not None)
         cells = [mean_and_half([run[name] for run in runs if run[name] is not None]) for name in columns]
         first = runs[0]
@@ -77,14 +73,19 @@ def draw(document: dict[str, Any], picture: Path) -> None:
     """Left: accuracy and correlations by the size of the text. Right: the rank of queen, median over the seeds."""
     figure, (left, right) = new_picture(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
     names = ["questions-words", *(name for name in document["runs"][0]["figures"] if name.startswith("EN-"))]
-    groups = grouped(document["runs"], GROUP)
-    for model in dict.fromkeys(model for model, _ in groups):
-        sizes = sorted(size for other, size in groups if other == model)
+    groups = grouped(document["runs"], ("model", "megabytes"))
+    sizes = sorted({size for _, size in groups})
+
+    def middles(model: str, name: str, middle: Any) -> list[float]:
+        known = [[run[name] for run in groups[model, size] if run[name] is not None] for size in sizes]
+        return [middle(values) if values else float("nan") for values in known]
+
+    for model, style in STYLES.items():
         for name, color in zip(names, COLORS, strict=False):
-            means = [_middle(groups[model, size], name, statistics.mean) for size in sizes]
-            left.plot(sizes, means, STYLES[model], color=color, marker=".", label=f"{name}, {model}")
-        ranks = [_middle(groups[model, size], QUEEN, statistics.median) for size in sizes]
-        right.plot(sizes, ranks, STYLES[model], color=COLORS[0], marker=".", label=model)
+            means = middles(model, name, statistics.mean)
+            left.plot(sizes, means, style, color=color, marker=".", label=f"{name}, {model}")
+        ranks = middles(model, QUEEN, statistics.median)
+        right.plot(sizes, ranks, style, color=COLORS[0], marker=".", label=model)
     left.set_ylabel("per cent; correlation × 100")
     right.set_ylabel(f"{QUEEN} near king − man + woman")
     right.set_yscale("log")
@@ -92,36 +93,24 @@ def draw(document: dict[str, Any], picture: Path) -> None:
     right.invert_yaxis()
     for axes in (left, right):
         axes.set_xscale("log")
-        ticks = sorted({size for _, size in groups})
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("megabytes of text")
         axes.legend(frameon=False, fontsize=7, handlelength=3)
     save_picture(figure, picture)
 
 
-def _middle(runs: Sequence[dict[str, Any]], name: str, middle: Any) -> float:
-    values = [run[name] for run in runs if run[name] is not None]
-    return float(middle(values)) if values else float("nan")
-
-
 def main() -> None:
     parser = runs_parser(__doc__)
-    parser.add_argument("--megabytes", type=float, nargs="+", default=[1, 2, 5, 10, 20, 50], metavar="N")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--picture", type=Path, metavar="FILE")
     options = parser.parse_args()
     runs = open_runs(parser, options, size_markdown)
     whole = options.corpus.stat().st_size / 1e6
-    sizes = [*(size for size in options.megabytes if size < whole), whole]
+    sizes = [*(size for size in MEGABYTES if size < whole), whole]
     with tempfile.TemporaryDirectory() as folder:
-        texts = beginnings(options.corpus, sizes, Path(folder))
-        for (size, text), model, seed in itertools.product(
-            zip(sizes, texts.values(), strict=True), options.models, options.seeds
-        ):
-            settings = Settings(model=model, seed=seed, workers=options.workers)
+        texts = beginnings(options.corpus, sizes, Path(folder)).values()
+        for model, (size, text), seed in itertools.product(get_args(ModelName), zip(sizes, texts, strict=True), SEEDS):
+            settings = Settings(model=model, seed=seed, workers=WORKERS)
             key = {"model": model, "megabytes": size, "seed": seed}
             runs.make(key, partial(measure, text, settings, options.questions, options.pairs))
     print(size_markdown(runs.document))

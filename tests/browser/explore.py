@@ -9,11 +9,8 @@ import os
 import re
 import shutil
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -36,17 +33,9 @@ SOURCES = ["file", "served"]
 PHONE = {"width": 390, "height": 780}
 DESKTOP = {"width": 1280, "height": 800}
 HOSTILE = [
-    "<script>document.title='pwned'</script>",
-    "</script><img src=x onerror=alert(1)>",
-    "\"'`&amp;<!--",
-    "{{script}}",
-    "__proto__",
-    "שלום\u202eevil",
-    "👩‍👩‍👧‍👦",
-    "a&b=c#d%20e+f",
-    "\0\x1b[31m",
-    "x" * 10_000,
-]
+    "<script>document.title='pwned'</script>", "</script><img src=x onerror=alert(1)>", "\"'`&amp;<!--", "{{script}}",
+    "__proto__", "שלום\u202eevil", "👩‍👩‍👧‍👦", "a&b=c#d%20e+f", "\0\x1b[31m", "x" * 10_000,
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -133,13 +122,17 @@ def state(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).fragment)
 
 
-def at_rest(page: Page, before: str) -> list[float]:
-    """x, y and zoom of a map that moves: its link, `before` until now, changes when it has rested for 250 ms."""
+@contextmanager
+def moving(page: Page) -> Iterator[list[float]]:
+    """x, y and zoom of a map after what moves it: its link changes when it has rested for 250 ms."""
+    place: list[float] = []
+    before = page.url
+    yield place
     expect(page).not_to_have_url(before)
     while before != page.url:
         before = page.url
         page.wait_for_timeout(1000)
-    return list(map(float, state(page)["at"][0].split(",")))
+    place += map(float, state(page)["at"][0].split(","))
 
 
 def words(table: Locator) -> list[str]:
@@ -238,42 +231,39 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
     box = canvas.bounding_box()
     assert box
     centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    before = page.url
-    page.get_by_role("button", name="First view").click()
-    first = at_rest(page, before)
-    before = page.url
-    page.mouse.move(*centre)
-    for _ in range(6):
-        page.mouse.wheel(0, -300)
-    zoomed = at_rest(page, before)
+    with moving(page) as first:
+        page.get_by_role("button", name="First view").click()
+    with moving(page) as zoomed:
+        page.mouse.move(*centre)
+        for _ in range(6):
+            page.mouse.wheel(0, -300)
     assert zoomed[2] == pytest.approx(first[2] * math.exp(0.3 * 6), abs=0.03)
-    before = page.url
-    page.mouse.down()
-    page.mouse.move(centre[0] + 60, centre[1] + 20, steps=3)
-    page.mouse.up()
-    panned = at_rest(page, before)
+    with moving(page) as panned:
+        page.mouse.down()
+        page.mouse.move(centre[0] + 60, centre[1] + 20, steps=3)
+        page.mouse.up()
     assert panned[0] < zoomed[0]
     assert panned[1] > zoomed[1]
-    before = page.url
     for step in range(60):
         page.mouse.move(centre[0] + 4 * step, centre[1])
         if tip.is_visible():
             break
     word = tip.locator("bdi").text_content()
-    page.mouse.down()
-    page.mouse.up()
+    with moving(page) as selected:
+        page.mouse.down()
+        page.mouse.up()
     expect(page.locator(".chip a")).to_have_text([word or ""])
     assert state(page)["list"] == [word]
-    assert at_rest(page, before) == panned, "the map has moved"
-    before = page.url
-    page.mouse.wheel(0, 300)
-    page.mouse.down()
-    page.mouse.up()
-    assert at_rest(page, before)[2] < panned[2], "a click soon after has undone the zoom"
+    assert selected == panned, "the map has moved"
+    with moving(page) as clicked:
+        page.mouse.wheel(0, 300)
+        page.mouse.down()
+        page.mouse.up()
+    assert clicked[2] < panned[2], "a click soon after has undone the zoom"
     page.go_back()
-    before = page.url
-    page.get_by_role("button", name="First view").click()
-    assert at_rest(page, before) == first
+    with moving(page) as again:
+        page.get_by_role("button", name="First view").click()
+    assert again == first
     page.go_back()
     expect(page.locator(".chip")).to_have_count(0)
 
@@ -291,15 +281,13 @@ def test_the_keyboard_is_enough(page: Page) -> None:
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.tagName") == "CANVAS":
             break
-    before = page.url
-    page.keyboard.press("0")
-    first = at_rest(page, before)
-    before = page.url
-    page.keyboard.press("+")
-    page.keyboard.press("ArrowRight")
-    x, _, zoom = at_rest(page, before)
-    assert x > first[0]
-    assert zoom == pytest.approx(1.6 * first[2], abs=0.02)
+    with moving(page) as first:
+        page.keyboard.press("0")
+    with moving(page) as moved:
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowRight")
+    assert moved[0] > first[0]
+    assert moved[2] == pytest.approx(1.6 * first[2], abs=0.02)
     assert page.evaluate("document.activeElement.tagName") == "CANVAS"
     summary = page.get_by_text("Words in view as a table")
     summary.focus()
@@ -314,18 +302,18 @@ def test_the_keyboard_is_enough(page: Page) -> None:
 
 def test_selected_words_are_compared(page: Page, model: Path) -> None:
     view(page, "Compare").click()
-    for word in ("king", "queen", "paris"):
-        page.get_by_role("combobox", name="Add a word").fill(word)
-        page.get_by_role("combobox", name="Add a word").press("Escape")
+    chosen = ("king", "queen", "paris")
+    field = page.get_by_role("combobox", name="Add a word")
+    for word in chosen:
+        field.fill(word)
+        field.press("Escape")
         page.get_by_role("button", name="Add").click()
         expect(page.get_by_role("button", name=f"Unselect {word}")).to_be_visible()
     cells = page.locator(".matrix td")
     expect(cells).to_have_count(9)
     found = np.array(list(map(float, cells.all_text_contents()))).reshape(3, 3)
     vectors = w2v.load(model)
-    exact = [
-        [vectors.similarity(one, other) for other in ("king", "queen", "paris")] for one in ("king", "queen", "paris")
-    ]
+    exact = [[vectors.similarity(one, other) for other in chosen] for one in chosen]
     assert np.abs(found - exact).max() < 0.02
     assert page.locator("svg.bars").count() == 3
     page.get_by_role("button", name="Unselect queen").click()
@@ -363,10 +351,8 @@ def test_an_unknown_word_is_one_line_with_others_like_it(page: Page, place: str)
 def test_it_opens_with_clusters_and_examples_of_its_own_words(page: Page, place: str, model: Path) -> None:
     vectors = w2v.load(model)
     shown = examples([vectors], len(vectors))
-    assert (
-        len(set(page.locator(".legend i").evaluate_all("all => all.map(i => getComputedStyle(i).backgroundColor)")))
-        == 8
-    )
+    colours = page.locator(".legend i").evaluate_all("all => all.map(i => getComputedStyle(i).backgroundColor)")
+    assert len(set(colours)) == 8
     expect(page.get_by_role("heading", name=f"Neighbours of {shown['word']}")).to_be_visible()
     assert_like(page.locator("table.results"), vectors.most_similar(shown["word"]), place)
     view(page, "Neighbours").click()
@@ -509,25 +495,16 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
 
 
 def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp_path: Path) -> None:
-    shown = w2v.load(model).explore(top=1000)
-    (tmp_path / "notebook.html").write_text(
-        f"<!doctype html><meta charset=utf-8><title>notebook</title>{shown._repr_html_()}", "utf-8"
+    notebook = tmp_path / "notebook.html"
+    frame_of = w2v.load(model).explore(top=1000)._repr_html_()
+    notebook.write_text(
+        f"<!doctype html><meta charset=utf-8><title>notebook</title><main><h2>In a cell</h2></main>{frame_of}", "utf-8"
     )
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        context = browser.new_context()
-        page = context.new_page()
-        failures: list[str] = []
-        page.on("pageerror", lambda error: failures.append(str(error)))
-        page.goto(f"http://127.0.0.1:{server.server_port}/notebook.html")
+    with opened(browser, notebook.as_uri()) as page:
         frame = page.frame_locator("iframe")
-        frame.get_by_role("combobox", name="Find a word").fill("the")
-        frame.get_by_role("combobox", name="Find a word").press("Enter")
+        field = frame.get_by_role("combobox", name="Find a word")
+        field.fill("the")
+        field.press("Enter")
         expect(frame.get_by_role("heading", name="Neighbours of the")).to_be_visible()
         other = frame.locator("table.results a").first
         word = other.text_content()
@@ -538,9 +515,6 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp
         page.wait_for_timeout(500)
         frame.get_by_role("button", name="Dark theme").click()
         expect(frame.get_by_role("button", name="Light theme")).to_be_visible()
-        context.close()
-        server.shutdown()
-        assert failures == []
 
 
 def test_a_server_that_has_ended_is_one_line(browser: Browser, model: Path) -> None:

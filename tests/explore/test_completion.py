@@ -18,18 +18,19 @@ def test_case_and_accents_do_not_matter(typed: str, word: str) -> None:
     assert word in [WORDS[row] for row in Completer(WORDS).rows(typed, 3)]
 
 
-def test_whole_words_come_before_beginnings_and_these_before_parts() -> None:
-    completer = Completer(["banana", "an", "and", "Ana", "man", "ANTS"])
-    assert completer.rows("an", 9) == [1, 2, 3, 5, 0, 4]
-    assert completer.rows("an", 2) == [1, 2]
-    assert completer.rows("ana", 9) == [3, 0]
-    assert completer.rows("z", 9) == []
-
-
-def test_nothing_typed_gives_the_first_words() -> None:
-    assert Completer(["a", "b", "c"]).rows("", 2) == [0, 1]
-    assert Completer(["a", "", "c"]).rows("", 9) == [1, 0, 2]
-    assert Completer([]).rows("", 9) == []
+@pytest.mark.parametrize(
+    ("words", "typed", "n", "rows"),
+    [
+        ("banana an and Ana man ANTS", "an", 9, [1, 2, 3, 5, 0, 4]), ("banana an and Ana man ANTS", "an", 2, [1, 2]),
+        ("banana Ana man", "ana", 9, [1, 0]), ("banana Ana man", "z", 9, []),
+        ("a b c", "", 2, [0, 1]), ("a  c", "", 9, [1, 0, 2]),
+    ],
+)  # fmt: skip
+def test_whole_words_come_before_beginnings_and_these_before_parts(
+    words: str, typed: str, n: int, rows: list[int]
+) -> None:
+    assert Completer(words.split(" ")).rows(typed, n) == rows
+    assert Completer([]).rows(typed, n) == []
 
 
 def test_each_word_is_found_by_itself_once() -> None:

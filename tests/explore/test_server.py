@@ -39,6 +39,17 @@ def connected(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.server_port))
 
 
+def send(connection: socket.socket, server: Server, method: str = "GET", header: str = "") -> None:
+    connection.sendall(f"{method} {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
+
+
+def get(connection: socket.socket, server: Server) -> None:
+    """Ask for the page, on a connection that stays open. An answer in two pieces would fail: the second waits for an
+    acknowledgement of the first, which systems delay by 40 ms."""
+    send(connection, server)
+    assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
+
+
 def request(server: Server, method: str, path: str = "", body: Any = None, **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     try:
@@ -101,24 +112,16 @@ def test_answers_are_those_of_the_vectors(server: Server, model: Path) -> None:
     assert ask(server, "map")["answer"]["words"] == vectors.first_words(100)
 
 
-def test_an_answer_is_sent_in_one_piece(server: Server) -> None:
-    """In two, the second waits for an acknowledgement of the first, which systems delay by 40 ms."""
-    with connected(server) as connection:
-        connection.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert connection.recv(1 << 16).endswith(b"\r\n\r\nthe page")
-
-
 def test_mistakes_are_told(server: Server) -> None:
     assert ask(server, "vector", word="frnce") == {"error": "not in the vocabulary"}
     assert ask(server, "nearest", plus=["frnce"], minus=[], method="add", n=5) == {"error": "not in the vocabulary"}
     assert "error" in ask(server, "nearest", plus=[], minus=[], method="add", n=5)
-    bad: list[Any] = [
+    for body in (
         {}, [], {"question": "quit", "model": 0}, {"question": "map", "model": 1}, {"question": "map", "model": -1},
         {"question": "complete", "model": 0, "text": "a", "n": 10**9}, {"question": "vector", "model": 0, "word": 5},
         {"question": "nearest", "model": 0, "plus": [], "minus": [], "method": "x", "n": 1},
         {"question": "map", "model": 0, "more": 1},
-    ]  # fmt: skip
-    for body in bad:
+    ):  # fmt: skip
         assert request(server, "POST", body=body)[0] == 400, body
     assert request(server, "PUT", body={})[0] == 501
 
@@ -126,8 +129,7 @@ def test_mistakes_are_told(server: Server) -> None:
 @pytest.mark.parametrize("length", ["", "-1", "x", "1e3", f"{MAX_BYTES + 1}", 5000 * "9"])
 def test_a_question_without_a_length_or_too_long_is_refused(server: Server, length: str) -> None:
     with connected(server) as connection:
-        header = f"Content-Length: {length}\r\n" if length else ""
-        connection.sendall(f"POST {server.path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
+        send(connection, server, "POST", f"Content-Length: {length}\r\n" if length else "")
         assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
@@ -135,13 +137,11 @@ def test_connections_that_ask_nothing_keep_out_nobody(server: Server, monkeypatc
     monkeypatch.setattr(serving._Handler, "timeout", 1000)
     with ExitStack() as stack:
         user = stack.enter_context(connected(server))
-        user.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert user.recv(1 << 16).endswith(b"the page")
+        get(user, server)
         idle = [stack.enter_context(connected(server)) for _ in range(MAX_STRANGERS + 5)]
         assert [one.recv(1) for one in idle[:5]] == 5 * [b""]  # closed
         for one in (user, idle[-1], connected(server)):
-            one.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-            assert stack.enter_context(one).makefile("rb").read().endswith(b"the page")
+            get(stack.enter_context(one), server)
 
 
 def test_a_connection_has_less_time_for_its_first_request(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +186,7 @@ def test_at_the_limit_of_open_files_the_oldest_connections_end(monkeypatch: pyte
         stack.callback(server.shutdown)
         waiting = [stack.enter_context(connected(server)) for _ in range(3)]
         for user in waiting[1:]:
-            user.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            assert user.recv(1 << 16).endswith(b"the page")
+            get(user, server)
         monkeypatch.setattr(socketserver.TCPServer, "get_request", limited)
         assert request(server, "GET") == (200, "the page")
         assert [each.recv(1) for each in waiting] == 3 * [b""]
@@ -232,9 +231,9 @@ def test_nothing_is_printed_if_it_is_to_be_quiet(model: Path, monkeypatch: pytes
 
 def test_a_browser_that_leaves_is_no_failure(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(5):
-        with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        with connected(server) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset, not closed
-            connection.sendall(f"GET {server.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            send(connection, server)
     assert request(server, "GET")[0] == 200
     assert capfd.readouterr() == ("", "")
 

@@ -49,12 +49,13 @@ def test_both_ends_of_every_arrow_have_labels_where_there_is_no_space(tmp_path: 
 def test_sections_and_number_of_pairs(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).words == 4
     assert analogy_map(vectors, "pairs", questions, top=1).words == 2
-    with pytest.raises(w2v.W2VError, match="no pair of unknown is in the vocabulary"):
-        analogy_map(vectors, "unknown", questions)
-    with pytest.raises(w2v.W2VError, match=r"'z' is not a section of the questions: choose from unknown, pairs, \$x\$"):
-        analogy_map(vectors, "z", questions)
-    with pytest.raises(w2v.W2VError, match="no pair of the questions is in the vocabulary"):
-        analogy_map(vectors)
+    for section, file, message in (
+        ("unknown", questions, "no pair of unknown is in the vocabulary"),
+        ("z", questions, r"'z' is not a section of the questions: choose from unknown, pairs, \$x\$"),
+        (None, None, "no pair of the questions is in the vocabulary"),
+    ):
+        with pytest.raises(w2v.W2VError, match=message):
+            analogy_map(vectors, section, file)
     with pytest.raises(w2v.SettingsError, match="top must be at least 1"):
         analogy_map(vectors, top=0)
 

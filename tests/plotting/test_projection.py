@@ -38,7 +38,8 @@ def test_principal_components() -> None:
     points = project(rows)
     left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     np.testing.assert_allclose(np.abs(points), np.abs(left[:, :2] * values[:2]), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(project(rows[::-1])[::-1], points, rtol=1e-4, atol=1e-4)  # also the signs
+    components = np.linalg.lstsq(points, rows - rows.mean(axis=0))[0]
+    assert (components[np.arange(2), np.abs(components).argmax(axis=1)] > 0).all()
 
 
 def test_tsne_parts_clusters_and_repeats_itself() -> None:
@@ -74,10 +75,7 @@ def test_umap_is_given_what_makes_it_repeatable(monkeypatch: pytest.MonkeyPatch)
     reports: list[Progress] = []
     points = project(rows, "umap", seed=8, progress=reports.append)
     np.testing.assert_allclose(points, rows[:, :2] / np.abs(rows).max(), rtol=1e-6)
-    assert [(report.phase, report.done, report.total) for report in reports] == [
-        ("project", 0, 20),
-        ("project", 15, 20),
-    ]
+    assert [(report.phase, report.done, report.total) for report in reports] == [("project", at, 20) for at in (0, 15)]
     start = given.pop("init")
     del given["tqdm_kwds"]
     assert given == {"n_neighbors": 9, "random_state": 8, "n_jobs": 1}

@@ -13,14 +13,16 @@ from w2v.plotting.clusters import k_means
 from w2v.plotting.figure import COLOURS, Picture, colour_of
 from w2v.plotting.word_map import read_sections, word_map
 
-ROOT = Path(__file__).parents[2]
-
 
 def vectors_of(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
     random = np.random.default_rng(7)
     names = ["".join(random.choice([*"abcdefghij"], 3 + row % 8)) + str(row) for row in range(words)]
     found = 10_000 // np.arange(1, words + 1) + 1
     return w2v.KeyedVectors(names, random.normal(size=(words, size)), found if counts else None)
+
+
+def legend(picture: Picture) -> list[str]:
+    return [text.get_text() for text in picture.legends[0].get_texts()]
 
 
 def overlaps(picture: Picture) -> int:
@@ -71,13 +73,11 @@ def test_frequent_words_are_larger_and_sections_coloured() -> None:
     for counts in (True, False):
         vectors = vectors_of(12, counts=counts)
         names = vectors.index_to_key
-        markers = word_map(vectors, {"_odd": names[11::-2], "$even$": names[::2]}).axes[0].collections[0]
-        sizes = markers.get_sizes()
-        assert (np.diff(sizes) < 0).all()
-        colours = [tuple(row[:3]) for row in markers.get_facecolors()]
-        assert colours == 6 * [colour_of(1), colour_of(0)]
-    legend = word_map(vectors, {"_odd": names[1::2], "$even$": names[::2]}).legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == ["_odd", "$even$"]
+        picture = word_map(vectors, {"_odd": names[11::-2], "$even$": names[::2]})
+        markers = picture.axes[0].collections[0]
+        assert (np.diff(markers.get_sizes()) < 0).all()
+        assert [tuple(row[:3]) for row in markers.get_facecolors()] == 6 * [colour_of(1), colour_of(0)]
+        assert legend(picture) == ["_odd", "$even$"]
 
 
 @pytest.mark.parametrize(("words", "skip", "first"), [(400, None, 100), (250, None, 50), (30, None, 0), (400, 7, 7)])
@@ -104,16 +104,11 @@ def test_few_words_have_a_small_picture_of_one_colour_and_both_axes_one_scale() 
 
 def test_a_number_of_clusters_takes_the_place_of_sections() -> None:
     vectors = vectors_of(40)
-    sections = {"even": vectors.index_to_key[::2], "odd": vectors.index_to_key[1::2]}
-    for groups in (None, "clusters"):
-        assert len(word_map(vectors, sections, groups=groups, clusters=3).legends[0].get_texts()) == 3  # type: ignore[arg-type]
-    assert len(word_map(vectors, sections, groups="clusters").legends[0].get_texts()) == 8
-
-
-def test_many_sections_are_named_as_far_as_there_is_room(tmp_path: Path) -> None:
-    vectors = vectors_of(40)
-    picture = word_map(vectors, {f"section {word}": [word] for word in vectors})
-    assert [text.get_text() for text in picture.legends[0].get_texts()][-1] == "and 10 more"
+    sections = {f"section {word}": [word] for word in vectors}
+    assert len(legend(word_map(vectors, sections, clusters=3))) == 3
+    assert len(legend(word_map(vectors, sections, groups="clusters", clusters=3))) == 3
+    assert len(legend(word_map(vectors, sections, groups="clusters"))) == 8
+    assert legend(word_map(vectors, sections))[-1] == "and 10 more"
     assert len({colour_of(number) for number in range(2 * len(COLOURS))}) == 2 * len(COLOURS)
 
 
@@ -123,8 +118,7 @@ def test_k_means_finds_clusters() -> None:
     rows = (10 * np.eye(4, 6)[truth] + random.normal(size=(100, 6))).astype(np.float32)
     found = k_means(rows, 4, seed=1)
     assert len(set(zip(truth.tolist(), found.tolist(), strict=True))) == 4
-    assert np.unique(found, return_index=True)[1].tolist() == sorted(np.unique(found, return_index=True)[1].tolist())
-    assert found[0] == 0
+    assert list(dict.fromkeys(found.tolist())) == [0, 1, 2, 3]
     assert (k_means(rows[:1].repeat(5, axis=0), 4, seed=1) == 0).all()
     assert k_means(rows[:3], 8, seed=1).tolist() == [0, 1, 2]
 
@@ -168,7 +162,6 @@ def test_command(model: Path, tmp_path: Path) -> None:
     assert found == {"output": str(drawn), "words": 40, "labels": 40}
     assert "40" in run(*arguments, tmp_path / "again.svg").stdout
     assert drawn.read_bytes() == (tmp_path / "again.svg").read_bytes()
-    assert "exists" in run(*arguments, drawn, code=1).stderr
     run(*arguments, drawn, "--force", "--groups", "frequency", "--quiet")
     assert drawn.read_bytes() != (tmp_path / "again.svg").read_bytes()
     assert run_json("plot", model, "france", "paris", "-o", tmp_path / "few.pdf")["words"] == 2
@@ -182,7 +175,6 @@ def test_command(model: Path, tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["frence", "-o", "x.png"], 1, "did you mean"),
-        (["-o", "x.gif"], 2, "use .png, .svg or .pdf"),
         (["king", "--skip", "5", "-o", "x.png"], 2, "--skip has no effect with WORDS"),
         (["king", "--top", "5", "-o", "x.png"], 2, "--top has no effect with WORDS"),
         (["--groups", "frequency", "--clusters", "3", "-o", "x.png"], 2, "--clusters has no effect with --groups"),

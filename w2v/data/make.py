@@ -24,25 +24,13 @@ from w2v.system.files import atomic_write
 T = TypeVar("T")
 FOLDER = Path(__file__).parent
 SEMANTIC = [
-    "country-capital",
-    "country-currency",
-    "country-language",
-    "city-country",
-    "man-woman",
-    "animal-young",
+    "country-capital", "country-currency", "country-language", "city-country", "man-woman", "animal-young",
     "animal-sound",
-]
+]  # fmt: skip
 SYNTACTIC = [
-    "adjective-adverb",
-    "adjective-opposite",
-    "adjective-comparative",
-    "adjective-superlative",
-    "verb-participle",
-    "country-nationality",
-    "verb-past",
-    "noun-plural",
-    "verb-third",
-]
+    "adjective-adverb", "adjective-opposite", "adjective-comparative", "adjective-superlative", "verb-participle",
+    "country-nationality", "verb-past", "noun-plural", "verb-third",
+]  # fmt: skip
 QUESTIONS_PER_SECTION = 300
 PAIRS_PER_SCORE = 30
 NAMES, TOWNS = 20, 8  # invented names around each word of the facts

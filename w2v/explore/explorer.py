@@ -31,7 +31,7 @@ class Explorer:
         self.vectors = vectors
         self._index = index
         self._completer = Completer(vectors.index_to_key)
-        self.map: Content = map_of(vectors, top, method, progress)
+        self._map = map_of(vectors, top, method, progress)
 
     def complete(self, text: str, n: int) -> list[Answer]:
         """At most n words that complete what is typed."""
@@ -50,6 +50,10 @@ class Explorer:
         values = self.vectors[word].tolist()
         row = self.vectors.key_to_index.get(word)
         return {"row": row, "count": None if row is None else self._count(row), "values": values}
+
+    def map(self) -> Content:
+        """As content.map_of gives it."""
+        return self._map
 
     def _word(self, row: int, score: float | None = None) -> Answer:
         return {"word": self.vectors.index_to_key[row], "count": self._count(row), "score": score}

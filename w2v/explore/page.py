@@ -18,17 +18,8 @@ from w2v.progress import Report
 from w2v.shown import Page
 from w2v.vectors.keyed import KeyedVectors
 
-MODULES = (
-    "words",
-    "state",
-    "parts",
-    "embedded",
-    "served",
-    "combobox",
-    "map",
-    "views",
-    "main",
-)  # after what they import
+# Each after those that it imports.
+MODULES = ("words", "state", "parts", "embedded", "served", "combobox", "map", "views", "main")
 MARKER = re.compile(r"\{\{(\w+)\}\}")
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)

@@ -55,13 +55,15 @@ class Question(msgspec.Struct, tag_field="question", tag=str.lower, forbid_unkno
 
     model: Index
 
+    def answer(self, explorer: Explorer) -> Any:
+        arguments = msgspec.structs.asdict(self)
+        del arguments["model"]
+        return getattr(explorer, type(self).__name__.lower())(**arguments)
+
 
 class Complete(Question):
     text: str
     n: Number
-
-    def answer(self, explorer: Explorer) -> Any:
-        return explorer.complete(self.text, self.n)
 
 
 class Nearest(Question):
@@ -70,20 +72,13 @@ class Nearest(Question):
     method: Method
     n: Number
 
-    def answer(self, explorer: Explorer) -> Any:
-        return explorer.nearest(self.plus, self.minus, self.method, self.n)
-
 
 class Vector(Question):
     word: str
 
-    def answer(self, explorer: Explorer) -> Any:
-        return explorer.vector(self.word)
-
 
 class Map(Question):
-    def answer(self, explorer: Explorer) -> Any:
-        return explorer.map
+    pass
 
 
 class Server(ThreadingHTTPServer):

@@ -6,8 +6,8 @@ import io
 import logging
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,21 +73,15 @@ class Picture(Figure):
             self._write(file, kind)
 
     def _write(self, file: Any, kind: str) -> None:
-        with mpl.rc_context({"svg.hashsalt": "w2v"}), _no_warnings_of_glyphs():
+        with mpl.rc_context({"svg.hashsalt": "w2v"}), warnings.catch_warnings():
+            # Of glyphs that a font has, but that its layout cannot use.
+            warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support", UserWarning)
             self.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=DATES[kind])
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
         self._write(file, "png")
         return file.getvalue()
-
-
-@contextmanager
-def _no_warnings_of_glyphs() -> Iterator[None]:
-    """Suppress warnings of glyphs that a font has, but that its layout cannot use."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support", UserWarning)
-        yield
 
 
 class Lettering:

@@ -1,40 +1,40 @@
 /** A text field that lists words as one types: the ARIA pattern "editable combobox with list autocomplete". */
 
-import { bdi, element } from "./parts.js";
+import { bdi, element, setAttributes } from "./parts.js";
 import { grouped } from "./words.js";
 
 const SHOWN = 8;
 
-/** Make `input` complete words by `complete(text, n)`. `chosen(word)` is called when one is taken from the list. */
-export function combobox(input, complete, chosen) {
-  const list = element("ul", {
-    role: "listbox",
-    id: `${input.id}-list`,
-    "aria-label": "Words",
-    class: "options",
-    hidden: true,
-  });
+/** Make `input` complete words by `complete(text, n)`. `chosen` is called when one is taken from the list. */
+export function combobox(input, complete, chosen = () => {}) {
+  const id = `${input.id}-list`;
+  const list = element("ul", { role: "listbox", id, "aria-label": "Words", class: "options" });
   input.after(list);
-  for (const [name, value] of Object.entries({
+  setAttributes(input, {
     role: "combobox",
     "aria-autocomplete": "list",
-    "aria-expanded": "false",
-    "aria-controls": list.id,
+    "aria-controls": id,
     autocomplete: "off",
     autocapitalize: "off",
     spellcheck: "false",
-  })) {
-    input.setAttribute(name, value);
-  }
+    input: () => open().catch(close),
+    blur: close,
+    keydown: keyPressed,
+  });
   let words = [];
   let active = -1;
   let asked = 0; // answers to earlier questions are dropped
+  show(false);
+
+  function show(visible) {
+    list.hidden = !visible;
+    input.setAttribute("aria-expanded", String(visible));
+    activate(-1);
+  }
 
   function close() {
     asked++;
-    list.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-    activate(-1);
+    show(false);
   }
 
   function activate(index) {
@@ -52,31 +52,22 @@ export function combobox(input, complete, chosen) {
     const found = input.value ? await complete(input.value, SHOWN) : [];
     if (question !== asked) return;
     words = found.map(({ word }) => word);
-    list.replaceChildren(
-      ...found.map(({ word, count }, i) =>
-        element(
-          "li",
-          { role: "option", id: `${list.id}-${i}`, "aria-selected": "false", pointerdown: (event) => take(event, i) },
-          bdi(word),
-          count === undefined || count === null ? "" : element("span", {}, grouped(count)),
-        ),
-      ),
-    );
-    list.hidden = !words.length;
-    input.setAttribute("aria-expanded", String(!list.hidden));
-    activate(-1);
+    const options = found.map(({ word, count }, i) => {
+      const attributes = { role: "option", id: `${id}-${i}`, pointerdown: (event) => take(event, i) };
+      return element("li", attributes, bdi(word), Number.isInteger(count) ? element("span", grouped(count)) : "");
+    });
+    list.replaceChildren(...options);
+    show(words.length > 0);
   }
 
   function take(event, index) {
     event.preventDefault(); // the field keeps the focus, and its form is not sent
     input.value = words[index];
     close();
-    chosen?.(words[index]);
+    chosen();
   }
 
-  input.addEventListener("input", () => open().catch(close));
-  input.addEventListener("blur", close);
-  input.addEventListener("keydown", (event) => {
+  function keyPressed(event) {
     if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && list.hidden) open().catch(close);
@@ -86,5 +77,5 @@ export function combobox(input, complete, chosen) {
     else if (event.key === "Enter") return close();
     else return;
     event.preventDefault();
-  });
+  }
 }

@@ -1,10 +1,10 @@
 /** A model whose words, counts and 8-bit vectors are in the page. */
 
-import { Completer, grouped } from "./words.js";
+import { completions, fold, grouped } from "./words.js";
 
 const EPSILON = 1e-6; // added to the divisor in 3CosMul, to keep the quotient finite
 
-export function bytes(base64) {
+function bytes(base64) {
   const text = atob(base64);
   const found = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) found[i] = text.charCodeAt(i);
@@ -24,7 +24,7 @@ export class EmbeddedModel {
     this.vectors = new Int8Array(bytes(data.vectors)); // row i stands for vectors[i] * scales[i]
     this.scales = new Float32Array(bytes(data.scales));
     this.rows = new Map(data.words.map((word, row) => [word, row]));
-    this.completer = new Completer(data.words);
+    this.folded = data.words.map(fold);
     this.lengths = this.scales.map((_, row) => length(this.integers(row)) || 1); // 1 for zeros, whose cosines are 0
   }
 
@@ -45,14 +45,18 @@ export class EmbeddedModel {
 
   async complete(typed, n) {
     const exact = this.rows.has(typed) ? [this.rows.get(typed)] : [];
-    return [...new Set([...exact, ...this.completer.rows(typed, n)])].slice(0, n).map((row) => this.word(row));
+    const rows = new Set([...exact, ...completions(this.folded, typed, n)]);
+    return [...rows].slice(0, n).map((row) => this.word(row));
   }
 
-  /** The n words nearest to plus - minus, by the method "add" (3CosAdd) or "mul" (3CosMul). */
+  /** The n words nearest to plus - minus, by the method "add" (3CosAdd) or "mul" (3CosMul). Equal ones are in the order
+   *  of the vocabulary. */
   async nearest(plus, minus, method, n) {
     const [near, far] = [plus, minus].map((words) => words.map((word) => this.row(word)));
-    const scores = method === "mul" ? this.products(near, far) : this.cosines(this.sum(near, far));
-    return best(scores, new Set([...near, ...far]), n).map((row) => this.word(row, scores[row]));
+    const scores = method === "mul" ? this.quotients(near, far) : this.cosines(this.sum(near, far));
+    const others = [...scores.keys()].filter((row) => !near.includes(row) && !far.includes(row));
+    const best = others.sort((one, other) => scores[other] - scores[one]).slice(0, n);
+    return best.map((row) => this.word(row, scores[row]));
   }
 
   async vector(word) {
@@ -68,12 +72,9 @@ export class EmbeddedModel {
   /** The direction of a sum of unit vectors. */
   sum(near, far) {
     const sum = new Float64Array(this.data.dimensions);
-    for (const [rows, sign] of [
-      [near, 1],
-      [far, -1],
-    ]) {
-      for (const row of rows) this.integers(row).forEach((value, i) => (sum[i] += (sign * value) / this.lengths[row]));
-    }
+    const add = (row, sign) => this.integers(row).forEach((value, i) => (sum[i] += (sign * value) / this.lengths[row]));
+    for (const row of near) add(row, 1);
+    for (const row of far) add(row, -1);
     const divisor = length(sum) || 1;
     return sum.map((value) => value / divisor);
   }
@@ -90,26 +91,15 @@ export class EmbeddedModel {
     return found;
   }
 
-  products(near, far) {
-    const found = new Float64Array(this.lengths.length).fill(1);
-    for (const row of near) this.cosines(this.sum([row], [])).forEach((cosine, i) => (found[i] *= (1 + cosine) / 2));
-    const divisors = new Float64Array(this.lengths.length).fill(1);
-    for (const row of far) this.cosines(this.sum([row], [])).forEach((cosine, i) => (divisors[i] *= (1 + cosine) / 2));
-    return found.map((product, i) => product / (divisors[i] + EPSILON));
+  /** The product of the cosines with `near`, shifted to 0…1, by that of those with `far`. */
+  quotients(near, far) {
+    const [dividends, divisors] = [near, far].map((rows) => {
+      const found = new Float64Array(this.lengths.length).fill(1);
+      for (const row of rows) this.cosines(this.sum([row], [])).forEach((cosine, i) => (found[i] *= (1 + cosine) / 2));
+      return found;
+    });
+    return dividends.map((dividend, i) => dividend / (divisors[i] + EPSILON));
   }
 }
 
 const length = (values) => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
-
-/** The rows of the n highest scores, highest first; equal scores are in the order of the vocabulary. */
-function best(scores, skipped, n) {
-  const rows = [];
-  for (let row = 0; row < scores.length; row++) {
-    if (skipped.has(row) || (rows.length === n && scores[row] <= scores[rows[n - 1]])) continue;
-    let at = rows.length;
-    while (at > 0 && scores[rows[at - 1]] < scores[row]) at--;
-    rows.splice(at, 0, row);
-    if (rows.length > n) rows.pop();
-  }
-  return rows;
-}

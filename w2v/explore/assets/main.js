@@ -4,26 +4,24 @@ import { combobox } from "./combobox.js";
 import { EmbeddedModel } from "./embedded.js";
 import { bdi, element } from "./parts.js";
 import { ServedModel } from "./served.js";
-import { VIEWS, go, link, parse } from "./state.js";
-import { analogy, compare, completeIn, map, meant, neighbours, toggled } from "./views.js";
+import { VIEWS, change, current, go, link, toggle } from "./state.js";
+import { analogy, compare, completeIn, map, meant, neighbours } from "./views.js";
 import { grouped, shown } from "./words.js";
 
 const { models: facts, examples } = JSON.parse(document.getElementById("data").textContent);
-const models = facts.map((data, index) =>
-  data.vectors === undefined ? new ServedModel(data, index) : new EmbeddedModel(data),
-);
+const models = facts.map((data, index) => (data.vectors ? new EmbeddedModel(data) : new ServedModel(data, index)));
 const views = { neighbours, analogy, map, compare };
 const main = document.querySelector("main");
 let turn = 0; // of rendering: what an earlier one finds is dropped
 
 async function render() {
   const own = ++turn;
-  const state = parse(location.hash);
-  surround(state);
+  const state = current();
+  surround();
   main.setAttribute("aria-busy", "true");
   let nodes;
   try {
-    nodes = (await views[state.view](state, models, examples, moved)).filter((node) => node !== null);
+    nodes = (await views[state.view](state, models, examples, surround)).filter((node) => node !== null);
   } catch (error) {
     nodes = [element("p", { class: "error" }, error.message)];
   }
@@ -39,54 +37,35 @@ async function render() {
 }
 
 /** The navigation and the selected words: their links keep the rest of the state. */
-function surround(state) {
+function surround() {
+  const state = current();
   const links = Object.entries(VIEWS).map(([view, name]) =>
-    element("a", { href: link(state, { view }), "aria-current": view === state.view ? "page" : null }, name),
+    element("a", { href: link({ view }), "aria-current": view === state.view ? "page" : null }, name),
   );
   document.querySelector("nav").replaceChildren(...links);
+  const button = (text, click, label = null) => element("button", { type: "button", "aria-label": label, click }, text);
   const chips = state.list.map((word) =>
     element(
       "span",
       { class: "chip" },
-      element("a", { href: link(state, { view: "neighbours", word }) }, bdi(word)),
-      element(
-        "button",
-        {
-          type: "button",
-          "aria-label": `Unselect ${shown(word)}`,
-          click: () => go(link(parse(location.hash), { list: toggled(state.list, word) })),
-        },
-        "×",
-      ),
+      element("a", { href: link({ view: "neighbours", word }) }, bdi(word)),
+      button("×", () => toggle(word), `Unselect ${shown(word)}`),
     ),
   );
   const selection = document.getElementById("selection");
   selection.hidden = !chips.length;
-  selection.replaceChildren(
-    element("span", { class: "facts" }, "Selected"),
-    ...chips,
-    element("button", { type: "button", click: () => go(link(parse(location.hash), { list: [] })) }, "Clear"),
-  );
-}
-
-function moved(state) {
-  go(link(state), { replace: true });
-  surround(state);
+  const clear = button("Clear", () => change({ list: [] }));
+  selection.replaceChildren(element("span", { class: "facts" }, "Selected"), ...chips, clear);
 }
 
 function search() {
   const form = document.getElementById("search");
   const input = form.querySelector("input");
-  combobox(
-    input,
-    (typed, n) => completeIn(models, typed, n),
-    () => form.requestSubmit(),
-  );
+  combobox(input, completeIn(models), () => form.requestSubmit());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (!input.value) return;
-    const word = await meant(models, input.value);
-    go(link(parse(location.hash), { view: "neighbours", word }));
+    change({ view: "neighbours", word: await meant(models, input.value) });
     input.select();
   });
 }
@@ -94,24 +73,23 @@ function search() {
 function theme() {
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const root = document.documentElement;
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const { style } = document.documentElement;
+  const dark = () => (style.colorScheme ? style.colorScheme === "dark" : system.matches);
   const show = () => {
     button.textContent = dark() ? "Light theme" : "Dark theme";
     document.dispatchEvent(new Event("themechange"));
   };
   button.addEventListener("click", () => {
-    root.dataset.theme = dark() ? "light" : "dark";
-    remember("w2v-theme", root.dataset.theme);
+    style.colorScheme = remember("w2v-theme", dark() ? "light" : "dark");
     show();
   });
   system.addEventListener("change", show);
   const before = remember("w2v-theme");
-  if (before === "dark" || before === "light") root.dataset.theme = before;
+  if (before === "dark" || before === "light") style.colorScheme = before;
   show();
 }
 
-/** Read or write what the browser keeps; within a notebook it keeps nothing. */
+/** The value, which the browser keeps, or without one the value that it keeps; within a notebook it keeps nothing. */
 function remember(name, value) {
   try {
     if (value === undefined) return localStorage.getItem(name);
@@ -119,18 +97,14 @@ function remember(name, value) {
   } catch {
     // not allowed here
   }
-  return null;
+  return value;
 }
 
 function footer() {
-  const lines = models.map(({ data }) =>
-    element(
-      "p",
-      {},
-      element("strong", {}, shown(data.name)),
-      `: ${grouped(data.size)} words, ${grouped(data.dimensions)} dimensions; ${data.search}.`,
-    ),
-  );
+  const lines = models.map(({ data: { name, size, dimensions, search } }) => {
+    const text = `: ${grouped(size)} words, ${grouped(dimensions)} dimensions; ${search}.`;
+    return element("p", element("strong", shown(name)), text);
+  });
   document.querySelector("footer").replaceChildren(...lines);
 }
 

@@ -1,6 +1,7 @@
 /** A map of words on a canvas: zoom, pan, hover, select; and a table of the words in view. */
 
 import { bdi, element, table } from "./parts.js";
+import { current, link, replace, toggle } from "./state.js";
 import { grouped, shown } from "./words.js";
 
 const MAX_COORDINATE = 32767;
@@ -10,16 +11,21 @@ const GAP = 6; // pixels after a label
 const REACH = 14; // pixels from the pointer within which a word is found
 const CLOSE = 20; // the highest zoom at which the page itself shows a word and its neighbours
 const ZOOMS = [0.5, 400];
+const ZOOM_STEP = 1.6; // of a button or key
+const PAN_STEP = 60; // pixels, of a key
+const CLICK = 4; // pixels: a pointer that has travelled less is not dragging
 const LISTED = 100; // words in the table
 const PAUSE = 250; // milliseconds without movement after which the link is renewed
 
+const between = (low, value, high) => Math.min(high, Math.max(low, value));
+const clamp = (zoom) => between(ZOOMS[0], zoom, ZOOMS[1]);
+
 export class WordMap {
-  /** `moved(at)` is called with a new centre and zoom, `toggled(word)` to select or unselect a word. */
-  constructor(data, name, { moved, toggled, linked }) {
+  /** The map of the model `index`. `moved` is called when the link has another centre and zoom. */
+  constructor(data, name, index, moved) {
     this.data = data;
+    this.index = index;
     this.moved = moved;
-    this.toggled = toggled;
-    this.linked = linked;
     this.rows = new Map(data.words.map((word, row) => [word, row]));
     this.widths = new Map(); // of labels
     this.view = this.home = this.opening();
@@ -49,31 +55,25 @@ export class WordMap {
       pointercancel: (event) => this.pointers.delete(event.pointerId),
       pointerleave: () => this.hover(null),
     });
-    this.legend = element(
-      "ul",
-      { class: "legend", "aria-label": "Clusters, each named after the words in its middle" },
-      this.data.names.map((name, cluster) => element("li", {}, element("i", { class: `c${cluster}` }), bdi(name))),
-    );
+    this.dots = this.data.names.map((_, cluster) => element("i", { class: `c${cluster}` }));
     this.tip = element("div", { class: "tip", "aria-hidden": "true", hidden: true });
     const button = (text, label, click) =>
       element("button", { type: "button", "aria-label": label, title: label, click }, text);
     const buttons = element(
       "div",
       { class: "zoom" },
-      button("+", "Zoom in", () => this.zoomBy(1.6)),
-      button("−", "Zoom out", () => this.zoomBy(1 / 1.6)),
+      button("+", "Zoom in", () => this.zoomBy(ZOOM_STEP)),
+      button("−", "Zoom out", () => this.zoomBy(1 / ZOOM_STEP)),
       button("⤢", "First view", () => this.moveTo(this.home)),
     );
-    this.details = element(
-      "details",
-      { toggle: () => this.list() },
-      element("summary", {}, "Words in view as a table"),
-    );
+    const label = "Clusters, each named after the words in its middle";
+    const clusters = this.data.names.map((words, cluster) => element("li", this.dots[cluster], bdi(words)));
+    this.details = element("details", { toggle: () => this.list() }, element("summary", "Words in view as a table"));
     this.element = element(
       "div",
       { class: "map" },
       element("div", { class: "frame" }, this.canvas, buttons, this.tip),
-      this.legend,
+      element("ul", { class: "legend", "aria-label": label }, clusters),
       this.details,
     );
   }
@@ -98,24 +98,19 @@ export class WordMap {
   opening() {
     const { words, skipped, shown } = this.data;
     const places = words.slice(skipped, skipped + shown).map((_, i) => this.place(skipped + i));
-    const [across, up] = ["x", "y"].map((axis) => {
-      const values = places.map((place) => place[axis]);
-      return [Math.min(...values), Math.max(...values)];
-    });
-    const reach = Math.max(across[1] - across[0], up[1] - up[0]) / 2;
-    const middle = ([low, high]) => (low + high) / 2;
-    return { x: middle(across), y: middle(up), zoom: clamp(1 / (reach || 1)) };
+    const range = (values) => [Math.min(...values), Math.max(...values)];
+    const [left, right] = range(places.map(({ x }) => x));
+    const [low, high] = range(places.map(({ y }) => y));
+    const reach = Math.max(right - left, high - low) / 2;
+    return { x: (left + right) / 2, y: (low + high) / 2, zoom: clamp(1 / (reach || 1)) };
   }
 
   /** The view of a row in the middle that has its neighbours in it. */
   around(row, near) {
     const middle = this.place(row);
-    let distance = 1 / CLOSE;
-    for (const other of near) {
-      const { x, y } = this.rows.has(other) ? this.place(this.rows.get(other)) : middle;
-      distance = Math.max(distance, Math.abs(x - middle.x), Math.abs(y - middle.y));
-    }
-    return { ...middle, zoom: 1 / distance };
+    const places = this.known(near).map((other) => this.place(other));
+    const distances = places.flatMap(({ x, y }) => [Math.abs(x - middle.x), Math.abs(y - middle.y)]);
+    return { ...middle, zoom: 1 / Math.max(1 / CLOSE, ...distances) };
   }
 
   get scale() {
@@ -152,8 +147,7 @@ export class WordMap {
   // -- drawing --------------------------------------------------------------------------------
 
   redraw() {
-    if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
+    this.waiting ??= requestAnimationFrame(() => {
       this.waiting = null;
       this.draw();
     });
@@ -161,32 +155,29 @@ export class WordMap {
 
   draw() {
     const { canvas } = this;
-    const ratio = window.devicePixelRatio || 1;
     if (this.width * this.height <= 1) return; // not shown
-    [canvas.width, canvas.height] = [this.width * ratio, this.height * ratio];
+    [canvas.width, canvas.height] = [this.width * devicePixelRatio, this.height * devicePixelRatio];
     const context = canvas.getContext("2d");
-    context.scale(ratio, ratio);
+    context.scale(devicePixelRatio, devicePixelRatio);
     context.textBaseline = "middle";
+    context.lineJoin = "round";
     // A canvas cannot use variables of the style sheet: it gets them through properties that have no effect on it.
-    const {
-      color,
-      caretColor: muted,
-      fontFamily,
-      backgroundColor: panel,
-    } = getComputedStyle(canvas);
-    const colours = [...this.legend.querySelectorAll("i")].map((one) => getComputedStyle(one).backgroundColor);
+    const { color, caretColor: muted, fontFamily, backgroundColor: halo } = getComputedStyle(canvas);
+    const colours = this.dots.map((dot) => getComputedStyle(dot).backgroundColor);
     const rows = this.inView();
     const chosen = new Set(this.known([this.marks.word, ...this.marks.list]));
     const near = this.known(this.marks.near);
+    const dot = (row, more, colour = colours[this.data.clusters[row]]) => {
+      context.fillStyle = colour;
+      context.beginPath();
+      context.arc(...this.pixel(row), this.radius(row) + more, 0, 2 * Math.PI);
+      context.fill();
+    };
 
     context.globalAlpha = 0.7;
-    for (const row of rows) {
-      context.fillStyle = colours[this.data.clusters[row]];
-      this.dot(context, row, this.radius(row));
-    }
+    for (const row of rows) dot(row, 0);
     context.globalAlpha = 1;
-    const centre = this.rows.get(this.marks.word);
-    if (centre !== undefined) {
+    for (const centre of this.known([this.marks.word])) {
       context.strokeStyle = color;
       context.beginPath();
       for (const row of near) {
@@ -196,21 +187,20 @@ export class WordMap {
       context.stroke();
     }
     for (const row of [...near, ...chosen]) {
-      context.fillStyle = color;
-      this.dot(context, row, this.radius(row) + 2.5);
-      context.fillStyle = colours[this.data.clusters[row]];
-      this.dot(context, row, this.radius(row) + 1);
+      dot(row, 2.5, color);
+      dot(row, 1);
     }
 
-    const taken = new Taken(this.width, this.height);
+    const taken = new Set(); // cells
     const inside = new Set(rows);
+    context.strokeStyle = halo;
+    context.lineWidth = 3;
     const label = (row, font, style) => {
       context.font = `${font} 13px ${fontFamily}`;
       context.fillStyle = style;
-      this.label(context, taken, row, panel, font);
+      this.label(context, taken, row, font);
     };
-    for (const row of chosen) if (inside.has(row)) label(row, "bold", color);
-    for (const row of near) if (inside.has(row)) label(row, "bold", color);
+    for (const row of [...chosen, ...near]) if (inside.has(row)) label(row, "bold", color);
     for (const row of rows) label(row, "normal", muted);
   }
 
@@ -219,18 +209,13 @@ export class WordMap {
     return (1.5 + 3 * share) * Math.min(1, this.width / 700);
   }
 
-  dot(context, row, radius) {
-    context.beginPath();
-    context.arc(...this.pixel(row), radius, 0, 2 * Math.PI);
-    context.fill();
-  }
-
   /** Write a word beside its dot, if it is bold on any side, unless other labels are there. */
-  label(context, taken, row, halo, font) {
+  label(context, taken, row, font) {
+    const free = (x, y, width) => cellsUnder(x, y, width).every((cell) => !taken.has(cell));
     const [middle, height] = this.pixel(row);
-    const level = Math.min(this.height - LINE / 2, Math.max(LINE / 2, height));
+    const level = between(LINE / 2, height, this.height - LINE / 2);
     const right = middle + this.radius(row) + 4;
-    if (font !== "bold" && !taken.free(right, level, 1)) return;
+    if (font !== "bold" && !free(right, level, 1)) return;
     const text = shown(this.data.words[row], 24);
     const key = font + row;
     if (!this.widths.has(key)) this.widths.set(key, context.measureText(text).width);
@@ -240,23 +225,18 @@ export class WordMap {
     const below = [middle - width / 2, level + LINE];
     const sides = [[right, level], [left, level], ...(font === "bold" ? [above, below] : [])];
     const inside = sides.filter(([x]) => x >= 0 && x + width <= this.width);
-    const side = (font === "bold" ? inside : inside.slice(0, 1)).find(([x, y]) => taken.free(x, y, width));
+    const side = (font === "bold" ? inside : inside.slice(0, 1)).find(([x, y]) => free(x, y, width));
     if (!side) return;
     const [x, y] = side;
-    taken.take(x, y, width);
-    context.strokeStyle = halo;
-    context.lineWidth = 3;
-    context.lineJoin = "round";
+    for (const cell of cellsUnder(x, y, width)) taken.add(cell);
     context.strokeText(text, x, y);
     context.fillText(text, x, y);
-    context.lineWidth = 1;
   }
 
   // -- moving ---------------------------------------------------------------------------------
 
-  moveTo(view) {
-    const limit = (value) => Math.min(1.5, Math.max(-1.5, value));
-    this.view = { x: limit(view.x), y: limit(view.y), zoom: clamp(view.zoom) };
+  moveTo({ x, y, zoom }) {
+    this.view = { x: between(-1.5, x, 1.5), y: between(-1.5, y, 1.5), zoom: clamp(zoom) };
     this.redraw();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), PAUSE);
@@ -268,13 +248,16 @@ export class WordMap {
     this.timer = null;
     this.list();
     const { x, y, zoom } = this.view;
-    this.moved(`${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`);
+    const { at } = current();
+    const places = Array.from({ length: Math.max(at.length, this.index + 1) }, (_, i) => at[i] ?? "");
+    replace({ at: places.with(this.index, `${x.toFixed(4)},${y.toFixed(4)},${zoom.toFixed(2)}`) });
+    this.moved();
   }
 
   /** Select or unselect a word. */
   select(word) {
     if (this.timer) this.settle(); // the view would be lost: it is read from the link
-    this.toggled(word);
+    toggle(word);
   }
 
   panBy(right, down) {
@@ -289,15 +272,14 @@ export class WordMap {
   }
 
   keyPressed(event) {
-    const step = 60;
     const action = {
-      ArrowLeft: () => this.panBy(-step, 0),
-      ArrowRight: () => this.panBy(step, 0),
-      ArrowUp: () => this.panBy(0, -step),
-      ArrowDown: () => this.panBy(0, step),
-      "+": () => this.zoomBy(1.6),
-      "=": () => this.zoomBy(1.6),
-      "-": () => this.zoomBy(1 / 1.6),
+      ArrowLeft: () => this.panBy(-PAN_STEP, 0),
+      ArrowRight: () => this.panBy(PAN_STEP, 0),
+      ArrowUp: () => this.panBy(0, -PAN_STEP),
+      ArrowDown: () => this.panBy(0, PAN_STEP),
+      "+": () => this.zoomBy(ZOOM_STEP),
+      "=": () => this.zoomBy(ZOOM_STEP),
+      "-": () => this.zoomBy(1 / ZOOM_STEP),
       0: () => this.moveTo(this.home),
     }[event.key];
     if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -307,8 +289,7 @@ export class WordMap {
 
   wheelTurned(event) {
     event.preventDefault();
-    const [x, y] = this.fromMiddle(event);
-    this.zoomBy(Math.exp(-Math.sign(event.deltaY) * Math.min(0.3, Math.abs(event.deltaY) / 300)), x, y);
+    this.zoomBy(Math.exp(between(-0.3, -event.deltaY / 300, 0.3)), ...this.fromMiddle(event));
   }
 
   fromMiddle({ offsetX, offsetY }) {
@@ -329,7 +310,7 @@ export class WordMap {
     this.travelled += Math.hypot(right, down);
     const other = [...this.pointers.values()].find(({ pointerId }) => pointerId !== event.pointerId);
     this.pointers.set(event.pointerId, event);
-    if (this.travelled < 4) return undefined;
+    if (this.travelled < CLICK) return undefined;
     if (!other) return this.panBy(-right, -down);
     const distance = (one) => Math.hypot(one.offsetX - other.offsetX, one.offsetY - other.offsetY) || 1;
     return this.zoomBy(distance(event) / distance(before), ...this.fromMiddle(other));
@@ -337,7 +318,7 @@ export class WordMap {
 
   pointerUp(event) {
     this.pointers.delete(event.pointerId);
-    const row = this.travelled < 4 ? this.nearest(event) : null;
+    const row = this.travelled < CLICK ? this.nearest(event) : null;
     if (row !== null) this.select(this.data.words[row]);
   }
 
@@ -368,62 +349,37 @@ export class WordMap {
   list() {
     if (!this.details.open) return;
     const rows = this.inView();
-    const chosen = new Set(this.marks.list);
     const cells = rows.slice(0, LISTED).map((row) => {
       const word = this.data.words[row];
+      const selected = this.marks.list.includes(word);
       const { x, y } = this.place(row);
-      const toggle = element(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(chosen.has(word)),
-          "aria-label": `Select ${shown(word)}`,
-          click: () => this.select(word),
-        },
-        chosen.has(word) ? "Selected" : "Select",
-      );
-      const place = `${x.toFixed(2)}, ${y.toFixed(2)}`;
+      const attributes = {
+        type: "button",
+        "aria-pressed": String(selected),
+        "aria-label": `Select ${shown(word)}`,
+        click: () => this.select(word),
+      };
       return [
-        element("a", { href: this.linked(word) }, bdi(word)),
+        element("a", { href: link({ view: "neighbours", word }) }, bdi(word)),
         grouped(row + 1),
         this.data.counts ? grouped(this.data.counts[row]) : "",
-        place,
-        toggle,
+        `${x.toFixed(2)}, ${y.toFixed(2)}`,
+        element("button", attributes, selected ? "Selected" : "Select"),
       ];
     });
     const caption = `${grouped(rows.length)} words in view${rows.length > LISTED ? `; the ${LISTED} most frequent` : ""}`;
-    const made = [
-      element("p", {}, caption),
-      table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers"),
-    ];
-    this.details.replaceChildren(this.details.firstChild, ...made);
+    const made = table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers");
+    this.details.replaceChildren(this.details.firstChild, element("p", caption), made);
   }
 }
 
-const clamp = (zoom) => Math.min(ZOOMS[1], Math.max(ZOOMS[0], zoom));
-
-/** The part of the canvas that labels cover, in cells. */
-class Taken {
-  constructor(width, height) {
-    this.columns = Math.ceil(width / CELL) + 1;
-    this.cells = new Uint8Array(this.columns * (Math.ceil(height / CELL) + 1));
-  }
-
-  *under(x, y, width) {
-    const [left, right] = [x, x + width].map((value) =>
-      Math.min(this.columns - 1, Math.max(0, Math.floor(value / CELL))),
-    );
-    for (let top = Math.floor((y - LINE / 2) / CELL); top <= Math.floor((y + LINE / 2) / CELL); top++) {
-      for (let column = left; column <= right; column++) yield top * this.columns + column;
+/** The numbers of the cells of the canvas that a label covers; rows of cells are far apart. */
+function cellsUnder(x, y, width) {
+  const found = [];
+  for (let row = Math.floor((y - LINE / 2) / CELL); row <= Math.floor((y + LINE / 2) / CELL); row++) {
+    for (let column = Math.floor(x / CELL); column <= Math.floor((x + width) / CELL); column++) {
+      found.push(1e5 * row + column);
     }
   }
-
-  free(x, y, width) {
-    for (const cell of this.under(x, y, width)) if (this.cells[cell]) return false;
-    return true;
-  }
-
-  take(x, y, width) {
-    for (const cell of this.under(x, y, width)) this.cells[cell] = 1;
-  }
+  return found;
 }

@@ -9,15 +9,10 @@ export class ServedModel {
   }
 
   async ask(question, more) {
-    let response;
-    try {
-      response = await fetch(location.pathname, {
-        method: "POST",
-        body: JSON.stringify({ question, model: this.index, ...more }),
-      });
-    } catch {
+    const body = JSON.stringify({ question, model: this.index, ...more });
+    const response = await fetch(location.pathname, { method: "POST", body }).catch(() => {
       throw new Error("the server has ended: start w2v explore again");
-    }
+    });
     if (!response.ok) throw new Error(await response.text());
     const { answer, error } = await response.json();
     if (error) throw new Error(error);

@@ -3,13 +3,14 @@
 export const VIEWS = { neighbours: "Neighbours", analogy: "Analogy", map: "Map", compare: "Compare" };
 export const NUMBERS = [10, 20, 50, 100];
 
-/** The state that an address names:
+/** The state that the address names:
  *  view, n (results), word, plus and minus (of an analogy), list (of selected words), at (centre and zoom of each map). */
-export function parse(hash) {
-  const found = new URLSearchParams(hash.slice(1));
+export function current() {
+  const found = new URLSearchParams(location.hash.slice(1));
+  const [view, n] = [found.get("view"), Number(found.get("n"))];
   return {
-    view: Object.hasOwn(VIEWS, found.get("view")) ? found.get("view") : "map",
-    n: NUMBERS.includes(Number(found.get("n"))) ? Number(found.get("n")) : NUMBERS[0],
+    view: Object.hasOwn(VIEWS, view) ? view : "map",
+    n: NUMBERS.includes(n) ? n : NUMBERS[0],
     word: found.get("word"),
     plus: found.getAll("plus"),
     minus: found.getAll("minus"),
@@ -18,9 +19,9 @@ export function parse(hash) {
   };
 }
 
-/** The address of a state with some changes. */
-export function link(state, changes = {}) {
-  const next = { ...state, ...changes };
+/** The address, after #, of the state with some changes. */
+export function link(changes) {
+  const next = { ...current(), ...changes };
   const pairs = [["view", next.view]];
   if (next.n !== NUMBERS[0]) pairs.push(["n", next.n]);
   if (next.word !== null) pairs.push(["word", next.word]);
@@ -28,9 +29,18 @@ export function link(state, changes = {}) {
   return `#${new URLSearchParams(pairs)}`;
 }
 
-/** Go to an address after #. Relative addresses would not do: within a notebook they are relative to its page. */
-export function go(hash, { replace = false } = {}) {
-  const address = location.href.split("#")[0] + hash;
-  if (replace) history.replaceState(null, "", address);
-  else location.assign(address);
+/** Relative addresses would not do: within a notebook they are relative to its page. */
+const absolute = (hash) => location.href.split("#")[0] + hash;
+
+export const go = (hash) => location.assign(absolute(hash));
+
+export const change = (changes) => go(link(changes));
+
+/** Change the state without a new entry in the history, and without `hashchange`. */
+export const replace = (changes) => history.replaceState(null, "", absolute(link(changes)));
+
+/** Select or unselect a word. */
+export function toggle(word) {
+  const { list } = current();
+  change({ list: list.includes(word) ? list.filter((other) => other !== word) : [...list, word] });
 }

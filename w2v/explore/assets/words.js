@@ -8,40 +8,16 @@ export const fold = (text) =>
     .toUpperCase()
     .replaceAll("\n", " ");
 
-/** Finds words by what is typed: whole words first, then beginnings, then parts, each in the order of the vocabulary. */
-export class Completer {
-  constructor(words) {
-    const folded = words.map(fold);
-    this.text = `\n${folded.join("\n")}\n`;
-    this.starts = new Int32Array(words.length + 1); // of the line break before each word, and of the last
-    folded.forEach((word, row) => (this.starts[row + 1] = this.starts[row] + word.length + 1));
+/** The rows of at most n folded words by what is typed: whole words first, then beginnings, then parts, each in the
+ *  order of the vocabulary. */
+export function completions(folded, typed, n) {
+  const wanted = fold(typed);
+  const kinds = [(word) => word === wanted, (word) => word.startsWith(wanted), (word) => word.includes(wanted)];
+  const found = new Set();
+  for (const fits of kinds) {
+    for (let row = 0; row < folded.length && found.size < n; row++) if (fits(folded[row])) found.add(row);
   }
-
-  /** The rows of at most n words. */
-  rows(typed, n) {
-    const wanted = fold(typed);
-    const found = new Set();
-    const end = this.starts.at(-1);
-    for (const pattern of [`\n${wanted}\n`, `\n${wanted}`, wanted]) {
-      let at = this.text.indexOf(pattern);
-      while (at >= 0 && at < end && found.size < n) {
-        const row = this.rowAt(at);
-        found.add(row);
-        at = this.text.indexOf(pattern, this.starts[row + 1]);
-      }
-    }
-    return [...found];
-  }
-
-  rowAt(place) {
-    let [low, high] = [0, this.starts.length - 1];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.starts[middle] <= place) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
+  return [...found];
 }
 
 /** A word with control characters escaped, cut to `length` characters. */
