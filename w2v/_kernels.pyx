@@ -77,8 +77,8 @@ from libc.string cimport memcpy, memset
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
     BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, WORD_VECTOR, Sizes, Step, StepFunctions, StepParts,
-    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns, step_loss_start,
-    step_loss_total, step_rounded, step_widened, take,
+    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
+    step_loss_start, step_loss_total, step_rounded, step_widened, take,
 )
 
 import numpy as np
@@ -99,8 +99,8 @@ cdef extern from * nogil:
     #else
     #define W2V_REST() ((void)0)
     #endif
-    /* The number of pairs j, k with words[j] = words[k], so the count if all are different. The words fill whole vectors
-     * with others behind them that are not among them. */
+    /* The number of pairs j, k with words[j] = words[k], so the count if all are different. The words fill whole
+     * vectors, with others behind them that are not among them. */
     static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
         typedef int32_t vector __attribute__((vector_size(16), may_alias));
         vector pairs = {0};
@@ -488,7 +488,7 @@ cdef class Kernel:
         self.worker_predictions[row, epoch] += self.workers[number].predictions
 
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
-        return &worker.windows[k & self.sizes.windows - 1]
+        return &worker.windows[k if self.ordered else <uint32_t>k % (LOOKAHEAD + 1)]
 
     cdef inline void update_next(self, Worker *worker) noexcept nogil:
         """Takes the next step of the chunk, while the rows of a later window are prefetched."""
@@ -824,7 +824,7 @@ cdef class Kernel:
         return last
 
     cdef inline void prefetch_word(self, int64_t position) noexcept nogil:
-        """Prefetches what tells the words some ids later, and whether they are kept: these arrays are read at random."""
+        """Prefetches the entries of `words` and `keep` for later ids: these arrays are read at random."""
         if position + 2 * IDS_AHEAD < self.id_count:
             prefetch(&self.words[self.ids[position + 2 * IDS_AHEAD]])
             prefetch(&self.keep[max(self.words[self.ids[position + IDS_AHEAD]], 0)])
@@ -1153,10 +1153,10 @@ cdef Sizes sizes_of(plan) except *:
     s.words = len(plan.keep) if plan.subwords else 0
     s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
-    s.windows, s.bits = power_of_2(LOOKAHEAD + 1), 0
+    s.windows, s.bits = LOOKAHEAD + 1, 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0
-        s.windows = power_of_2(plan.chunk)
+        s.windows = plan.chunk
         s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
         s.bits = max(64, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s
