@@ -168,7 +168,7 @@ def prefetch(rows: Any, row: int) -> None:
 @pytest.mark.parametrize("case", COMPILED)
 def test_model_learns_and_is_kept(case: str, tmp_path: Any) -> None:
     text = [line.split() for line in "".join(make.corpus(3000, seed=2)).splitlines()]
-    options: dict[str, Any] = {"min_count": 1, "sample": 1e-3, "epochs": 3, "vector_size": SIZE, "workers": 2}
+    options: dict[str, Any] = {"min_count": 1, "sample": 1e-3, "epochs": 3, "vector_size": SIZE, "workers": 1}
     options |= CASES[case]
     options |= {"blocks": "3:50,2"} if case == "dsoftmax" else {}
     model = w2v.train(text, checkpoint=tmp_path / "states", **options)
