@@ -675,7 +675,7 @@ cdef class Kernel:
         self.meet(False)
         for k in range(size):
             seen, s = 0, self.first_of(k)
-            while s != number:
+            while s != number and worker.used[k] & ~seen:  # with many workers most words of a set are empty
                 seen |= self.workers[s].used[k]
                 s = s + 1 if s + 1 < self.worker_count else 0
             worker.contested[k] = worker.used[k] & seen
