@@ -247,7 +247,7 @@ cdef class Kernel:
     cdef Loss loss
     cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
-    cdef int64_t step_width
+    cdef int64_t step_width                  # values of a row that the steps use
     cdef int64_t lookahead, prefetched       # windows chosen before the step of another, and those also prefetched
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -301,7 +301,7 @@ cdef class Kernel:
         self.chunks = (self.id_count + self.chunk - 1) // self.chunk
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
-        if not self.sizes.bfloat16:  # without the padding that makes rows whole cache lines, if vectors are shorter
+        if not self.sizes.bfloat16:  # padding to whole cache lines is left out, where registers are shorter
             self.step_width = whole(plan.vector_size, self.functions.lanes)
         self.composes = plan.subwords is not None
         if self.composes:
@@ -690,7 +690,7 @@ cdef class Kernel:
         return k // WORDS_IN_LINE % self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
-        """Notes the rows of the chunk's windows as used, or makes the windows use copies of those that were noted."""
+        """Notes the rows of the chunk's windows as used, or makes the windows use copies of the contested ones."""
         cdef int64_t k, j, group
         cdef Window *w
         if not self.composes:  # composed rows are the worker's own
@@ -752,7 +752,7 @@ cdef class Kernel:
             other = self.workers[s]
             for k in range(other.copy_count):
                 key = other.homes[k]
-                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache
+                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache if it uses it
                     self.add_change(
                         worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
                         other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
@@ -987,7 +987,7 @@ cdef class Kernel:
             self.count_words(words, counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
             self.redraw_words(worker, words)
-        for j in range(0 if first == 0 else first + 1, first + self.negative + 1):
+        for j in range(first, first + self.negative + 1):
             outputs[j] = self.output_row(worker, words[j]) if words[j] >= 0 else worker.zero_row
         self.draw_negatives(worker)
 
