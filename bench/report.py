@@ -29,9 +29,8 @@ def draw(documents: list[dict[str, Any]], picture: Path) -> None:
                 speeds.setdefault(configuration, {})[who] = row["median"] / 1e6
         for label, row in document.get("fraction_of_the_peak", {}).items():
             fractions[f"step, {label}"] = row["median"]
-        for label, row in document.get("fraction", {}).items():
-            if label.endswith("lower limit"):
-                fractions[f"training, {label.partition(',')[0]}"] = row["median"]
+        for label, row in document.get("lower_limit_by_training", {}).items():
+            fractions[f"training, {label}"] = row["median"]
     figure, (left, right) = new_picture(1, 2, figsize=(11, 4), width_ratios=[3, 2])
     peers = list(dict.fromkeys(who for row in speeds.values() for who in row))
     for place, who in enumerate(peers):
