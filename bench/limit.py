@@ -13,9 +13,9 @@ memory       the rate at which rows of matrices of that size can be read and wri
              each window: the word's and the negatives' outputs and one new input. They are drawn as training draws
              them, so frequent ones are in cache as there, and prefetched at the best distance.
 
-The last table has the nanoseconds of a window: of the arithmetic alone; of the step with its rows in cache, which adds
-the link, sums and stores; of training on a text of WORDS_IN_CACHE different words, which adds choosing the rows; and of
-training on the text, which adds waiting for rows.
+The last table has the nanoseconds of a window: by each limit; of the step with its rows in cache, which adds the
+link, sums and stores to the arithmetic; of training on a text of WORDS_IN_CACHE different words, which adds choosing
+rows; and of training on the text, which adds waiting for rows.
 
 One thread, processor time.
 """
@@ -111,15 +111,17 @@ def row_orders(text: Text, settings: Settings) -> list[NDArray[np.int32]]:
     return orders
 
 
-def measure(texts: dict[str, Text], settings: Settings, name: str, repeats: int) -> dict[str, list[float]]:
+def measure(text: Text, cached: Text, settings: Settings, name: str, repeats: int) -> dict[str, list[float]]:
     """Nanoseconds of a window by each limit, of the step alone and in training, for each round."""
-    workers, lanes, text, peaks = settings.threads, LANES[name], texts["training"], Peaks(name)
+    workers, lanes, peaks = settings.threads, LANES[name], Peaks(name)
     orders = row_orders(text, settings)
     matrix = memory.aligned_rows(2 * len(text.vocabulary), settings.vector_size)
     matrix.fill(0.1)
     peaks.rows(matrix, orders, DISTANCES[0])
     distance = max(DISTANCES, key=lambda distance: peaks.rows(matrix, orders, distance))
-    contexts = count_windows(text, settings)[1]
+    windows, contexts = count_windows(text, settings)
+    every_word = replace(settings, sample=0.0)
+    cached_windows, _ = count_windows(cached, every_word)
     shapes = np.random.default_rng(3).choice(contexts, SHAPES).astype(np.int32)
     library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
     steps = Steps(library, name, settings.vector_size, STEP_ROWS, shapes, pooled=settings.model == "cbow")
@@ -127,18 +129,16 @@ def measure(texts: dict[str, Text], settings: Settings, name: str, repeats: int)
     operations = products + 2 * contexts.mean() if settings.model == "cbow" else products * contexts.mean()
     work = operations * -(-settings.vector_size // lanes) * lanes
 
-    def trained(kind: str) -> float:
-        used = replace(settings, sample=0.0) if kind == "in cache" else settings
-        seconds = train(used, texts[kind].vocabulary, texts[kind].store, clock_of(workers))
-        return seconds / count_windows(texts[kind], used)[0] * 1e9
+    def trained(used: Settings, text: Text, windows: float) -> float:
+        return train(used, text.vocabulary, text.store, clock_of(workers)) / windows * 1e9
 
     return alternate(
         {
             "arithmetic": lambda: work / (workers * peaks.multiply_adds()) * 1e9,
             "memory": lambda: (settings.negative + 2) / peaks.rows(matrix, orders, distance) * 1e9,
             "step": steps.nanoseconds,
-            "training, rows in cache": lambda: trained("in cache"),
-            "training": lambda: trained("training"),
+            "training, rows in cache": lambda: trained(every_word, cached, cached_windows),
+            "training": lambda: trained(settings, text, windows),
         },
         repeats,
     )
@@ -155,11 +155,10 @@ def main() -> None:
     with prepared(options.corpus, options.share, BASE) as text, tempfile.TemporaryDirectory() as folder:
         write_cached(text.part, Path(folder) / "cached.txt")
         with prepared(Path(folder) / "cached.txt", 1.0, BASE) as cached:
-            texts = {"training": text, "in cache": cached}
             for name, model, size in product(options.sets, options.models, options.sizes):
                 os.environ["W2V_SIMD"] = name
                 settings = replace(BASE, model=model, vector_size=size, workers=options.workers)
-                found[name, model, size] = measure(texts, settings, name, options.repeats)
+                found[name, model, size] = measure(text, cached, settings, name, options.repeats)
         windows, contexts = count_windows(text, BASE)
         notes = f"{windows / text.store.tokens:.3f} windows per word of the text, {contexts.mean():.2f} context words "
     notes += f"per window; threads: {options.workers}."

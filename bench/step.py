@@ -61,9 +61,9 @@ class Steps:
         """Take these steps; returns their loss."""
         arrays = (self.pool, self.choices, self.inputs, self.target, self.offset, self.scratch)
         pool, choices, inputs, target, offset, scratch = (ctypes.c_void_p(array.ctypes.data) for array in arrays)
-        width, count = (ctypes.c_int64(n) for n in (self.pool.shape[1], len(self.inputs)))
+        stride, size, count = (ctypes.c_int64(n) for n in (self.pool.shape[1], self.size, len(self.inputs)))
         return float(
-            self.function(self.name, pool, width, choices, inputs, count, ctypes.c_int64(OUTPUTS),
+            self.function(self.name, pool, stride, size, choices, inputs, count, ctypes.c_int64(OUTPUTS),
                           ctypes.c_int(self.pooled), ctypes.c_float(alpha), target, offset, scratch,
                           ctypes.c_int64(calls))
         )  # fmt: skip

@@ -99,8 +99,8 @@ cdef extern from * nogil:
     #else
     #define W2V_REST() ((void)0)
     #endif
-    /* The number of pairs j, k with words[j] = words[k], so the count if all are different. The words fill whole
-     * vectors, with others behind them that are not among them. */
+    /* The number of pairs j, k with words[j] = words[k]: `count` if all words differ. Behind the words, up to the end
+     * of the last vector, there must be values that are no words. */
     static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
         typedef int32_t vector __attribute__((vector_size(16), may_alias));
         vector pairs = {0};
@@ -247,7 +247,7 @@ cdef class Kernel:
     cdef Loss loss
     cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
-    cdef int64_t step_width
+    cdef int64_t step_width                  # values of a row that the steps use
     cdef int64_t lookahead, prefetched       # windows chosen before the step of another, and those also prefetched
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
@@ -301,7 +301,7 @@ cdef class Kernel:
         self.chunks = (self.id_count + self.chunk - 1) // self.chunk
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
-        if not self.sizes.bfloat16:  # without the padding that makes rows whole cache lines, if vectors are shorter
+        if not self.sizes.bfloat16:  # padding to whole cache lines is left out, where registers are shorter
             self.step_width = whole(plan.vector_size, self.functions.lanes)
         self.composes = plan.subwords is not None
         if self.composes:
@@ -664,8 +664,9 @@ cdef class Kernel:
     cdef void copy_contested(self, int64_t number) noexcept nogil:
         """Makes this worker's windows use copies of the rows that another worker updates in the same round.
 
-        One of the workers that use a row updates it in place; in turn, so that all copy equally many. A bit stands for
-        several rows, so a few are copied that only one worker uses, but no row is updated by two.
+        One of the workers that use a row updates it in place; see first_of. They take turns, so that all copy
+        equally many. A bit stands for several rows, so a few are copied that only one worker uses, but no row is
+        updated by two.
         """
         cdef Worker *worker = self.workers[number]
         cdef int64_t size = self.sizes.bits // 64, k, s
@@ -675,7 +676,7 @@ cdef class Kernel:
         self.meet(False)
         for k in range(size):
             seen, s = 0, self.first_of(k)
-            while s != number:
+            while s != number and worker.used[k] & ~seen:  # with many workers most words of a set are empty
                 seen |= self.workers[s].used[k]
                 s = s + 1 if s + 1 < self.worker_count else 0
             worker.contested[k] = worker.used[k] & seen
@@ -686,11 +687,12 @@ cdef class Kernel:
         self.meet(False)
 
     cdef inline int64_t first_of(self, int64_t k) noexcept nogil:
-        """The worker that updates a row in place if it uses it, then its successors: one for each line of the sets."""
+        """The worker that updates the rows of word k of the sets in place. Where it does not use a row, the next one
+        that does takes its place. All words of a cache line have the same first worker."""
         return k // WORDS_IN_LINE % self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
-        """Notes the rows of the chunk's windows as used, or makes the windows use copies of those that were noted."""
+        """Notes the rows of the chunk's windows as used, or makes the windows use copies of the contested ones."""
         cdef int64_t k, j, group
         cdef Window *w
         if not self.composes:  # composed rows are the worker's own
@@ -752,7 +754,7 @@ cdef class Kernel:
             other = self.workers[s]
             for k in range(other.copy_count):
                 key = other.homes[k]
-                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache
+                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache if it uses it
                     self.add_change(
                         worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
                         other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
@@ -843,10 +845,11 @@ cdef class Kernel:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
     cdef void find_twins(self, Worker *worker, int64_t last) noexcept nogil:
-        """For each word, where the same word stood last, if one window can hold both, otherwise 0; and the last such
-        place up to the word.
+        """Sets each word's twin: where the same word stood last, if one window can hold both, otherwise 0; and its
+        last_twin: the highest twin up to the word.
 
-        These are the words that windows of the chunk, which ends at `last`, can reach."""
+        These are the words that windows of the chunk, which ends at `last`, can reach.
+        """
         cdef const int32_t *kept = worker.kept
         cdef int64_t k, j
         worker.last_twin[0] = 0
@@ -891,8 +894,8 @@ cdef class Kernel:
         if right - left > self.sizes.inputs_per_step or (self.asks_repeats and worker.last_twin[right] >= left):
             self.form_several_groups(worker, w, right)
             return
-        # Mostly the words are one group. As many rows are copied as a window can have, because the processor can
-        # predict such loops.
+        # Mostly the words are one group. Each side's loop is as long as the longest window's, because the processor
+        # can predict that; rows beyond the window are overwritten or not used.
         for k in range(self.window):
             w.inputs[k] = worker.rows[left + k]
         for k in range(self.window):
@@ -987,7 +990,7 @@ cdef class Kernel:
             self.count_words(words, counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
             self.redraw_words(worker, words)
-        for j in range(0 if first == 0 else first + 1, first + self.negative + 1):
+        for j in range(first, first + self.negative + 1):
             outputs[j] = self.output_row(worker, words[j]) if words[j] >= 0 else worker.zero_row
         self.draw_negatives(worker)
 

@@ -56,7 +56,7 @@ static inline uint16_t step_rounded(float value, uint16_t chance) {
 }
 
 typedef struct {
-    int64_t width;          /* floats of a row to use, a multiple of the function's lanes; the others stay zero */
+    int64_t width;          /* values of a row to use, a multiple of StepFunctions.lanes; those behind them stay zero */
     int64_t n, m;           /* number of input rows and of output rows */
     float **inputs;         /* n rows X */
     float **outputs;        /* m rows Y, all different but a row of zeros, which may stand in several places: there the

@@ -219,8 +219,9 @@ static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout
 /* -- link: S ← alpha E = alpha (target − link(S − offset)) -------------------------------------------------------- */
 
 /* e^x, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor polynomial,
- * evaluated in two halves for a shorter chain of operations. x is clamped to ±64: smaller values than e^−64 would become
- * denormal numbers in products, and those are slow (bench/NOTES.md). */
+ * evaluated in two halves for a shorter chain of operations. x is clamped to ±64, and 64 if it is not a number: smaller
+ * values than e^−64 would become denormal numbers in products, and those are slow (bench/NOTES.md); values from e^89 on
+ * would overflow. */
 static STEP_INLINE step_row STEP_NAME(exp)(step_row x) {
     const step_row most = 64.0f - (step_row){0}, clamped = STEP_LARGER(STEP_SMALLER(x, most), -most);
     const step_row rounded = clamped * 1.44269504f + 0x1.8p23f;
@@ -409,7 +410,7 @@ static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t 
     }
 }
 
-/* Functions of their own, so that the compiler keeps their pointers and vectors in registers. */
+/* The two are functions of their own, so that the compiler keeps their pointers and vectors in registers. */
 static STEP_NOINLINE void STEP_NAME(update_sequential)(int64_t J, const Step *s, int64_t n, float *const *x,
                                                        float *const *from, float *const *to, float *const *y,
                                                        const float *error, int64_t prefetch_count) {
