@@ -160,7 +160,7 @@ def test_windows_of_two_sides(sides: tuple[int, int]) -> None:
 def test_kernel_equals_reference_in_other_shapes(dimensions: int, window: int) -> None:
     for loss in LOSSES:
         assert_equals_reference(
-            run_of(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False)
+            run_of(loss, size=80, dimensions=dimensions, sides=(window, window), shrink_windows=False), SETS
         )
 
 
@@ -194,9 +194,10 @@ def test_windows_reach_over_chunk_borders() -> None:
     assert_equals_reference(run_of("hs", chunk=1))
 
 
-def test_padding_stays_zero() -> None:
+@pytest.mark.parametrize("instruction_set", SETS)
+def test_padding_stays_zero(instruction_set: str) -> None:
     arguments = run_of("ns", dimensions=21)
-    train(arguments)
+    train(arguments, instruction_set=instruction_set)
     assert not arguments["inputs"][:, 21:].any()
     assert not arguments["outputs"][:, 21:].any()
 
