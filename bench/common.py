@@ -202,8 +202,9 @@ class Peaks:
 
 
 def w2v_command(settings: Settings, corpus: Path, output: Path) -> list[str]:
-    """`w2v train` with the options that differ from the defaults."""
-    given = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
+    """`w2v train` with the options that differ from the defaults and have an effect, for it refuses the others."""
+    changed = {name: value for name, value in asdict(settings).items() if value != getattr(Settings(), name)}
+    given = {name: value for name, value in changed.items() if not settings.without_effect(name)}
     options: list[str] = []
     for name, value in given.items():
         names = option_names(Settings, name)[0].split("/")  # of a flag: for yes and for no

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.faults import injection, run
+from tests.faults import injection, run, variants
 from w2v.cli.main import COMMANDS
 from w2v.losses.registry import LOSSES
 
@@ -193,3 +193,8 @@ def test_races_that_are_meant_are_named():
     assert len(names) == 12
     for name in names:
         assert f"{name}(" in sources or f"NAME({name.rpartition('_')[0]})(" in sources
+
+
+def test_the_tests_that_sanitizers_run_are_there():
+    tests = Path(__file__).parent
+    assert [name for name in variants.TESTS_OF_COMPILED if not (tests / name).exists()] == []

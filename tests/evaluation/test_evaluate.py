@@ -19,9 +19,9 @@ def outcomes(values: np.ndarray, others: np.ndarray) -> Outcomes:
     return Outcomes(np.arange(len(values)), np.asarray(values, float), others, len(values))
 
 
-def noisy(seed: int, noise: float, size: int = 60) -> KeyedVectors:
+def noisy(seed: int, noise: float) -> KeyedVectors:
     """Words a0 b0 a1 b1 ...: the nearer the two of a number are, the lower the number, but for noise."""
-    random = np.random.default_rng(seed)
+    random, size = np.random.default_rng(seed), 60
     first = random.normal(size=(size, 40))
     second = first + random.normal(size=(size, 40)) * np.linspace(0, 2, size)[:, None]
     vectors = np.stack([first, second], axis=1).reshape(2 * size, 40) + noise * random.normal(size=(2 * size, 40))

@@ -27,9 +27,9 @@ WORDS = ["times", "of", "the", "a", "state", "_", "__", "a_b", "b", "é", "大",
 WORDS += [f"w{number}" for number in range(200)]
 
 
-def sentences(number: int = 2000) -> list[list[str]]:
+def sentences() -> list[list[str]]:
     """Many words, some of them with the delimiter, and some phrases."""
-    random = [[WORDS[k] for k in (RANDOM.pareto(0.6, 12) * 3).astype(int) % len(WORDS)] for _ in range(number)]
+    random = [[WORDS[k] for k in (RANDOM.pareto(0.6, 12) * 3).astype(int) % len(WORDS)] for _ in range(2000)]
     ends = [["new", "york"], ["city", "of", "the", "dead"], ["hong", "kong"], ["x"], *[[]] * 30]
     return [[*words, *ends[k % len(ends)]] for k, words in enumerate(random)]
 

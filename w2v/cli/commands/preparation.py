@@ -7,53 +7,30 @@ from typing import Any
 
 import click
 
-from w2v.cli import outputs, show
-from w2v.cli.console import Reporter, say
-from w2v.cli.options import (
-    CORPUS,
-    FILE,
-    FORCE,
-    JSON,
-    PHRASES,
-    QUIET,
-    READING,
-    ShortHelp,
-    chosen_settings,
-    complete,
-    phrase_options,
-    reading_options,
-    refuse_together,
-    settings_options,
-)
+from w2v.cli import options, outputs, show
+from w2v.cli.console import say
+from w2v.cli.options import FILE
+from w2v.cli.show import Result
 from w2v.detect import head, kind_of
 from w2v.losses.code_lengths import code_lengths
-from w2v.losses.registry import Settings
 from w2v.options import options_of
+from w2v.progress import Report
 from w2v.system import memory
 from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary
 
 BEST_PHRASES = 10  # of each pass, that are shown
 
 
-@click.command(cls=ShortHelp)
-@CORPUS
+@click.command(cls=options.Reporting)
+@options.CORPUS
 @click.option("-o", "--output", type=FILE, required=True, help="File to write: one word and its count per line.")
-@settings_options("min_count", "max_vocab", "workers", common=True)
-@READING
-@FORCE
-@QUIET
-@JSON
-def vocab(
-    corpus: tuple[str, ...],
-    output: Path,
-    force: bool,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+@options.settings_options("min_count", "max_vocab", "workers", common=True)
+@options.READING
+@options.WRITING
+def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
     """Count the words of a CORPUS.
 
     The file has the format of word2vec.c, most frequent words first. w2v train --read-vocab reads it.
@@ -62,13 +39,13 @@ def vocab(
     w2v vocab corpus.txt -o words.txt
     w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
     """
-    settings = chosen_settings(given)
+    settings = options.chosen_settings(given)
     text = Corpus(list(corpus), of_paths=True)
     outputs.check(output, force, map(Path, text.files))
-    with read(text, settings, quiet, reading_options(given)) as store:
+    with read_corpus(text, options.reading_options(given), workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     outputs.save([(output, outputs.saving(vocabulary, store.sentences))], force)
-    metrics = {
+    return {
         "output": str(output),
         "vocabulary_size": len(vocabulary),
         "tokens": vocabulary.tokens,
@@ -77,44 +54,35 @@ def vocab(
         "pruned": store.pruned,
         "cache_reused": store.reused,
     }
-    show.result(metrics, as_json, quiet)
 
 
-def read(corpus: Corpus, settings: Settings, quiet: bool, reading: ReadingOptions) -> IdStore:
-    with Reporter(quiet) as progress:
-        return read_corpus(corpus, reading, workers=settings.threads, progress=progress)
-
-
-@click.command(cls=ShortHelp)
-@CORPUS
+@click.command(cls=options.Reporting)
+@options.CORPUS
 @click.option(
     "-o", "--output", type=FILE, help="Text file to write: one sentence per line, with the words of phrases joined."
 )
-@PHRASES
+@options.PHRASES
 @click.option(
     "--connectors",
     metavar="english|FILE",
-    shell_complete=complete("english"),
+    shell_complete=options.complete("english"),
     help="Words that may be inside a phrase, but not at its ends: English articles, prepositions and conjunctions, or "
     "the words of a file.  [default: none]",
 )
 @click.option("--save-phrases", type=FILE, help="Write the phrases, their counts and scores to this file.")
 @click.option("--read-phrases", type=FILE, help="Join the phrases of this file instead of finding phrases.")
-@settings_options("workers")
-@READING
-@FORCE
-@QUIET
-@JSON
+@options.settings_options("workers")
+@options.READING
+@options.WRITING
 def phrases(
     corpus: tuple[str, ...],
     output: Path | None,
     save_phrases: Path | None,
     read_phrases: Path | None,
     force: bool,
-    quiet: bool,
-    as_json: bool,
+    progress: Report,
     **given: Any,
-) -> None:
+) -> Result:
     """Find the phrases of a CORPUS, and join their words.
 
     Two words become one token, such as new_york, if they occur side by side more often than their frequencies suggest.
@@ -129,28 +97,27 @@ def phrases(
     if not written:
         raise click.UsageError(f"nothing to write: name a file with -o{'' if read_phrases else ' or --save-phrases'}")
     if read_phrases:
-        refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
-    settings, text = chosen_settings(given), Corpus(list(corpus), of_paths=True)
+        options.refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
+    settings, text = options.chosen_settings(given), Corpus(list(corpus), of_paths=True)
     inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
     for number, path in enumerate(written):
         outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
     known = Phrases.load(read_phrases) if read_phrases else None
-    options = phrase_options(given)
-    with Reporter(quiet) as progress:
-        work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
-        store = read_corpus(text, reading_options(given), **work)
-        found = Phrases.find(store, options=options, **work) if known is None else known
-        tokens = None
+    joined = options.phrase_options(given)
+    work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
+    store = read_corpus(text, options.reading_options(given), **work)
+    found = Phrases.find(store, options=joined, **work) if known is None else known
+    tokens = None
 
-        def write(path: Path, force: bool) -> None:
-            nonlocal tokens
-            tokens = found.write(store, path, force=force, **work)
+    def write(path: Path, force: bool) -> None:
+        nonlocal tokens
+        tokens = found.write(store, path, force=force, **work)
 
-        files = ((save_phrases, outputs.saving(found)), (output, write))
-        outputs.save([(path, saved) for path, saved in files if path], force)
+    files = ((save_phrases, outputs.saving(found)), (output, write))
+    outputs.save([(path, saved) for path, saved in files if path], force)
     if store.pruned:
         say(f"{store.pruned:,} rare words were left out of the text because of --max-types")
-    metrics = {
+    return {
         "output": output and str(output),
         "phrases": len(found),
         "phrases_by_pass": [len(one) for one in found.passes],
@@ -161,12 +128,11 @@ def phrases(
         "pruned": store.pruned,
         "peak_memory_bytes": memory.peak(),
     }
-    show.result(metrics, as_json, quiet)
 
 
-@click.command(cls=ShortHelp)
-@CORPUS
-@settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
+@click.command(cls=options.Reporting)
+@options.CORPUS
+@options.settings_options("min_count", "max_vocab", "workers", "tree", "tree_vectors", common=True)
 @click.option("--word", "words", multiple=True, metavar="WORD", help="Show the codes of this word; may be repeated.")
 @click.option(
     "--vocabulary/--text",
@@ -174,17 +140,11 @@ def phrases(
     default=None,
     help="Whether CORPUS is a file of words and counts, or text.  [default: detected]",
 )
-@READING
-@QUIET
-@JSON
+@options.READING
+@options.REPORTING
 def tree(
-    corpus: tuple[str, ...],
-    words: tuple[str, ...],
-    counted: bool | None,
-    quiet: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+    corpus: tuple[str, ...], words: tuple[str, ...], counted: bool | None, progress: Report, **given: Any
+) -> Result:
     """Compare Huffman and other trees by expected code length.
 
     Hierarchical softmax uses one output row for each bit of a word's code. For the words of a CORPUS, or of a file
@@ -195,16 +155,16 @@ def tree(
     w2v tree corpus.txt --word france --word the
     w2v tree words.txt --tree clustered --tree-vectors model.bin
     """
-    settings = chosen_settings(given | {"loss": "hs"})
+    settings = options.chosen_settings(given | {"loss": "hs"})
     if counted is None:
         counted = len(corpus) == 1 and Path(corpus[0]).is_file() and kind_of(head(corpus[0])) == "vocabulary"
     if counted and len(corpus) > 1:
         raise click.UsageError("--vocabulary takes one file")
     if counted:
-        refuse_together("a file of words and counts", options_of(ReadingOptions))
+        options.refuse_together("a file of words and counts", options_of(ReadingOptions))
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        with read(Corpus(list(corpus), of_paths=True), settings, quiet, reading_options(given)) as store:
+        text, reading = Corpus(list(corpus), of_paths=True), options.reading_options(given)
+        with read_corpus(text, reading, workers=settings.threads, progress=progress) as store:
             vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-    result = code_lengths(vocabulary, settings.tree, settings.tree_vectors, words)
-    show.result(result, as_json, quiet, show.code_lengths)
+    return code_lengths(vocabulary, settings.tree, settings.tree_vectors, words), show.code_lengths
