@@ -144,9 +144,10 @@ def analogies(result: AnalogyResult) -> None:
     correct = sum(part.correct for part in result.sections)
     rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
     table(rows, ("section", "accuracy", "correct", "answered", "questions"))
+    others = f"the others contain words outside the {result.top:,} most frequent; "
     line(
-        f"answered {share(result.answered, result.questions)} of the questions; the others contain words outside "
-        f"the {result.top:,} most frequent; {ANALOGY_FORMULA[result.method]}"
+        f"answered {share(result.answered, result.questions)} of the questions; "
+        f"{others if result.answered < result.questions else ''}{ANALOGY_FORMULA[result.method]}"
     )
     skipped(result.malformed)
 
