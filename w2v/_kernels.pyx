@@ -76,8 +76,8 @@ from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
-    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, WORD_VECTOR, Sizes, Step, StepFunctions, StepParts,
-    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
+    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, Sizes, Step, StepFunctions, StepParts, Window,
+    Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
     step_loss_start, step_loss_total, step_rounded, step_widened, take,
 )
 
@@ -101,11 +101,13 @@ cdef extern from * nogil:
     #endif
     /* The number of pairs j, k with words[j] = words[k]: `count` if all words differ. Behind the words, up to the end
      * of the last vector, there must be values that are no words. */
+    enum { W2V_WORD_VECTOR = 4 };
     static inline int64_t w2v_equal_pairs(const int32_t *words, int64_t count) {
-        typedef int32_t vector __attribute__((vector_size(16), may_alias));
+        typedef int32_t vector __attribute__((vector_size(4 * W2V_WORD_VECTOR), may_alias));
         vector pairs = {0};
         for (int64_t j = 0; j < count; j++)
-            for (int64_t k = 0; k < count; k += 4) pairs -= *(const vector *)(words + k) == words[j];
+            for (int64_t k = 0; k < count; k += W2V_WORD_VECTOR)
+                pairs -= *(const vector *)(words + k) == words[j];
         return pairs[0] + pairs[1] + pairs[2] + pairs[3];
     }
     """
@@ -117,6 +119,7 @@ cdef extern from * nogil:
     void read "W2V_READ"(const void *pointer)
     bint swap_if "__sync_bool_compare_and_swap"(int64_t *where, int64_t old, int64_t new)
     void rest "W2V_REST"()
+    enum: WORD_VECTOR "W2V_WORD_VECTOR"  # words that are compared together
     int64_t equal_pairs "w2v_equal_pairs"(const int32_t *words, int64_t count)
     int usleep(unsigned int microseconds)
 

@@ -55,7 +55,6 @@ cdef extern from "step.h" nogil:
 cdef enum:
     LOOKAHEAD = 2     # windows that are chosen, and prefetched, before the step of another
     LINE = 64         # bytes in a cache line
-    WORD_VECTOR = 4   # words that are compared together
     NO_WORD = -1      # in the place of a word that was drawn again, and behind the words
 
 
@@ -114,7 +113,7 @@ cdef struct Worker:
     int32_t *before        # of each kept word: the words of its sentence before it, and after it, in `kept`
     int32_t *after
     int32_t *twins         # of each kept word: see find_twins
-    int32_t *last_twin
+    int32_t *last_twin     # of each kept word: the highest twin up to it
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
     double chunk_loss      # of the last chunk, and its predictions
