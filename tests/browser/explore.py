@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, Route, expect, sync_playwright
 
 import w2v
 from tests.helpers import run, start
@@ -107,15 +107,42 @@ def page(browser: Browser, place: str) -> Iterator[Page]:
 
 
 def visit(page: Page, url: str, fragment: dict[str, Any]) -> None:
-    """Show a view, and wait until it is complete."""
+    """Show another view, and wait until it is complete."""
     after = f"#{urlencode(fragment, doseq=True)}"
+    link = page.locator("nav [aria-current=page]")
+    expect(link).not_to_have_attribute("href", after)
     page.goto(url + after)
-    expect(page.locator("nav [aria-current=page]")).to_have_attribute("href", after)
+    expect(link).to_have_attribute("href", after)
     expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
 
 
 def view(page: Page, name: str) -> Locator:
     return page.get_by_role("navigation").get_by_role("link", name=name)
+
+
+def shows_neighbours(page: Page, word: str) -> None:
+    """Wait until the neighbours of a word are shown, and until the address is theirs."""
+    expect(page.locator("h2")).to_have_text(f"Neighbours of {word}")
+    expect(page.locator("table.results caption")).to_have_text(re.compile(f"^Neighbours of {re.escape(word)} in "))
+    expect(page).to_have_url(re.compile(f"[#&]view=neighbours&(.*&)?word={re.escape(quote_plus(word))}(&|$)"))
+
+
+def follow_first(page: Page) -> str:
+    """Follow the link of the first result, and wait until it is shown; the word."""
+    link = page.locator("table.results a").first
+    word = link.text_content() or ""
+    link.click()
+    shows_neighbours(page, word)
+    return word
+
+
+def unfold(page: Page) -> list[Locator]:
+    """Open what is folded, and wait until it is filled; what folds it again."""
+    summaries = page.locator("details summary").all()
+    for summary in summaries:
+        summary.click()
+    expect(page.locator("details[open] table")).to_have_count(len(summaries))
+    return summaries
 
 
 def state(page: Page) -> dict[str, list[str]]:
@@ -129,9 +156,7 @@ def moving(page: Page) -> Iterator[list[float]]:
     before = page.url
     yield place
     expect(page).not_to_have_url(before)
-    while before != page.url:
-        before = page.url
-        page.wait_for_timeout(1000)
+    expect(page.locator(".map")).not_to_have_attribute("aria-busy", "true")
     place += map(float, state(page)["at"][0].split(","))
 
 
@@ -146,8 +171,8 @@ def scores(table: Locator) -> list[float]:
 def assert_like(table: Locator, exact: list[tuple[str, float]], place: str) -> None:
     """A table has these results: all the same if they are served, nearly so with 8-bit vectors."""
     expected = dict(exact)
-    found = words(table)
     expect(table.locator("tbody tr")).to_have_count(len(exact))
+    found = words(table)
     if place.startswith("http"):
         assert found == list(expected)
     assert len(set(found) & set(expected)) >= 0.9 * len(expected)
@@ -171,7 +196,7 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
             break
     assert field.get_attribute("aria-activedescendant") == option.get_attribute("id")
     field.press("Enter")
-    expect(page.get_by_role("heading", name="Neighbours of france")).to_be_visible()
+    shows_neighbours(page, "france")
     vectors = w2v.load(model)
     table = page.locator("table.results")
     assert_like(table, vectors.most_similar("france"), place)
@@ -187,26 +212,22 @@ def test_a_typed_word_is_completed_and_has_neighbours(page: Page, place: str, mo
     expect(table.locator("tbody tr")).to_have_count(20)
     field.fill("KING")
     field.press("Enter")
-    expect(page.get_by_role("heading", name="Neighbours of king")).to_be_visible()
+    shows_neighbours(page, "king")
 
 
 def test_links_go_back_and_survive_a_reload(page: Page) -> None:
     view(page, "Neighbours").click()
-    page.locator("table.results a").first.click()
-    expect(page).to_have_url(re.compile("word="))
     expect(page.locator("h2")).to_contain_text("Neighbours of ")
-    first = page.locator("h2").text_content()
-    page.locator("table.results a").first.click()
-    expect(page.locator("h2")).not_to_have_text(first or "")
-    second = page.locator("h2").text_content()
+    first = follow_first(page)
+    second = follow_first(page)
     found = words(page.locator("table.results"))
     page.reload()
-    expect(page.locator("h2")).to_have_text(second or "")
+    shows_neighbours(page, second)
     assert words(page.locator("table.results")) == found
     page.go_back()
-    expect(page.locator("h2")).to_have_text(first or "")
+    shows_neighbours(page, first)
     page.go_forward()
-    expect(page.locator("h2")).to_have_text(second or "")
+    shows_neighbours(page, second)
 
 
 def test_an_analogy_is_solved_by_both_formulas(page: Page, place: str, model: Path) -> None:
@@ -260,7 +281,9 @@ def test_the_map_zooms_pans_and_selects(page: Page) -> None:
         page.mouse.down()
         page.mouse.up()
     assert clicked[2] < panned[2], "a click soon after has undone the zoom"
+    expect(page.locator(".chip a")).not_to_have_text([word or ""])
     page.go_back()
+    expect(page.locator(".chip a")).to_have_text([word or ""])
     with moving(page) as again:
         page.get_by_role("button", name="First view").click()
     assert again == first
@@ -273,7 +296,7 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     page.keyboard.type("king")
     expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Neighbours of king")).to_be_visible()
+    shows_neighbours(page, "king")
     view(page, "Map").focus()
     page.keyboard.press("Enter")
     expect(page.locator("canvas")).to_be_visible()
@@ -304,13 +327,13 @@ def test_selected_words_are_compared(page: Page, model: Path) -> None:
     view(page, "Compare").click()
     chosen = ("king", "queen", "paris")
     field = page.get_by_role("combobox", name="Add a word")
-    for word in chosen:
+    cells = page.locator(".matrix td")
+    for number, word in enumerate(chosen, 1):
         field.fill(word)
         field.press("Escape")
         page.get_by_role("button", name="Add").click()
         expect(page.get_by_role("button", name=f"Unselect {word}")).to_be_visible()
-    cells = page.locator(".matrix td")
-    expect(cells).to_have_count(9)
+        expect(cells).to_have_count(number * number)
     found = np.array(list(map(float, cells.all_text_contents()))).reshape(3, 3)
     vectors = w2v.load(model)
     exact = [[vectors.similarity(one, other) for other in chosen] for one in chosen]
@@ -328,12 +351,12 @@ def test_the_theme_changes_and_is_kept(page: Page) -> None:
 
     light = background()
     page.get_by_role("button", name="Dark theme").click()
+    expect(page.locator("body")).not_to_have_css("background-color", light)
     dark = background()
-    assert dark != light
     page.reload()
-    assert background() == dark
+    expect(page.locator("body")).to_have_css("background-color", dark)
     page.get_by_role("button", name="Light theme").click()
-    assert background() == light
+    expect(page.locator("body")).to_have_css("background-color", light)
 
 
 def test_an_unknown_word_is_one_line_with_others_like_it(page: Page, place: str) -> None:
@@ -380,8 +403,8 @@ def test_an_unknown_word_with_ngrams(browser: Browser, sample: Path, tmp_path: P
 
 
 VIEWS = {
-    "map": {"view": "map"},
     "zoomed": {"view": "map", "at": "0,0,3"},
+    "map": {"view": "map"},
     "word-on-map": {"view": "map", "word": "france", "list": ["paris", "king"]},
     "neighbours": {"view": "neighbours", "word": "france", "list": ["paris"]},
     "unknown": {"view": "neighbours", "word": "frnce"},
@@ -405,13 +428,12 @@ def test_every_view_is_accessible_and_fits(browser: Browser, model: Path, other:
                 visit(page, url, fragment)
                 if looks != "phone" and len(models) == 1:
                     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), f"{name} is too high"
-                for details in page.locator("details summary").all():
-                    details.click()
+                unfolded = unfold(page)
                 result = Axe().run(page)
                 assert result.violations_count == 0, f"{name}: {result.generate_report()}"
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
-                for details in page.locator("details summary").all():
-                    details.click()
+                for summary in unfolded:
+                    summary.click()
                 page.screenshot(path=PICTURES / f"{source}-{len(models)}-{name}-{looks}.png", full_page=True)
 
 
@@ -487,8 +509,7 @@ def test_small_models_show_no_nan(browser: Browser, tmp_path: Path, source: str,
         for fragment in states:
             visit(page, url, fragment)
             expect(page.locator("main .card")).to_be_visible()
-            for details in page.locator("details summary").all():
-                details.click()
+            unfold(page)
             text = page.locator("main").inner_html() + page.locator("footer").inner_html()
             assert not any(bad in text for bad in ("NaN", "Infinity", "undefined", "null"))
             assert page.locator(".error").count() == 0
@@ -505,16 +526,61 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, model: Path, tmp
         field = frame.get_by_role("combobox", name="Find a word")
         field.fill("the")
         field.press("Enter")
-        expect(frame.get_by_role("heading", name="Neighbours of the")).to_be_visible()
+        expect(frame.locator("h2")).to_have_text("Neighbours of the")
         other = frame.locator("table.results a").first
         word = other.text_content()
         other.click()
-        expect(frame.get_by_role("heading", name=f"Neighbours of {word}")).to_be_visible()
-        frame.get_by_role("link", name="Map", exact=True).click()
+        expect(frame.locator("h2")).to_have_text(f"Neighbours of {word}")
+        link = frame.get_by_role("link", name="Map", exact=True)
+        link.click()
         frame.get_by_role("button", name="Zoom in").click()
-        page.wait_for_timeout(500)
+        expect(link).to_have_attribute("href", re.compile("&at="))
         frame.get_by_role("button", name="Dark theme").click()
         expect(frame.get_by_role("button", name="Light theme")).to_be_visible()
+
+
+def test_late_answers_change_nothing(browser: Browser, model: Path) -> None:
+    """Answers about france arrive when something else is shown already."""
+    held: list[Route] = []
+
+    def is_late(request: Request) -> bool:
+        return "france" in (request.post_data or "")
+
+    def release() -> None:
+        for route in held:
+            with page.expect_response(lambda response, late=route.request: response.request == late) as answer:
+                route.continue_()
+            answer.value.finished()
+        assert held
+        held.clear()
+        page.evaluate("fetch(location.pathname).then((answer) => answer.text())")  # the page has the answers before
+
+    with address("served", model) as url, opened(browser, url) as page:
+        page.route("**", lambda route: held.append(route) if is_late(route.request) else route.continue_())
+        for view_of, place in {"map": "main h4", "neighbours": "#status"}.items():
+            with page.expect_request(is_late):
+                page.goto(f"{url}#view={view_of}&word=france")
+            visit(page, url, {"view": view_of, "word": "king"})
+            release()
+            assert page.locator(place).text_content() == "Neighbours of king"
+        field = page.get_by_role("combobox", name="Find a word")
+        for word in ("france", "queen"):
+            field.fill(word)
+            field.press("Enter")
+        shows_neighbours(page, "queen")
+        release()
+        shows_neighbours(page, "queen")
+        view(page, "Map").click()
+        expect(page.locator("canvas")).to_be_visible()
+        with page.expect_request(is_late):
+            page.goto(f"{url}#view=map&word=france")
+        zoom_in = page.get_by_role("button", name="Zoom in")
+        with moving(page) as first:
+            zoom_in.click()
+        release()
+        with moving(page) as second:
+            zoom_in.click()
+        assert second[2] == pytest.approx(1.6 * first[2], abs=0.02)
 
 
 def test_a_server_that_has_ended_is_one_line(browser: Browser, model: Path) -> None:

@@ -4,7 +4,7 @@ import { combobox } from "./combobox.js";
 import { EmbeddedModel } from "./embedded.js";
 import { bdi, element } from "./parts.js";
 import { ServedModel } from "./served.js";
-import { VIEWS, change, current, go, link, toggle } from "./state.js";
+import { VIEWS, change, changeLater, current, follow, isLatest, link, toShow, toggle } from "./state.js";
 import { analogy, compare, completeIn, map, meant, neighbours } from "./views.js";
 import { grouped, shown } from "./words.js";
 
@@ -12,11 +12,9 @@ const { models: facts, examples } = JSON.parse(document.getElementById("data").t
 const models = facts.map((data, index) => (data.vectors ? new EmbeddedModel(data) : new ServedModel(data, index)));
 const views = { neighbours, analogy, map, compare };
 const main = document.querySelector("main");
-let turn = 0; // of rendering: what an earlier one finds is dropped
 
 async function render() {
-  const own = ++turn;
-  const state = current();
+  const state = toShow();
   surround();
   main.setAttribute("aria-busy", "true");
   let nodes;
@@ -25,7 +23,7 @@ async function render() {
   } catch (error) {
     nodes = [element("p", { class: "error" }, error.message)];
   }
-  if (own !== turn) return;
+  if (!isLatest(state)) return;
   const before = document.activeElement;
   const focused = main.contains(before);
   if (nodes.some((node, i) => node !== main.children[i])) main.replaceChildren(...nodes); // the map stays, and its focus
@@ -65,7 +63,7 @@ function search() {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (!input.value) return;
-    change({ view: "neighbours", word: await meant(models, input.value) });
+    await changeLater(meant(models, input.value).then((word) => ({ view: "neighbours", word })));
     input.select();
   });
 }
@@ -112,7 +110,7 @@ document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.('a[href^="#"]');
   if (!anchor || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  go(anchor.getAttribute("href"));
+  follow(anchor.getAttribute("href"));
 });
 addEventListener("hashchange", render);
 search();

@@ -68,7 +68,9 @@ export class WordMap {
     );
     const label = "Clusters, each named after the words in its middle";
     const clusters = this.data.names.map((words, cluster) => element("li", this.dots[cluster], bdi(words)));
-    this.details = element("details", { toggle: () => this.list() }, element("summary", "Words in view as a table"));
+    this.listed = element("div");
+    const summary = element("summary", "Words in view as a table");
+    this.details = element("details", { toggle: () => this.list() }, summary, this.listed);
     this.element = element(
       "div",
       { class: "map" },
@@ -78,14 +80,15 @@ export class WordMap {
     );
   }
 
-  /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`, which is shown if `close`. */
+  /** Show a state: `at` is "x,y,zoom" or undefined; `near` are the neighbours of `word`, which is shown if `close`. A map
+   *  that is being moved stays where it is. */
   show(at, marks, close) {
     this.marks = marks;
     const [x, y, zoom] = (at ?? "").split(",").map(Number);
     const row = this.rows.get(marks.word);
-    if (at && [x, y, zoom].every(Number.isFinite)) this.view = { x, y, zoom: clamp(zoom) };
-    else if (close && row !== undefined) this.view = this.around(row, marks.near);
-    else this.view = this.home;
+    const opening = close && row !== undefined ? this.around(row, marks.near) : this.home;
+    const view = at && [x, y, zoom].every(Number.isFinite) ? { x, y, zoom: clamp(zoom) } : opening;
+    if (!this.timer) this.view = view;
     this.redraw();
     this.list();
   }
@@ -240,12 +243,19 @@ export class WordMap {
     this.redraw();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), PAUSE);
+    this.element.setAttribute("aria-busy", "true"); // the table follows later
+  }
+
+  /** Whatever has moved is not put into the link any more. */
+  stop() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.element.removeAttribute("aria-busy");
   }
 
   /** Put a new view into the link and the table. */
   settle() {
-    clearTimeout(this.timer);
-    this.timer = null;
+    this.stop();
     this.list();
     const { x, y, zoom } = this.view;
     const { at } = current();
@@ -347,6 +357,7 @@ export class WordMap {
   // -- the table ------------------------------------------------------------------------------
 
   list() {
+    this.listed.replaceChildren(); // so that no earlier view is seen when it opens
     if (!this.details.open) return;
     const rows = this.inView();
     const cells = rows.slice(0, LISTED).map((row) => {
@@ -369,7 +380,7 @@ export class WordMap {
     });
     const caption = `${grouped(rows.length)} words in view${rows.length > LISTED ? `; the ${LISTED} most frequent` : ""}`;
     const made = table(caption, ["word", "rank", "count", "place", "selected"], cells, "numbers");
-    this.details.replaceChildren(this.details.firstChild, element("p", caption), made);
+    this.listed.replaceChildren(element("p", caption), made);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Parts that several views show. All text from models goes through `element`, which never reads it as HTML. */
 
+import { isLatest } from "./state.js";
 import { grouped, shown } from "./words.js";
 
 /** An element with attributes, if an object is given first (null and false leave one out, functions are listeners), and
@@ -25,7 +26,10 @@ export function setAttributes(made, attributes) {
 /** A word by itself, whatever its direction of writing. */
 export const bdi = (word) => element("bdi", { title: word.length > 80 ? shown(word, 300) : null }, shown(word) || "“”");
 
-export const announce = (text) => (document.getElementById("status").textContent = text);
+/** Tell what a state shows to those who do not see it. */
+export function announce(state, text) {
+  if (isLatest(state)) document.getElementById("status").textContent = text;
+}
 
 /** A table with a caption for those who do not see it. Cells are nodes or text; the first column heads its row. */
 export function table(caption, headings, rows, kind) {

@@ -19,6 +19,13 @@ export function current() {
   };
 }
 
+let latest; // what is found for an earlier state is dropped
+
+/** The state that the page shows from now on. */
+export const toShow = () => (latest = current());
+
+export const isLatest = (state) => state === latest;
+
 /** The address, after #, of the state with some changes. */
 export function link(changes) {
   const next = { ...current(), ...changes };
@@ -32,9 +39,24 @@ export function link(changes) {
 /** Relative addresses would not do: within a notebook they are relative to its page. */
 const absolute = (hash) => location.href.split("#")[0] + hash;
 
-export const go = (hash) => location.assign(absolute(hash));
+const assign = (hash) => location.assign(absolute(hash));
 
-export const change = (changes) => go(link(changes));
+export const change = (changes) => assign(link(changes));
+
+let wishes = 0; // of the user for a view: one whose answer is late gives way to a newer one
+
+/** Follow a link of the page. */
+export function follow(hash) {
+  wishes++;
+  assign(hash);
+}
+
+/** Change the state by what a promise gives. */
+export async function changeLater(promised) {
+  const own = ++wishes;
+  const changes = await promised;
+  if (own === wishes) change(changes);
+}
 
 /** Change the state without a new entry in the history, and without `hashchange`. */
 export const replace = (changes) => history.replaceState(null, "", absolute(link(changes)));

@@ -3,7 +3,7 @@
 import { combobox } from "./combobox.js";
 import { WordMap } from "./map.js";
 import { announce, bars, bdi, element, score, table } from "./parts.js";
-import { NUMBERS, change, current, link, toggle } from "./state.js";
+import { NUMBERS, change, changeLater, current, isLatest, link, toggle } from "./state.js";
 import { fold, grouped, shown } from "./words.js";
 
 /** What a combobox asks: the words that complete what is typed in any of the models. */
@@ -43,13 +43,13 @@ const columns = (children) => element("div", { class: "columns" }, children);
 const labelled = (text, input) => [element("label", { class: "hidden", for: input.id }, text), input];
 
 /** The card of a model that has an error, with known words that have the same beginning as the unknown one. */
-async function failure(model, error, typed, models) {
+async function failure(state, model, error, typed, models) {
   let near = [];
   for (let length = Math.min(typed.length, 20); length > 0 && !near.length; length--) {
     near = await completeIn(models)(typed.slice(0, length), 5);
   }
   const links = near.map(({ word }) => wordLink(word));
-  announce(error);
+  announce(state, error);
   const told = element(
     "div",
     { class: "error" },
@@ -108,7 +108,7 @@ export async function neighbours(state, models, examples) {
   const shared = sharedWords(answers);
   const sections = models.map((model, i) => {
     const { found, vector, error } = answers[i];
-    if (error) return failure(model, error, word, models);
+    if (error) return failure(state, model, error, word, models);
     const length = Math.sqrt(vector.values.reduce((sum, value) => sum + value * value, 0));
     const rank = isNumber(vector.row) ? `Rank ${grouped(vector.row + 1)}` : "Not in the vocabulary: made of its n-grams";
     const times = isNumber(vector.count) ? `, ${grouped(vector.count)} times in the text` : "";
@@ -124,7 +124,7 @@ export async function neighbours(state, models, examples) {
   const head = title(["Neighbours of ", bdi(word)], state.word === null ? TYPE_A_WORD : "");
   const cards = columns(await Promise.all(sections));
   if (answers.every(({ error }) => error)) return [head, cards];
-  announce(`Neighbours of ${shown(word)}`);
+  announce(state, `Neighbours of ${shown(word)}`);
   const selected = state.list.includes(word);
   const select = { type: "button", "aria-pressed": String(selected), click: () => toggle(word) };
   const actions = element(
@@ -162,7 +162,7 @@ export async function analogy(state, models, examples) {
     if (error) {
       const vectors = await answersOf([...plus, ...minus], (word) => model.vector(word));
       const unknown = vectors.find((one) => one.error)?.item;
-      return failure(model, error, unknown ?? plus[0] ?? minus[0], models);
+      return failure(state, model, error, unknown ?? plus[0] ?? minus[0], models);
     }
     const tables = FORMULAS.map(([, name, meaning], j) =>
       element(
@@ -176,7 +176,7 @@ export async function analogy(state, models, examples) {
   const [first, ...others] = plus.map((word) => bdi(word));
   const asked = [first ?? "", minus.map((word) => [" − ", bdi(word)]), others.map((word) => [" + ", word])];
   const best = answers[0].find(({ found }) => found?.length)?.found[0];
-  if (best) announce(`${shown(best.word)} is nearest`);
+  if (best) announce(state, `${shown(best.word)} is nearest`);
   const equation = [asked, " ≈ ", best ? element("strong", bdi(best.word)) : "?"];
   return [
     ...head,
@@ -194,8 +194,8 @@ function form(plus, minus, models) {
   ].map(([id, value = "", placeholder]) => element("input", { id, value, placeholder, required: true }));
   const submit = async (event) => {
     event.preventDefault();
-    const [a, b, c] = await Promise.all(inputs.map((input) => meant(models, input.value)));
-    change({ plus: [a, c], minus: [b] });
+    const words = Promise.all(inputs.map((input) => meant(models, input.value)));
+    await changeLater(words.then(([a, b, c]) => ({ plus: [a, c], minus: [b] })));
   };
   const made = element(
     "form",
@@ -218,11 +218,14 @@ let made = null; // the maps and the elements of the view, made when it is first
 export async function map(state, models, examples, moved) {
   made ??= makeMaps(models, moved);
   const { maps, lists, nodes } = await made;
+  for (const one of maps) one.stop();
   const word = state.word ?? examples.word;
   const near = async (model) => (word === null ? [] : model.nearest([word], [], "add", NUMBERS[0]).catch(() => []));
   const found = await Promise.all(models.map(near));
+  if (!isLatest(state)) return nodes;
+  const { at } = current(); // the map may have been moved meanwhile
   maps.forEach((one, i) => {
-    one.show(state.at[i], { list: state.list, word, near: found[i].map((each) => each.word) }, state.word !== null);
+    one.show(at[i], { list: state.list, word, near: found[i].map((each) => each.word) }, state.word !== null);
     lists[i].hidden = !found[i].length;
     lists[i].replaceChildren(
       element("h4", "Neighbours of ", wordLink(word ?? "")),
