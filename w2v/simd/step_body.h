@@ -24,6 +24,8 @@
 #define STEP_UPDATE_VECTORS 1
 #endif
 #define STEP_POOL_VECTORS 8 /* vectors of each row that are pooled or spread together */
+#define STEP_LINK_ROWS 4    /* rows of scores whose logistic functions are computed together */
+#define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together by a single input */
 
 #define step_vec STEP_NAME(step_vec)
 #define step_words STEP_NAME(step_words)
@@ -80,8 +82,7 @@ static STEP_INLINE step_row STEP_NAME(select)(step_bits mask, step_row yes, step
 /* -- pool: X ← the mean of the input rows ------------------------------------------------------------------------- */
 
 /* Pools U vectors of each row from float d on. */
-static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float *mean,
-                                                float *change) {
+static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float *mean) {
     step_vec sum[STEP_POOL_VECTORS];
     STEP_EACH(u, U) sum[u] = STEP_VEC(inputs[0] + d + u * STEP_LANES);
     for (int64_t i = 1; i < n; i++) {
@@ -89,12 +90,10 @@ static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t 
         STEP_EACH(u, U) sum[u] += STEP_VEC(row + u * STEP_LANES);
     }
     STEP_EACH(u, U) STEP_VEC(mean + d + u * STEP_LANES) = sum[u] * (1.0f / (float)n);
-    STEP_EACH(u, U) STEP_VEC(change + d + u * STEP_LANES) = (step_vec){0};
 }
 
-/* The change of the mean starts at zero; update adds to it and spread gives it to the input rows. */
 static STEP_INLINE void STEP_NAME(pool)(const Step *s, const StepLayout *layout) {
-    STEP_WHOLE_ROWS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0], layout->updated[0]);
+    STEP_WHOLE_ROWS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0]);
 }
 
 /* -- score: S ← X Yᵀ, and for sequential rows G ← X Xᵀ ------------------------------------------------------------ */
@@ -218,17 +217,21 @@ static STEP_INLINE void STEP_NAME(score)(const Step *s, const StepLayout *layout
 
 /* -- link: S ← alpha E = alpha (target − link(S − offset)) -------------------------------------------------------- */
 
-/* e^x, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor polynomial,
- * evaluated in two halves for a shorter chain of operations. x is clamped to ±64, and 64 if it is not a number: smaller
- * values than e^−64 would become denormal numbers in products, and those are slow (bench/NOTES.md); values from e^89 on
- * would overflow. */
-static STEP_INLINE step_row STEP_NAME(exp)(step_row x) {
-    const step_row most = 64.0f - (step_row){0}, clamped = STEP_LARGER(STEP_SMALLER(x, most), -most);
-    const step_row rounded = clamped * 1.44269504f + 0x1.8p23f;
-    const step_row r = clamped - (rounded - 0x1.8p23f) * 0.693147181f, square = r * r;
-    const step_row high = 0.0416666667f + r * 8.33333333e-3f + square * 1.38888889e-3f;
-    const step_row p = 1.0f + r + square * (0.5f + r * 0.166666667f + square * high);
-    return (step_row)((step_bits)p + ((step_bits)rounded << 23));
+/* e ← e^x of R vectors, with an error of at most |x| / 4 + 3 ulp: 2^k · e^r with |r| ≤ ln 2 / 2 and e^r by its Taylor
+ * polynomial, evaluated in two halves for a shorter chain of operations. x is clamped to ±64, and 64 if it is not a
+ * number: smaller values than e^−64 would become denormal numbers in products, and those are slow (bench/NOTES.md);
+ * values from e^89 on would overflow. */
+static STEP_INLINE void STEP_NAME(exp)(const int R, const step_row *x, step_row *e) {
+    const step_row most = 64.0f - (step_row){0};
+    step_row rounded[STEP_LINK_ROWS], r[STEP_LINK_ROWS], square[STEP_LINK_ROWS], p[STEP_LINK_ROWS];
+    STEP_EACH(k, R) r[k] = STEP_LARGER(STEP_SMALLER(x[k], most), -most);
+    STEP_EACH(k, R) rounded[k] = r[k] * 1.44269504f + 0x1.8p23f;
+    STEP_EACH(k, R) r[k] = r[k] - (rounded[k] - 0x1.8p23f) * 0.693147181f;
+    STEP_EACH(k, R) square[k] = r[k] * r[k];
+    STEP_EACH(k, R) p[k] = 0.0416666667f + r[k] * 8.33333333e-3f + square[k] * 1.38888889e-3f;
+    STEP_EACH(k, R) p[k] = 0.5f + r[k] * 0.166666667f + square[k] * p[k];
+    STEP_EACH(k, R) p[k] = 1.0f + r[k] + square[k] * p[k];
+    STEP_EACH(k, R) e[k] = (step_row)((step_bits)p[k] + ((step_bits)rounded[k] << 23));
 }
 
 /* The scores of row i from `column` on. */
@@ -236,48 +239,58 @@ static STEP_INLINE float *STEP_NAME(score_at)(float *scores, int64_t panel, int6
     return scores + column / STEP_PANEL * panel + i * STEP_PANEL + column % STEP_PANEL;
 }
 
-/* E = target − weight · logistic(S − offset), row by row. For sequential rows, the rows before row i have moved the
+/* E = target − weight · logistic(S − offset) of R rows from row i on, which take each operation together: one row alone
+ * would wait for the result of each. For sequential rows, which come one by one, the rows before row i have moved the
  * outputs by Σ_k<i alpha E_k X_k, which adds Σ_k<i G_ik alpha E_k to the scores of row i.
  * Loss: Σ weight · log(1 + e^s) − target · s = Σ weight · (max(s, 0) − log max(p, 1 − p)) − target · s, where p is the
  * logistic function of s. The logarithm is taken of the running product of max(p, 1 − p), and once more for each weight
  * other than 1, which are few. */
-static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout) {
-    const int64_t columns = layout->blocks * STEP_PANEL, panel = layout->panel;
+static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted, const Step *s,
+                                                 const StepLayout *layout, int64_t i, int64_t from, int64_t to,
+                                                 step_row *linear, step_row *product) {
+    const int64_t panel = layout->panel;
     const float *const gram = layout->gram;
-    StepLoss *const loss = s->loss;
     const step_row zero = {0}, one = 1.0f - zero;
+    for (int64_t column = from; column < to; column += STEP_ROW_LANES) {
+        float *const scores = STEP_NAME(score_at)(layout->error, panel, 0, column);
+        float *const at = scores + i * STEP_PANEL;
+        const step_row target = STEP_ROW(layout->target + column), offset = STEP_ROW(layout->offset + column);
+        const step_row weight = weighted ? STEP_ROW(s->weight + column) : one;
+        step_row score[STEP_LINK_ROWS], minus[STEP_LINK_ROWS], p[STEP_LINK_ROWS], larger[STEP_LINK_ROWS];
+        STEP_EACH(r, R) score[r] = STEP_ROW(at + r * STEP_PANEL) - offset;
+        if (R == 1 && gram)
+            for (int64_t k = 0; k < i; k++)
+                score[0] += gram[k / STEP_MAX_OUTPUTS * panel + i * STEP_PANEL + k % STEP_MAX_OUTPUTS] *
+                            STEP_ROW(scores + k * STEP_PANEL);
+        STEP_EACH(r, R) minus[r] = -score[r];
+        STEP_NAME(exp)(R, minus, p);
+        STEP_EACH(r, R) p[r] = 1.0f / (1.0f + p[r]);
+        STEP_EACH(r, R) larger[r] = STEP_LARGER(p[r], 1.0f - p[r]);
+        STEP_EACH(r, R) *linear += weight * STEP_LARGER(zero, score[r]) - target * score[r];
+        STEP_EACH(r, R) *product *= larger[r];
+        STEP_EACH(r, R) STEP_ROW(at + r * STEP_PANEL) = s->alpha * (target - weight * p[r]);
+        if (weighted)
+            STEP_EACH(r, R) for (int k = 0; k < STEP_ROW_LANES; k++)
+                if (weight[k] != 1.0f) s->loss->total -= (weight[k] - 1.0f) * logf(larger[r][k]);
+    }
+}
+
+/* Of all rows, in columns `from` to `to`. */
+static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout, int64_t from,
+                                            int64_t to) {
+    StepLoss *const loss = s->loss;
     step_row linear = STEP_ROW(loss->linear), product = STEP_ROW(loss->product);
-    int64_t factors = loss->factors;
-    for (int64_t i = 0; i < layout->n; i++)
-        for (int64_t column = 0; column < columns; column += STEP_ROW_LANES) {
-            float *const scores = STEP_NAME(score_at)(layout->error, panel, 0, column);
-            const step_row target = STEP_ROW(layout->target + column);
-            step_row score = STEP_ROW(scores + i * STEP_PANEL) - STEP_ROW(layout->offset + column);
-            if (gram)
-                for (int64_t k = 0; k < i; k++)
-                    score += gram[k / STEP_MAX_OUTPUTS * panel + i * STEP_PANEL + k % STEP_MAX_OUTPUTS] *
-                             STEP_ROW(scores + k * STEP_PANEL);
-            const step_row probability = 1.0f / (1.0f + STEP_NAME(exp)(-score));
-            const step_row larger = STEP_LARGER(probability, 1.0f - probability);
-            const step_row weight = weighted ? STEP_ROW(s->weight + column) : one;
-            linear += weight * STEP_LARGER(zero, score) - target * score;
-            product *= larger;
-            STEP_ROW(scores + i * STEP_PANEL) = s->alpha * (target - weight * probability);
-            if (weighted)
-                for (int k = 0; k < STEP_ROW_LANES; k++)
-                    if (weight[k] != 1.0f) loss->total -= (weight[k] - 1.0f) * logf(larger[k]);
-            if (++factors == LOSS_FACTORS) {
-                STEP_ROW(loss->linear) = linear;
-                STEP_ROW(loss->product) = product;
-                step_loss_total(loss);
-                linear = zero;
-                product = one;
-                factors = 0;
-            }
-        }
+    const int64_t n = layout->n;
+    int64_t i = 0;
+    if (!layout->gram) {
+        for (; i + 4 <= n; i += 4) STEP_NAME(logistic_rows)(4, weighted, s, layout, i, from, to, &linear, &product);
+        for (; i + 2 <= n; i += 2) STEP_NAME(logistic_rows)(2, weighted, s, layout, i, from, to, &linear, &product);
+    }
+    for (; i < n; i++) STEP_NAME(logistic_rows)(1, weighted, s, layout, i, from, to, &linear, &product);
     STEP_ROW(loss->linear) = linear;
     STEP_ROW(loss->product) = product;
-    loss->factors = factors;
+    loss->factors += n * (to - from) / STEP_ROW_LANES;
+    if (loss->factors > LOSS_FACTORS / 2) step_loss_total(loss);
 }
 
 /* E = target − softmax(S − offset); each row has one softmax or two. Loss: log Σ e^s − target · s. */
@@ -297,7 +310,8 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
             for (int k = 1; k < STEP_ROW_LANES; k++) max = maxima[k] > max ? maxima[k] : max;
             for (int64_t column = from; column < to; column += STEP_ROW_LANES) {
                 float *const at = STEP_NAME(score_at)(scores, panel, i, column);
-                step_row u = STEP_NAME(exp)(STEP_ROW(at) - max);
+                step_row u = STEP_ROW(at) - max;
+                STEP_NAME(exp)(1, &u, &u);
                 STEP_ROW(at) = u;
                 if (column == 0) u[0] = 0; /* the predicted word is not a sample */
                 sums += u;
@@ -315,12 +329,20 @@ static STEP_NOINLINE void STEP_NAME(softmax)(const Step *s, int64_t n, int64_t p
 }
 
 static STEP_NOINLINE void STEP_NAME(link)(const Step *s, const StepLayout *layout) {
-    if (s->softmax)
+    if (s->softmax) {
         STEP_NAME(softmax)(s, layout->n, layout->panel, layout->error);
-    else if (s->weight)
-        STEP_NAME(logistic)(1, s, layout);
-    else
-        STEP_NAME(logistic)(0, s, layout);
+        return;
+    }
+    /* One panel at a time if all of them have more factors of the loss than LOSS_FACTORS / 2. */
+    const int64_t columns = layout->blocks * STEP_PANEL;
+    const int64_t at_once = layout->n * columns > LOSS_FACTORS / 2 * STEP_ROW_LANES ? STEP_PANEL : columns;
+    for (int64_t from = 0, to; from < columns; from = to) {
+        to = STEP_MIN(from + at_once, columns);
+        if (s->weight)
+            STEP_NAME(logistic)(1, s, layout, from, to);
+        else
+            STEP_NAME(logistic)(0, s, layout, from, to);
+    }
 }
 
 /* -- update: X ← X + alpha E Y and Y ← Y + alpha Eᵀ X ------------------------------------------------------------- */
@@ -355,20 +377,19 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* Prefetches what the first `count` rows to prefetch have in the place of U vectors of a row from float d on. */
-static STEP_INLINE void STEP_NAME(prefetch)(const int U, const Step *s, int64_t d, int64_t count, int to_first_level) {
+/* Prefetches two cache lines of the first `count` rows to prefetch, if two begin at float d: fewer turns of the loop. */
+static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t count, int to_first_level) {
     const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
-    if (d & (in_line - 1)) return;
-    const int64_t at = s->bfloat16 ? d / 2 : d;
-    const int two_lines = U * STEP_LANES > in_line;
+    if (d & (2 * in_line - 1)) return;
+    const int64_t at = s->bfloat16 ? d / 2 : d, second = d + in_line < s->width ? ROW_ALIGNMENT : 0;
     for (int64_t k = 0; k < count; k++) {
         const float *const row = s->prefetch[k] + at;
         if (to_first_level) {
             __builtin_prefetch(row, 0, 3);
-            if (two_lines) __builtin_prefetch(row + ROW_ALIGNMENT, 0, 3);
+            __builtin_prefetch(row + second, 0, 3);
         } else {
             __builtin_prefetch(row, 0, 2);
-            if (two_lines) __builtin_prefetch(row + ROW_ALIGNMENT, 0, 2);
+            __builtin_prefetch(row + second, 0, 2);
         }
     }
 }
@@ -384,11 +405,11 @@ static STEP_INLINE void STEP_NAME(update_block)(const int sequential, const int 
     int64_t d = 0;
     for (; d + together <= s->width; d += together) {
         STEP_NAME(update_vectors)(sequential, J, STEP_UPDATE_VECTORS, n, d, x, from, to, outputs, error);
-        STEP_NAME(prefetch)(STEP_UPDATE_VECTORS, s, d, prefetch_count, to_first_level);
+        STEP_NAME(prefetch)(s, d, prefetch_count, to_first_level);
     }
     for (; d < s->width; d += STEP_LANES) {
         STEP_NAME(update_vectors)(sequential, J, 1, n, d, x, from, to, outputs, error);
-        STEP_NAME(prefetch)(1, s, d, prefetch_count, to_first_level);
+        STEP_NAME(prefetch)(s, d, prefetch_count, to_first_level);
     }
 }
 
@@ -423,6 +444,60 @@ static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, i
     STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
 }
 
+/* Updates J outputs, and a single input by these, in U vectors from float d on; `from` is NULL for zeros. */
+static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int U, int64_t d, const float *x,
+                                                         const float *from, float *to, float *const *y,
+                                                         const step_vec *errors) {
+    step_vec input[STEP_SINGLE_VECTORS], sum[2][STEP_SINGLE_VECTORS];
+    STEP_EACH(u, U) input[u] = STEP_VEC(x + d + u * STEP_LANES);
+    STEP_EACH(u, U) sum[0][u] = from ? STEP_VEC(from + d + u * STEP_LANES) : (step_vec){0};
+    STEP_EACH(u, U) sum[1][u] = (step_vec){0};
+    STEP_EACH(j, J) STEP_EACH(u, U) {
+        const step_vec output = STEP_VEC(y[j] + d + u * STEP_LANES);
+        sum[j % 2][u] += errors[j] * output;
+        STEP_VEC(y[j] + d + u * STEP_LANES) = output + errors[j] * input[u];
+    }
+    STEP_EACH(u, U) STEP_VEC(to + d + u * STEP_LANES) = sum[0][u] + sum[1][u];
+}
+
+/* The same for whole rows. The errors stay in registers. */
+static STEP_INLINE void STEP_NAME(update_single_block)(const int J, const Step *s, const float *x, const float *from,
+                                                       float *to, float *const *y, const float *error,
+                                                       int64_t prefetch_count) {
+    const int64_t together = STEP_SINGLE_VECTORS * STEP_LANES;
+    const int to_first_level = prefetch_to_first_level;
+    step_vec errors[STEP_MAX_OUTPUTS];
+    float *outputs[STEP_MAX_OUTPUTS];
+    STEP_EACH(j, J) outputs[j] = y[j];
+    STEP_EACH(j, J) errors[j] = STEP_NAME(splat)(error[j]);
+    int64_t d = 0;
+    for (; d + together <= s->width; d += together) {
+        STEP_NAME(update_single_vectors)(J, STEP_SINGLE_VECTORS, d, x, from, to, outputs, errors);
+        STEP_NAME(prefetch)(s, d, prefetch_count, to_first_level);
+    }
+    for (; d < s->width; d += STEP_LANES) {
+        STEP_NAME(update_single_vectors)(J, 1, d, x, from, to, outputs, errors);
+        STEP_NAME(prefetch)(s, d, prefetch_count, to_first_level);
+    }
+}
+
+static STEP_NOINLINE void STEP_NAME(update_single)(int64_t J, const Step *s, const float *x, const float *from,
+                                                   float *to, float *const *y, const float *error,
+                                                   int64_t prefetch_count) {
+    switch (J) {
+    case 1: STEP_NAME(update_single_block)(1, s, x, from, to, y, error, prefetch_count); break;
+    case 2: STEP_NAME(update_single_block)(2, s, x, from, to, y, error, prefetch_count); break;
+    case 3: STEP_NAME(update_single_block)(3, s, x, from, to, y, error, prefetch_count); break;
+    case 4: STEP_NAME(update_single_block)(4, s, x, from, to, y, error, prefetch_count); break;
+    case 5: STEP_NAME(update_single_block)(5, s, x, from, to, y, error, prefetch_count); break;
+    case 6: STEP_NAME(update_single_block)(6, s, x, from, to, y, error, prefetch_count); break;
+#if STEP_MAX_OUTPUTS == 8
+    case 7: STEP_NAME(update_single_block)(7, s, x, from, to, y, error, prefetch_count); break;
+    case 8: STEP_NAME(update_single_block)(8, s, x, from, to, y, error, prefetch_count); break;
+#endif
+    }
+}
+
 /* Each block of outputs reads the old X and adds its part to the new X, so with several blocks both are needed at once.
  * If no row occurs twice, scratch holds the new X until the last block. If a row does, scratch holds a copy of the old
  * X, and the rows themselves become the new one. */
@@ -443,7 +518,10 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
         const int64_t J = STEP_MIN(m - j, block), prefetch_count = j ? 0 : s->prefetch_count;
         float **const begin = j ? sums : updated, **const from = begin == x ? NULL : begin;
         float **const to = j + block < m ? sums : updated;
-        if (s->sequential || n == 1) /* a single row sees the outputs from before the step in either order */
+        if (n == 1) /* a mean's change begins at zero */
+            STEP_NAME(update_single)(J, s, x[0], s->pooled && !j ? NULL : begin[0], to[0], s->outputs + j, error,
+                                     prefetch_count);
+        else if (s->sequential)
             STEP_NAME(update_sequential)(J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
         else
             STEP_NAME(update_together)(J, s, n, x, from, to, s->outputs + j, error, prefetch_count);
@@ -608,6 +686,8 @@ static const StepFunctions STEP_NAME(functions) = {STEP_LANES, STEP_NAME(step), 
 #undef STEP_MAX_OUTPUTS
 #undef STEP_UPDATE_VECTORS
 #undef STEP_POOL_VECTORS
+#undef STEP_LINK_ROWS
+#undef STEP_SINGLE_VECTORS
 #undef STEP_WHOLE_ROWS
 #undef STEP_LARGER
 #undef STEP_SMALLER
