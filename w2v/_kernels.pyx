@@ -76,8 +76,8 @@ from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
 from w2v._worker cimport (
-    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, Sizes, Step, StepFunctions, StepParts, Window,
-    Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
+    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, TWIN_PLACES, Sizes, Step, StepFunctions, StepParts,
+    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
     step_loss_start, step_loss_total, step_rounded, step_widened, take,
 )
 
@@ -854,14 +854,18 @@ cdef class Kernel:
         These are the words that windows of the chunk, which ends at `last`, can reach.
         """
         cdef const int32_t *kept = worker.kept
-        cdef int64_t k, j
+        cdef int32_t *places = worker.twin_places
+        cdef int64_t k, j, first, place
+        memset(places, 0, TWIN_PLACES * sizeof(int32_t))
         worker.last_twin[0] = 0
         for k in range(1, last + self.window):
-            worker.twins[k] = 0
-            for j in range(k - 1, max(k - 2 * self.window, 1) - 1, -1):
-                if kept[j] == kept[k]:
-                    worker.twins[k] = <int32_t>j
-                    break
+            first = max(k - 2 * self.window, 1)
+            place = kept[k] & (TWIN_PLACES - 1)
+            j = places[place]
+            places[place] = <int32_t>k
+            while j >= first and kept[j] != kept[k]:  # another word had the place
+                j -= 1
+            worker.twins[k] = <int32_t>j if j >= first else 0
             worker.last_twin[k] = max(worker.last_twin[k - 1], worker.twins[k])
 
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------

@@ -55,6 +55,7 @@ cdef extern from "step.h" nogil:
 cdef enum:
     LOOKAHEAD = 2     # windows that are chosen, and prefetched, before the step of another
     LINE = 64         # bytes in a cache line
+    TWIN_PLACES = 1024
     NO_WORD = -1      # in the place of a word that was drawn again, and behind the words
 
 
@@ -113,6 +114,7 @@ cdef struct Worker:
     int32_t *before        # of each kept word: the words of its sentence before it, and after it, in `kept`
     int32_t *after
     int32_t *twins         # of each kept word: see find_twins
+    int32_t *twin_places   # TWIN_PLACES: where a word with these last bits stood last
     int32_t *last_twin     # of each kept word: the highest twin up to it
     int32_t *token_number  # of each kept word: number of known tokens in the chunk up to it
     int64_t known          # known tokens in the chunk
@@ -165,6 +167,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.before = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.after = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.twins = <int32_t *>take(&at, s.kept * sizeof(int32_t))
+    worker.twin_places = <int32_t *>take(&at, TWIN_PLACES * sizeof(int32_t))
     worker.last_twin = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
