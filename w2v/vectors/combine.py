@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from w2v.formats import bfloat16
 from w2v.settings import WordVectors
-from w2v.vectors.cosines import Vector, unit
+from w2v.vectors.cosines import Vector, lengths, unit
 
 VALUES_AT_ONCE = 1 << 18  # of a block of rows: 1 MB
 
@@ -75,7 +75,7 @@ class _Parts:
             logs = np.log(np.maximum(frequencies, 1))[:, None]
             regressors = np.hstack([ones, logs - logs.mean()]).astype(np.float32)
         self._sides = [
-            (matrix, columns, _coefficients(matrix, columns))
+            (matrix, _scaled(columns, matrix), _coefficients(matrix, columns))
             for matrix, columns in ((inputs, ones), (outputs, regressors))
         ]
 
@@ -99,11 +99,14 @@ def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
     return found
 
 
-def _residuals(matrix: NDArray[Any], columns: Vector, coefficients: Vector, start: int, out: Vector) -> None:
-    """Rows of R from `start` on."""
+def _scaled(columns: Vector, matrix: NDArray[Any]) -> Vector:
+    """A, each row of it times the length of the same row of X; those without a finite length stay as they are."""
+    norms = lengths(matrix)[:, None]
+    return columns * np.where(np.isfinite(norms), norms, 1)
+
+
+def _residuals(matrix: NDArray[Any], scaled: Vector, coefficients: Vector, start: int, out: Vector) -> None:
+    """Rows of R from `start` on, as u(X − |X| A B): that is the same, and zeros stay zeros."""
     rows = slice(start, start + len(out))
-    unit(matrix[rows].astype(np.float32, copy=False), out)
-    zero = ~out.any(axis=1)
-    out -= columns[rows] @ coefficients
-    out[zero] = 0
+    np.subtract(matrix[rows].astype(np.float32, copy=False), scaled[rows] @ coefficients, out=out)
     unit(out, out)
