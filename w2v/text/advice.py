@@ -96,6 +96,8 @@ def _on_words(first: FirstWords) -> str:
 
 def _on_spelling(first: FirstWords) -> str:
     """Advice for a text with words in decomposed Unicode; "" for others."""
+    if _is_composed(" ".join(first.words)):
+        return ""
     others = {unicodedata.normalize("NFC", word) for word in first.words if not _is_composed(word)}
     twice = others & set(first.words)
     if not twice and first.mean(lambda word: not _is_composed(word)) <= UNCOMPOSED:
@@ -110,6 +112,8 @@ def _is_composed(word: str) -> bool:
 
 def _attached(word: str) -> bool:
     """Whether a word begins or ends with punctuation other than _, # and @, but is not only punctuation."""
+    if word[0].isalnum() and word[-1].isalnum():
+        return False
     ends = [each not in "_#@" and unicodedata.category(each)[0] == "P" for each in (word[0], word[-1])]
     return any(ends) and any(map(str.isalnum, word))
 
