@@ -135,7 +135,7 @@ cdef enum:
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
     IDS_AHEAD = 16             # ids between a token and those whose words are prefetched
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
-    WORDS_IN_LINE = 8          # 64 bits each
+    BITS_IN_LINE = 512
     BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
     RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
     SLEEP = 20                 # microseconds
@@ -672,27 +672,27 @@ cdef class Kernel:
         updated by two.
         """
         cdef Worker *worker = self.workers[number]
-        cdef int64_t size = self.sizes.bits // 64, k, s
-        cdef uint64_t seen
-        memset(worker.used, 0, size * sizeof(uint64_t))
+        cdef int64_t line, k, s
+        memset(worker.used, 0, self.sizes.bits // 8)
+        memset(worker.contested, 0, self.sizes.bits // 8)
         self.visit_rows(worker, False)
         self.meet(False)
-        for k in range(size):
-            seen, s = 0, self.first_of(k)
-            while s != number and worker.used[k] & ~seen:  # with many workers most words of a set are empty
-                seen |= self.workers[s].used[k]
+        for line in range(self.sizes.bits // BITS_IN_LINE):
+            s = self.first_of(line * BITS_IN_LINE)
+            while s != number:
+                for k in range(line * (BITS_IN_LINE // 64), (line + 1) * (BITS_IN_LINE // 64)):
+                    worker.contested[k] |= worker.used[k] & self.workers[s].used[k]
                 s = s + 1 if s + 1 < self.worker_count else 0
-            worker.contested[k] = worker.used[k] & seen
         if worker.copy_count:
             memset(worker.places, 0, power_of_2(2 * self.sizes.copied) * sizeof(int32_t))
             worker.copy_count = 0
         self.visit_rows(worker, True)
         self.meet(False)
 
-    cdef inline int64_t first_of(self, int64_t k) noexcept nogil:
-        """The worker that updates the rows of word k of the sets in place. Where it does not use a row, the next one
-        that does takes its place. All words of a cache line have the same first worker."""
-        return k // WORDS_IN_LINE % self.worker_count
+    cdef inline int64_t first_of(self, uint64_t bit) noexcept nogil:
+        """The worker that updates the rows of a bit in place. Where it does not use a row, the next one that does takes
+        its place. All bits of a cache line have the same first worker."""
+        return bit // BITS_IN_LINE % <uint64_t>self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
         """Notes the rows of the chunk's windows as used, or makes the windows use copies of the contested ones."""
@@ -757,7 +757,7 @@ cdef class Kernel:
             other = self.workers[s]
             for k in range(other.copy_count):
                 key = other.homes[k]
-                if self.first_of(self.bit_of(key) >> 6) == number:  # it has the row in its cache if it uses it
+                if self.first_of(self.bit_of(key)) == number:  # it has the row in its cache if it uses it
                     self.add_change(
                         worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
                         other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
@@ -1168,5 +1168,5 @@ cdef Sizes sizes_of(plan) except *:
         s.hot = 0
         s.windows = plan.chunk
         s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
-        s.bits = max(64, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
+        s.bits = max(BITS_IN_LINE, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s
