@@ -176,7 +176,7 @@ def test_kernel_equals_reference_for_any_number_of_negatives(negative: int) -> N
     arguments = run_of("ns", size=200)
     counts = np.arange(len(arguments["inputs"]), 0, -1)
     arguments["loss"] = loss_of(counts, negative=negative)
-    assert_equals_reference(arguments)
+    assert_equals_reference(arguments, SETS)
 
 
 @pytest.mark.parametrize("cbow", [False, True])

@@ -23,9 +23,9 @@
 #define STEP_MAX_OUTPUTS 6
 #define STEP_UPDATE_VECTORS 1
 #endif
-#define STEP_POOL_VECTORS 8 /* vectors of each row that are pooled or spread together */
-#define STEP_LINK_ROWS 4    /* rows of scores whose logistic functions are computed together */
+#define STEP_POOL_VECTORS 8   /* vectors of each row that are pooled or spread together */
 #define STEP_SINGLE_VECTORS 2 /* vectors of each row that are updated together by a single input */
+#define STEP_LINK_ROWS 4      /* rows of scores whose logistic functions are computed together */
 
 #define step_vec STEP_NAME(step_vec)
 #define step_words STEP_NAME(step_words)
@@ -275,7 +275,7 @@ static STEP_INLINE void STEP_NAME(logistic_rows)(const int R, const int weighted
     }
 }
 
-/* Of all rows, in columns `from` to `to`. */
+/* The same for all rows, in columns `from` to `to`. */
 static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, const StepLayout *layout, int64_t from,
                                             int64_t to) {
     StepLoss *const loss = s->loss;
@@ -377,7 +377,8 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* Prefetches two cache lines of the first `count` rows to prefetch, if two begin at float d: fewer turns of the loop. */
+/* Prefetches two cache lines of the first `count` rows to prefetch, at every second line that begins at a float d. Two in
+ * one turn of the loop are faster than one. */
 static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t count, int to_first_level) {
     const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
     if (d & (2 * in_line - 1)) return;
@@ -444,7 +445,8 @@ static STEP_NOINLINE void STEP_NAME(update_together)(int64_t J, const Step *s, i
     STEP_NAME(update_outputs)(0, J, s, n, x, from, to, y, error, prefetch_count);
 }
 
-/* Updates J outputs, and a single input by these, in U vectors from float d on; `from` is NULL for zeros. */
+/* Updates J outputs, and a single input by these, in U vectors from float d on: `to` ← `from` + E Y, where NULL stands for
+ * zeros. */
 static STEP_INLINE void STEP_NAME(update_single_vectors)(const int J, const int U, int64_t d, const float *x,
                                                          const float *from, float *to, float *const *y,
                                                          const step_vec *errors) {
@@ -518,7 +520,7 @@ static STEP_INLINE void STEP_NAME(update)(const Step *s, const StepLayout *layou
         const int64_t J = STEP_MIN(m - j, block), prefetch_count = j ? 0 : s->prefetch_count;
         float **const begin = j ? sums : updated, **const from = begin == x ? NULL : begin;
         float **const to = j + block < m ? sums : updated;
-        if (n == 1) /* a mean's change begins at zero */
+        if (n == 1) /* the change of a mean begins at zero */
             STEP_NAME(update_single)(J, s, x[0], s->pooled && !j ? NULL : begin[0], to[0], s->outputs + j, error,
                                      prefetch_count);
         else if (s->sequential)
