@@ -59,6 +59,11 @@ def test_lengths_have_no_effect_and_bits_are_the_same_again() -> None:
     np.testing.assert_array_equal(combined(inputs, outputs, counts), expected)
     lengths = np.random.default_rng(1).uniform(0.1, 10, size=(300, 1)).astype(np.float32)
     np.testing.assert_allclose(combined(inputs * lengths, outputs, counts), expected, atol=1e-4)
+    both = concatenated(inputs, outputs, counts)
+    lengths[:, 0] = 1
+    lengths[[1, 100, 200, 299], 0] = 1e-30, 1e-20, 1e30, 2e37
+    with np.errstate(over="ignore"):  # of squares
+        np.testing.assert_allclose(concatenated(inputs * lengths, outputs * lengths, counts), both, atol=1e-5)
 
 
 def test_rows_of_zeros_say_nothing() -> None:

@@ -37,7 +37,7 @@
 #define STEP_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* Factors, each between 1/2 and 1, in a column's product of StepLoss: the product of all columns stays above 2^−960. The
- * link of up to 30 rows adds at most half of them at once. */
+ * link of up to 30 rows adds at most half of them at once; a step has at most MAX_INPUTS_PER_STEP of w2v/settings.py. */
 enum { LOSS_FACTORS = 120 };
 
 /* Whether prefetches go to the first-level cache or the second: the first measured faster on Intel's processors, the

@@ -10,7 +10,8 @@
  * Blocks are as large as the registers allow. With 32 registers, 4 × 6 scores need 24 accumulators and 5 operands, and
  * the update of 6 outputs by 2 vectors needs 12 old values, 12 new ones and 5 operands. Sequential rows do not need the
  * old values, so their blocks have up to 8 outputs: 2 × 8 scores, and 8 × 2 new values. With 16 registers the blocks
- * have 2 × 6 scores and 6 × 1 values, sequential or not. */
+ * have 2 × 6 scores and 6 × 1 values, sequential or not. A single row has an update of its own, which keeps the errors in
+ * registers. */
 
 #if STEP_REGISTERS == 32
 #define STEP_MAX_INPUTS 4        /* input rows in a block of scores ... */
@@ -283,7 +284,8 @@ static STEP_INLINE void STEP_NAME(logistic)(const int weighted, const Step *s, c
     const int64_t n = layout->n;
     int64_t i = 0;
     if (!layout->gram) {
-        for (; i + 4 <= n; i += 4) STEP_NAME(logistic_rows)(4, weighted, s, layout, i, from, to, &linear, &product);
+        for (; i + STEP_LINK_ROWS <= n; i += STEP_LINK_ROWS)
+            STEP_NAME(logistic_rows)(STEP_LINK_ROWS, weighted, s, layout, i, from, to, &linear, &product);
         for (; i + 2 <= n; i += 2) STEP_NAME(logistic_rows)(2, weighted, s, layout, i, from, to, &linear, &product);
     }
     for (; i < n; i++) STEP_NAME(logistic_rows)(1, weighted, s, layout, i, from, to, &linear, &product);
@@ -377,8 +379,8 @@ static STEP_INLINE void STEP_NAME(update_vectors)(const int sequential, const in
     STEP_EACH(j, J) STEP_EACH(u, U) STEP_VEC(y[j] + d + u * STEP_LANES) = now[j * U + u];
 }
 
-/* Prefetches two cache lines of the first `count` rows to prefetch, at every second line that begins at a float d. Two in
- * one turn of the loop are faster than one. */
+/* If a pair of cache lines begins at float d, prefetches it in each of the first `count` rows to prefetch. A pair in one
+ * turn of the loop is faster than a line. Where a row ends after the first line, that one is prefetched twice. */
 static STEP_INLINE void STEP_NAME(prefetch)(const Step *s, int64_t d, int64_t count, int to_first_level) {
     const int64_t in_line = s->bfloat16 ? 2 * ROW_ALIGNMENT : ROW_ALIGNMENT; /* values in a cache line */
     if (d & (2 * in_line - 1)) return;

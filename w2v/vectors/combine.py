@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from w2v.formats import bfloat16
 from w2v.settings import WordVectors
-from w2v.vectors.cosines import Vector, lengths, unit
+from w2v.vectors.cosines import MAX_LENGTH, MIN_LENGTH, Vector, lengths, unit
 
 VALUES_AT_ONCE = 1 << 18  # of a block of rows: 1 MB
 
@@ -75,7 +75,7 @@ class _Parts:
             logs = np.log(np.maximum(frequencies, 1))[:, None]
             regressors = np.hstack([ones, logs - logs.mean()]).astype(np.float32)
         self._sides = [
-            (matrix, _scaled(columns, matrix), _coefficients(matrix, columns))
+            (matrix, *_scaled(matrix, columns), _coefficients(matrix, columns))
             for matrix, columns in ((inputs, ones), (outputs, regressors))
         ]
 
@@ -99,14 +99,20 @@ def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
     return found
 
 
-def _scaled(columns: Vector, matrix: NDArray[Any]) -> Vector:
-    """A, each row of it times the length of the same row of X; those without a finite length stay as they are."""
-    norms = lengths(matrix)[:, None]
-    return columns * np.where(np.isfinite(norms), norms, 1)
+def _scaled(matrix: NDArray[Any], columns: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    """A, each row of it times the length of the same row of X, and which rows of X are too long or short for that."""
+    norms = lengths(matrix)
+    extreme = (norms > 0) & ~((norms > MIN_LENGTH) & (norms < MAX_LENGTH))
+    return columns * np.where(extreme, 1, norms)[:, None], extreme
 
 
-def _residuals(matrix: NDArray[Any], scaled: Vector, coefficients: Vector, start: int, out: Vector) -> None:
+def _residuals(
+    matrix: NDArray[Any], scaled: Vector, extreme: NDArray[np.bool_], coefficients: Vector, start: int, out: Vector
+) -> None:
     """Rows of R from `start` on, as u(X − |X| A B): that is the same, and zeros stay zeros."""
     rows = slice(start, start + len(out))
-    np.subtract(matrix[rows].astype(np.float32, copy=False), scaled[rows] @ coefficients, out=out)
+    values = matrix[rows].astype(np.float32, copy=False)
+    if extreme[rows].any():
+        values = np.where(extreme[rows, None], unit(values), values)
+    np.subtract(values, scaled[rows] @ coefficients, out=out)
     unit(out, out)
