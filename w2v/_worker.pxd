@@ -55,7 +55,7 @@ cdef extern from "step.h" nogil:
 cdef enum:
     LOOKAHEAD = 2     # windows that are chosen, and prefetched, before the step of another
     LINE = 64         # bytes in a cache line
-    TWIN_PLACES = 1024  # a power of 2
+    TWIN_PLACES = 1024  # of find_twins; a power of 2
     NO_WORD = -1      # in the place of a word that was drawn again, and behind the words
 
 

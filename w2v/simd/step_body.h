@@ -434,7 +434,7 @@ static STEP_INLINE void STEP_NAME(update_outputs)(const int sequential, int64_t 
     }
 }
 
-/* The two are functions of their own, so that the compiler keeps their pointers and vectors in registers. */
+/* Each kind of update is a function of its own, so that the compiler keeps its pointers and vectors in registers. */
 static STEP_NOINLINE void STEP_NAME(update_sequential)(int64_t J, const Step *s, int64_t n, float *const *x,
                                                        float *const *from, float *const *to, float *const *y,
                                                        const float *error, int64_t prefetch_count) {
