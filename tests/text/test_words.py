@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,3 +41,15 @@ def test_words_that_repeat_and_words_that_are_not_utf_8(listed: list[bytes]) -> 
 def test_words_that_follow_others() -> None:
     for one, other in itertools.product([[], LIST], repeat=2):
         assert Words.of(one).followed_by(Words.of(other)) == one + other
+
+
+@given(st.lists(st.sampled_from(LIST)), st.data())
+def test_words_of_rows(listed: list[str], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.sampled_from(range(len(listed)))) if listed else st.just([]))
+    assert Words.of(listed).take(np.array(rows, np.int32)) == [listed[row] for row in rows]
+
+
+@pytest.mark.parametrize("row", [-1, len(LIST)])
+def test_a_row_that_does_not_exist(row: int) -> None:
+    with pytest.raises(IndexError, match=f"no row {row}"):
+        Words.of(LIST).take(np.array([0, row]))

@@ -411,6 +411,26 @@ cdef class Lookup:
         return np.asarray(found)
 
 
+def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
+    """The words of these rows, in this order: their bytes end to end, uint8 (n,), and offsets, int64 (rows + 1,).
+
+    Raises IndexError for a row that does not exist.
+    """
+    cdef int64_t i
+    cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)
+    cdef uint8_t[::1] found
+    for i in range(rows.shape[0]):
+        if not 0 <= rows[i] < offsets.shape[0] - 1:
+            raise IndexError(f"there is no row {rows[i]}")
+        ends[i + 1] = ends[i] + offsets[rows[i] + 1] - offsets[rows[i]]
+    found = np.empty(ends[rows.shape[0]], np.uint8)
+    with nogil:
+        for i in range(rows.shape[0]):
+            if ends[i + 1] > ends[i]:
+                memcpy(&found[ends[i]], &blob[offsets[rows[i]]], ends[i + 1] - ends[i])
+    return np.asarray(found), np.asarray(ends)
+
+
 def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
     """The row of a word and the first row that repeats it, or None if all words differ.
 

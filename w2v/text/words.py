@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import PADDING, repeated
+from w2v.text._text import PADDING, repeated, taken
 
-WORDS_AT_ONCE = 1 << 16  # copied or decoded at a time
+WORDS_AT_ONCE = 1 << 16  # decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
@@ -55,20 +55,7 @@ class Words(Sequence[str]):
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """The words of these rows, in this order."""
-        groups = range(0, len(rows), WORDS_AT_ONCE)
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        for start in groups:
-            group = rows[start : start + WORDS_AT_ONCE]
-            offsets[start + 1 : start + 1 + len(group)] = self.offsets[group + 1] - self.offsets[group]
-        np.cumsum(offsets, out=offsets)
-        blob = np.empty(int(offsets[-1]), np.uint8)
-        content = self.blob.data
-        for start in groups:
-            group = rows[start : start + WORDS_AT_ONCE]
-            bounds = zip(self.offsets[group].tolist(), self.offsets[group + 1].tolist(), strict=True)
-            piece = np.frombuffer(b"".join(content[begin:end] for begin, end in bounds), np.uint8)
-            blob[offsets[start] : offsets[start] + len(piece)] = piece
-        return Words(blob, offsets)
+        return Words(*taken(self.blob, self.offsets, np.ascontiguousarray(rows, np.int64)))
 
     def has_valid_offsets(self) -> bool:
         """Whether the offsets rise from 0 to the end of the blob; otherwise words must not be read."""

@@ -69,14 +69,15 @@ class _Parts:
     """Blocks of rows of C with the index of the first, computed again in each pass."""
 
     def __init__(self, inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None) -> None:
-        ones = np.ones((len(inputs), 1), np.float32)
-        regressors = ones
+        constant = np.zeros((len(inputs), 2), np.float32)  # with a second column, since BLAS is slow for a single one
+        constant[:, 0] = 1
+        regressors = constant.copy()
         if frequencies is not None:
-            logs = np.log(np.maximum(frequencies, 1))[:, None]
-            regressors = np.hstack([ones, logs - logs.mean()]).astype(np.float32)
+            logs = np.log(np.maximum(frequencies, 1))
+            regressors[:, 1] = logs - logs.mean()
         self._sides = [
             (matrix, *_scaled(matrix, columns), _coefficients(matrix, columns))
-            for matrix, columns in ((inputs, ones), (outputs, regressors))
+            for matrix, columns in ((inputs, constant), (outputs, regressors))
         ]
 
     def __iter__(self) -> Iterator[tuple[int, Vector]]:
@@ -93,7 +94,7 @@ def _coefficients(matrix: NDArray[Any], columns: Vector) -> Vector:
     """B: the least-squares solution of A B ≈ U, float32."""
     products = np.zeros((columns.shape[1], matrix.shape[1]))
     for start, block in bfloat16.blocks(matrix, max(1, VALUES_AT_ONCE // matrix.shape[1])):
-        products += columns[start : start + len(block)].T.astype(np.float64) @ unit(block)
+        products += columns[start : start + len(block)].T @ unit(block)
     squares = columns.T.astype(np.float64) @ columns
     found: Vector = (np.linalg.pinv(squares, hermitian=True) @ products).astype(np.float32)  # counts may all be equal
     return found
@@ -114,5 +115,5 @@ def _residuals(
     values = matrix[rows].astype(np.float32, copy=False)
     if extreme[rows].any():
         values = np.where(extreme[rows, None], unit(values), values)
-    np.subtract(values, scaled[rows] @ coefficients, out=out)
+    np.subtract(values, np.matmul(scaled[rows], coefficients, out=out), out=out)
     unit(out, out)
