@@ -707,8 +707,7 @@ cdef class Kernel:
             if not w.n:
                 continue
             if copies:
-                for j in range(w.n):
-                    w.inputs[j] = worker.rows[w.left + j + (j >= w.place - w.left)]
+                self.set_inputs(worker, w)
             for group in range(w.output_sets):
                 for j in range(group * self.max_rows, group * self.max_rows + w.m):
                     if w.outputs[j] != worker.zero_row:
@@ -895,21 +894,31 @@ cdef class Kernel:
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
     ) noexcept nogil:
-        """Sets the input rows of the context words, and the groups of them that take a step together."""
-        cdef int64_t k
+        """Sets the groups of context words that take a step together, and the words' input rows.
+
+        In an ordered run, the rows follow when it is known which of them are copied.
+        """
         w.left, w.place, w.repeats = left, centre, 0
         if right - left > self.sizes.inputs_per_step or (self.asks_repeats and worker.last_twin[right] >= left):
             self.form_several_groups(worker, w, right)
-            return
-        # Mostly the words are one group. Each side's loop is as long as the longest window's, because the processor
-        # can predict that; rows beyond the window are overwritten or not used.
+        else:
+            w.n = right - left
+            w.groups = w.n > 0
+            w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
+        if not self.ordered:
+            self.set_inputs(worker, w)
+
+    cdef inline void set_inputs(self, Worker *worker, Window *w) noexcept nogil:
+        """Sets the input rows of the context words.
+
+        Each side's loop is as long as the longest window's, because the processor can predict that; rows beyond the
+        window are overwritten or not used.
+        """
+        cdef int64_t k, before = w.place - w.left
         for k in range(self.window):
-            w.inputs[k] = worker.rows[left + k]
+            w.inputs[k] = worker.rows[w.left + k]
         for k in range(self.window):
-            w.inputs[centre - left + k] = worker.rows[centre + 1 + k]
-        w.n = right - left
-        w.groups = w.n > 0
-        w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
+            w.inputs[before + k] = worker.rows[w.place + 1 + k]
 
     cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
         """Sets the groups if one step cannot take all words, or a word may occur twice."""
@@ -933,7 +942,6 @@ cdef class Kernel:
                 first = k
             else:
                 w.repeats |= repeated
-            w.inputs[w.n] = worker.rows[k]
             w.n += 1
         w.group_starts[w.groups] = w.n
 
