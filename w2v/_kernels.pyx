@@ -504,10 +504,8 @@ cdef class Kernel:
 
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Copies the rows that every thread writes all the time: shared, their cache lines would move between cores."""
-        cdef int64_t size = self.hot * self.sizes.row_bytes
-        if size:
-            memcpy(worker.copies, &self.outputs[self.first_hot, 0], size)
-            memcpy(worker.originals, worker.copies, size)
+        if self.hot:
+            self.copy_rows(worker, 0, &self.outputs[self.first_hot, 0], self.hot)
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
         """Adds a share of this worker's changes to the hot rows of the matrix.
@@ -516,26 +514,39 @@ cdef class Kernel:
         the mean of the changes; words one and a half times the mean, because they converge less (bench/NOTES.md). Rows
         that are not among the most frequently updated do not converge in a chunk and are not copied.
         """
-        cdef int64_t size = self.hot * self.sizes.width
         cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
-        if size:
-            self.add_change(worker, &self.outputs[self.first_hot, 0], worker.copies, worker.originals, size, share)
+        if self.hot:
+            self.find_changes(worker, self.hot)
+            self.add_changes(worker, &self.outputs[self.first_hot, 0], worker.changes, self.hot, share)
 
-    cdef void add_change(
-        self, Worker *worker, void *to, const void *now, const void *then, int64_t size, float share
-    ) noexcept nogil:
-        """to ← to + share · (now − then), of `size` values."""
+    cdef void copy_rows(self, Worker *worker, int64_t first, const void *rows, int64_t count) noexcept nogil:
+        """Makes copies of rows that follow each other, from copy `first` on."""
+        cdef float *changes = worker.changes + first * self.sizes.width
         cdef int64_t k
-        if self.sizes.bfloat16:
-            for k in range(size):
-                (<uint16_t *>to)[k] = step_rounded(
-                    step_widened((<uint16_t *>to)[k])
-                    + share * (step_widened((<const uint16_t *>now)[k]) - step_widened((<const uint16_t *>then)[k])),
-                    draw(worker) >> 48,
+        memcpy(worker.copies + first * self.sizes.row_bytes, rows, count * self.sizes.row_bytes)
+        for k in range(count * self.sizes.width):
+            changes[k] = -(step_widened((<const uint16_t *>rows)[k]) if self.sizes.bfloat16
+                           else (<const float *>rows)[k])
+
+    cdef void find_changes(self, Worker *worker, int64_t count) noexcept nogil:
+        """Finds how the first `count` copies have changed, once."""
+        cdef int64_t k
+        for k in range(count * self.sizes.width):
+            worker.changes[k] += (step_widened((<const uint16_t *>worker.copies)[k]) if self.sizes.bfloat16
+                                  else (<const float *>worker.copies)[k])
+
+    cdef void add_changes(
+        self, Worker *worker, void *rows, const float *changes, int64_t count, float share
+    ) noexcept nogil:
+        """rows ← rows + share · changes, of `count` rows."""
+        cdef int64_t k
+        for k in range(count * self.sizes.width):
+            if self.sizes.bfloat16:
+                (<uint16_t *>rows)[k] = step_rounded(
+                    step_widened((<const uint16_t *>rows)[k]) + share * changes[k], draw(worker) >> 48
                 )
-        else:
-            for k in range(size):
-                (<float *>to)[k] += share * ((<const float *>now)[k] - (<const float *>then)[k])
+            else:
+                (<float *>rows)[k] += share * changes[k]
 
     cdef void find_distinct(self, Worker *worker) noexcept nogil:
         """Lists the distinct words in `kept` if their input rows are composed."""
@@ -737,8 +748,7 @@ cdef class Kernel:
             worker.copy_count += 1
             worker.places[place] = <int32_t>worker.copy_count
             worker.homes[k], worker.updates[k] = key, 0
-            memcpy(worker.copies + k * self.sizes.row_bytes, row, self.sizes.row_bytes)
-            memcpy(worker.originals + k * self.sizes.row_bytes, row, self.sizes.row_bytes)
+            self.copy_rows(worker, k, row, 1)
         worker.updates[k] += updates
         return <float *>(worker.copies + k * self.sizes.row_bytes)
 
@@ -749,18 +759,18 @@ cdef class Kernel:
         """
         cdef Worker *worker = self.workers[number]
         cdef Worker *other
-        cdef int64_t k, s, lines = self.sizes.row_bytes // LINE, row_bytes = self.sizes.row_bytes
+        cdef int64_t k, s, lines = self.sizes.row_bytes // LINE
         cdef uint64_t key
+        self.find_changes(worker, worker.copy_count)
         self.meet(True)
         for s in range(self.worker_count):
             other = self.workers[s]
             for k in range(other.copy_count):
                 key = other.homes[k]
                 if self.first_of(self.bit_of(key)) == number:  # it has the row in its cache if it uses it
-                    self.add_change(
+                    self.add_changes(
                         worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
-                        other.copies + k * row_bytes, other.originals + k * row_bytes, self.sizes.width,
-                        self.share_of(s, k),
+                        other.changes + k * self.sizes.width, 1, self.share_of(s, k),
                     )
             if self.composes:
                 self.spread(worker, other, number * lines // self.worker_count * LINE,

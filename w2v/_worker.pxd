@@ -133,7 +133,7 @@ cdef struct Worker:
     char *composed         # their input rows, which the steps update
     char *composed_before  # the same before the chunk
     char *copies           # the worker's copies of rows
-    char *originals        # their values when they were copied
+    float *changes         # minus their values when they were copied; at the end, what has changed
     int64_t copy_count     # in an ordered run ...
     uint64_t *homes        # ... the keys of the rows that are copied; see Kernel.key_of_row
     int64_t *updates       # ... how often the steps of the chunk update them
@@ -173,7 +173,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
     worker.zero_row = <float *>take(&at, s.row_bytes)
     worker.copies = <char *>take(&at, s.copied * s.row_bytes)
-    worker.originals = <char *>take(&at, s.copied * s.row_bytes)
+    worker.changes = <float *>take(&at, s.copied * s.width * sizeof(float))
     worker.homes = <uint64_t *>take(&at, s.copied * sizeof(uint64_t) if s.bits else 0)
     worker.updates = <int64_t *>take(&at, s.copied * sizeof(int64_t) if s.bits else 0)
     worker.places = <int32_t *>take(&at, power_of_2(2 * s.copied) * sizeof(int32_t) if s.bits else 0)
