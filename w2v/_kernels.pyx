@@ -342,6 +342,9 @@ cdef class Kernel:
         start += lay_out(worker, self.sizes, start)
         worker.memory = memory
         step_loss_start(worker.loss)
+        if self.negative:
+            for k in range(self.sizes.word_places):
+                worker.drawn[k] = NO_WORD
         worker.step.loss = worker.loss
         worker.step.width = self.step_width
         worker.step.bfloat16 = worker.parts.bfloat16 = self.sizes.bfloat16
@@ -369,8 +372,6 @@ cdef class Kernel:
             w.target[0] = 1
             for j in range(sets * m):
                 w.offset[j // m * self.columns + step_column(j % m)] = 0
-            for j in range(sets * self.sizes.word_places):
-                w.words[j] = NO_WORD
         elif self.loss == SOFTMAX:
             w.m = m
             for j in range(m):
@@ -993,7 +994,7 @@ cdef class Kernel:
             for block in range(worker.blocks):
                 self.draw_words(worker, w, group, block * self.negative)
             if self.loss != NS:
-                self.set_offsets(w, group, worker.blocks)
+                self.set_offsets(worker, w, group)
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
         """Draws the K random numbers for the next negatives, and prefetches their entries of the alias table."""
@@ -1005,14 +1006,13 @@ cdef class Kernel:
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Sets the centre word and, after the `first` words drawn so far, K more by the alias table."""
         cdef int64_t size = self.alias_table.shape[0], j
-        cdef int32_t *words = w.words + group * self.sizes.word_places
-        cdef int32_t *counts = w.counts + group * self.max_rows
+        cdef int32_t *words = worker.drawn
         cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
         for j in range(self.negative):
             words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.predrawn[j], size)
         if self.loss != NS:
-            self.count_words(words, counts, first)
+            self.count_words(words, worker.drawn_counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
             self.redraw_words(worker, words)
         for j in range(first, first + self.negative + 1):
@@ -1048,9 +1048,9 @@ cdef class Kernel:
                 else:
                     words[j] = (words[j] + 1) % size
 
-    cdef void set_offsets(self, Window *w, int64_t group, int64_t blocks) noexcept nogil:
+    cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
         """Sets the offsets and weights of the centre word and the drawn words."""
-        cdef int64_t j, column
+        cdef int64_t j, column, blocks = worker.blocks
         cdef int32_t word
         cdef float scale = 0
         cdef float *offset = w.offset + group * self.columns
@@ -1059,8 +1059,8 @@ cdef class Kernel:
             scale = log(blocks)
         for j in range(blocks * self.negative + 1):
             column = step_column(j)
-            word = w.words[group * self.sizes.word_places + j]
-            weight[column] = w.counts[group * self.max_rows + j] + (j == 0)
+            word = worker.drawn[j]
+            weight[column] = worker.drawn_counts[j] + (j == 0)
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
             if self.loss == SAMPLED and weight[column] > 1:
                 offset[column] -= log(weight[column])

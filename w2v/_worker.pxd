@@ -74,8 +74,6 @@ cdef struct Window:
     float alpha
     float **inputs         # n
     float **outputs        # output_sets × m, and after them an input row to prefetch
-    int32_t *words         # output_sets × word_places, of the losses that draw words
-    int32_t *counts        # output_sets × m: how often each word was drawn
     float *target          # by column
     float *offset          # output_sets × columns
     float *weight          # output_sets × columns, of the losses with weights
@@ -108,6 +106,8 @@ cdef struct Worker:
     # The state of one thread. Each array starts on a cache line.
     uint64_t random        # state of the chunk's SplitMix64 stream
     uint64_t *predrawn     # K random numbers for the next negatives
+    int32_t *drawn         # word_places: the centre word and the words drawn for a step
+    int32_t *drawn_counts  # m: how often each was drawn
     int32_t *kept          # the chunk's words, without unknown and subsampled ones, and its neighbours'
     int64_t start, end     # of the kept words, with the neighbours'
     float **rows           # of each kept word: its input row
@@ -171,6 +171,8 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.last_twin = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
+    worker.drawn = <int32_t *>take(&at, s.word_places * sizeof(int32_t) if s.negative else 0)
+    worker.drawn_counts = <int32_t *>take(&at, s.m * sizeof(int32_t) if s.negative else 0)
     worker.zero_row = <float *>take(&at, s.row_bytes)
     worker.copies = <char *>take(&at, s.copied * s.row_bytes)
     worker.changes = <float *>take(&at, s.copied * s.width * sizeof(float))
@@ -194,12 +196,9 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Points a window at its arrays, in memory from `start` on, a cache line; returns their size."""
     cdef uintptr_t at = start
-    cdef int64_t sets = s.output_sets if s.negative else 0  # of drawn words
     w.inputs = <float **>take(&at, s.n * sizeof(float *))
     w.group_starts = <int32_t *>take(&at, (s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>take(&at, (s.output_sets * s.m + 1) * sizeof(float *))
-    w.words = <int32_t *>take(&at, sets * s.word_places * sizeof(int32_t))
-    w.counts = <int32_t *>take(&at, sets * s.m * sizeof(int32_t))
     w.target = <float *>take(&at, s.columns * sizeof(float))
     w.offset = <float *>take(&at, s.output_sets * s.columns * sizeof(float))
     w.weight = <float *>take(&at, s.output_sets * s.columns * sizeof(float) if s.weighted else 0)
