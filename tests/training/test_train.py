@@ -116,9 +116,9 @@ def address_space() -> int:
         ({"loss": "softmax", "window": 1000}, MAX_INPUTS_PER_STEP * 30_000),  # scores
         ({"loss": "softmax", "window": 1000, "model": "cbow"}, 4 * 30_000),
         ({"loss": "class", "window": 1000, "classes": 2}, MAX_INPUTS_PER_STEP * 15_000),
-        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 9999}, 2000 * 10_000),
-        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 5),
-        ({"loss": "nce", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 6),
+        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 9999}, 125 * 10_000 * 3 * 3),
+        ({"loss": "ns", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 3),
+        ({"loss": "nce", "model": "skipgram", "window": 1000, "negative": 999, "per_pair": True}, 2000 * 1000 * 3 * 4),
     ],
     ids=str,
 )
