@@ -522,15 +522,16 @@ cdef class Kernel:
 
     cdef void copy_rows(self, Worker *worker, int64_t first, const void *rows, int64_t count) noexcept nogil:
         """Makes copies of rows that follow each other, from copy `first` on."""
+        cdef char *copies = worker.copies + first * self.sizes.row_bytes
         cdef float *changes = worker.changes + first * self.sizes.width
         cdef int64_t k
-        memcpy(worker.copies + first * self.sizes.row_bytes, rows, count * self.sizes.row_bytes)
-        for k in range(count * self.sizes.width):
-            changes[k] = -(step_widened((<const uint16_t *>rows)[k]) if self.sizes.bfloat16
-                           else (<const float *>rows)[k])
+        memcpy(copies, rows, count * self.sizes.row_bytes)
+        for k in range(count * self.sizes.width):  # of the copies: other threads may be changing the rows
+            changes[k] = -(step_widened((<const uint16_t *>copies)[k]) if self.sizes.bfloat16
+                           else (<const float *>copies)[k])
 
     cdef void find_changes(self, Worker *worker, int64_t count) noexcept nogil:
-        """Finds how the first `count` copies have changed, once."""
+        """Turns `changes` into what has changed in the first `count` copies. Call it once a chunk."""
         cdef int64_t k
         for k in range(count * self.sizes.width):
             worker.changes[k] += (step_widened((<const uint16_t *>worker.copies)[k]) if self.sizes.bfloat16
@@ -707,7 +708,7 @@ cdef class Kernel:
         return bit // BITS_IN_LINE % <uint64_t>self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
-        """Notes the rows of the chunk's windows as used, or makes the windows use copies of the contested ones."""
+        """Notes the rows of the chunk's windows as used; or sets the windows' input rows, with copies of contested rows."""
         cdef int64_t k, j, group
         cdef Window *w
         if not self.composes:  # composed rows are the worker's own

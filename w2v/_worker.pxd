@@ -133,7 +133,7 @@ cdef struct Worker:
     char *composed         # their input rows, which the steps update
     char *composed_before  # the same before the chunk
     char *copies           # the worker's copies of rows
-    float *changes         # minus their values when they were copied; at the end, what has changed
+    float *changes         # their values when they were copied, negated; after find_changes what has changed
     int64_t copy_count     # in an ordered run ...
     uint64_t *homes        # ... the keys of the rows that are copied; see Kernel.key_of_row
     int64_t *updates       # ... how often the steps of the chunk update them
@@ -172,7 +172,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     worker.token_number = <int32_t *>take(&at, s.kept * sizeof(int32_t))
     worker.predrawn = <uint64_t *>take(&at, s.negative * sizeof(uint64_t))
     worker.drawn = <int32_t *>take(&at, s.word_places * sizeof(int32_t) if s.negative else 0)
-    worker.drawn_counts = <int32_t *>take(&at, s.m * sizeof(int32_t) if s.negative else 0)
+    worker.drawn_counts = <int32_t *>take(&at, s.m * sizeof(int32_t) if s.weighted else 0)
     worker.zero_row = <float *>take(&at, s.row_bytes)
     worker.copies = <char *>take(&at, s.copied * s.row_bytes)
     worker.changes = <float *>take(&at, s.copied * s.width * sizeof(float))

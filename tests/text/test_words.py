@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from w2v.errors import W2VError
 from w2v.text.words import Words
 
 LIST = ["the", "Köln", "", "👩‍👩‍👧", "the", "a"]
@@ -53,3 +54,10 @@ def test_words_of_rows(listed: list[str], data: st.DataObject) -> None:
 def test_a_row_that_does_not_exist(row: int) -> None:
     with pytest.raises(IndexError, match=f"no row {row}"):
         Words.of(LIST).take(np.array([0, row]))
+
+
+@pytest.mark.parametrize("offsets", [[0, 9, 1, 4], [0, 1, 5, 99], [0, -1, 2, 4]])
+def test_words_with_damaged_offsets_are_not_taken(offsets: list[int]) -> None:
+    words = Words(np.zeros(4, np.uint8), np.array(offsets))
+    with pytest.raises(W2VError, match="offsets of word . are damaged"):
+        words.take(np.array([0, 1, 2]))

@@ -15,6 +15,8 @@ import secrets
 
 import numpy as np
 
+from w2v.errors import W2VError
+
 cdef extern from "_text.h" nogil:
     uint64_t[2] hash_seed
     uint64_t find_spaces(const uint8_t *text)
@@ -414,7 +416,7 @@ cdef class Lookup:
 def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
     """The words of these rows, in this order: their bytes end to end, uint8 (n,), and offsets, int64 (rows + 1,).
 
-    Raises IndexError for a row that does not exist.
+    Raises IndexError for a row that does not exist, W2VError for a word that is not inside the bytes.
     """
     cdef int64_t i
     cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)
@@ -422,6 +424,8 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < offsets.shape[0] - 1:
             raise IndexError(f"there is no row {rows[i]}")
+        if not 0 <= offsets[rows[i]] <= offsets[rows[i] + 1] <= blob.shape[0]:
+            raise W2VError(f"the offsets of word {rows[i]} are damaged")
         ends[i + 1] = ends[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     found = np.empty(ends[rows.shape[0]], np.uint8)
     with nogil:

@@ -69,12 +69,12 @@ class _Parts:
     """Blocks of rows of C with the index of the first, computed again in each pass."""
 
     def __init__(self, inputs: NDArray[Any], outputs: NDArray[Any], frequencies: NDArray[np.int64] | None) -> None:
-        constant = np.zeros((len(inputs), 2), np.float32)  # with a second column, since BLAS is slow for a single one
+        constant = np.zeros((len(inputs), 2), np.float32)  # a column of zeros too: BLAS is slow for a single column
         constant[:, 0] = 1
-        regressors = constant.copy()
+        regressors = constant
         if frequencies is not None:
             logs = np.log(np.maximum(frequencies, 1))
-            regressors[:, 1] = logs - logs.mean()
+            regressors = np.column_stack([constant[:, 0], logs - logs.mean()]).astype(np.float32)
         self._sides = [
             (matrix, *_scaled(matrix, columns), _coefficients(matrix, columns))
             for matrix, columns in ((inputs, constant), (outputs, regressors))
