@@ -708,7 +708,7 @@ cdef class Kernel:
         return bit // BITS_IN_LINE % <uint64_t>self.worker_count
 
     cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
-        """Notes the rows of the chunk's windows as used; or sets the windows' input rows, with copies of contested rows."""
+        """Notes the rows of the chunk's windows as used; or sets their input rows, with copies of contested rows."""
         cdef int64_t k, j, group
         cdef Window *w
         if not self.composes:  # composed rows are the worker's own
