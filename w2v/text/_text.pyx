@@ -457,7 +457,7 @@ def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not No
             while rows[at]:
                 other = rows[at] - 1
                 if offsets[other + 1] - offsets[other] == length \
-                        and memcmp(start, &blob[0] + offsets[other], length) == 0:
+                        and (length == 0 or memcmp(start, &blob[0] + offsets[other], length) == 0):
                     with gil:
                         return other, row
                 at = (at + 1) & mask
