@@ -28,30 +28,6 @@ KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
-# All imports inside functions: of optional packages, and of those that would make every start of the program slow.
-INSIDE_FUNCTIONS = {
-    "w2v.text.subwords": {"scipy.sparse"},
-    "w2v": {"w2v.explore.page", "w2v.plotting.word_map"},
-    "w2v.__main__": {"w2v.cli.main"},
-    "w2v.cli.commands.evaluation": {"w2v.plotting.spectrum"},
-    "w2v.cli.commands.pictures": {"w2v.explore.server", "w2v.plotting.analogies", "w2v.plotting.word_map"},
-    "w2v.cli.commands.training": {"w2v.plotting.history"},
-    "w2v.cli.console": {"rich.console", "rich.live", "rich.progress_bar", "rich.text"},
-    "w2v.cli.outputs": {"w2v.plotting.figure"},
-    "w2v.cli.prompt": {"readline"},
-    "w2v.cli.show": {"rich.console", "rich.table"},
-    "w2v.evaluation.evaluate": {"scipy"},
-    "w2v.formats.sqlite": {"sqlite_vec"},
-    "w2v.gensim.evaluation": {"scipy"},
-    "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
-    "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},
-    "w2v.progress": {"IPython"},
-    "w2v.training.run": {"w2v.training.numba_kernel"},
-    "w2v.training.world": {"mpi4py"},
-    "w2v.vectors.benchmarks": {"scipy"},
-}
-# Test files about several modules; all others are named after the one that they test.
-ABOUT_SEVERAL = {"architecture", "compat", "completion", "edges", "faults", "hostile", "learning", "losses", "startup"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -172,14 +148,6 @@ def test_no_imports_go_in_a_circle():
     assert set(TopologicalSorter(graph).static_order()) == MODULES  # raises CycleError
 
 
-def test_imports_inside_functions_are_these():
-    inside = {
-        module_name(path): {module for one in imports(path) if one.inside for module in targets(one)}
-        for path in SOURCES
-    }
-    assert {module: imported for module, imported in inside.items() if imported} == INSIDE_FUNCTIONS
-
-
 def test_names_come_from_where_they_are_defined():
     """Only w2v/__init__.py, and for gensim's paths some modules, hand names on; other __init__ hold a docstring."""
     for path in PACKAGE.rglob("__init__.py"):
@@ -204,26 +172,11 @@ def test_every_package_is_installed():
     assert set(settings["tool"]["setuptools"]["packages"]) == PACKAGES
 
 
-def test_functions_fit_on_a_screen():
-    for path in PACKAGE.rglob("*.py"):
-        functions = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)]
-        assert [node.name for node in functions if node.end_lineno - node.lineno >= 60] == [], path
-
-
 def test_click_is_of_the_command_line():
     using = {
         room(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
     assert using == {"cli", "data"}
-
-
-def test_test_files_mirror_the_rooms():
-    for path in TESTS.rglob("test_*.py"):
-        name = path.stem.removeprefix("test_")
-        tested = PACKAGE / path.parent.relative_to(TESTS)
-        known = {source.stem.lstrip("_") for source in tested.iterdir() if source.suffix in {".py", ".pyx", ""}}
-        assert name in known | ABOUT_SEVERAL, path
-        assert path.parent == TESTS or (path.parent / "__init__.py").exists(), path
 
 
 def test_tests_share_helpers_alone():
