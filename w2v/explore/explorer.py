@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from w2v.explore.approximate import ApproximateIndex
 from w2v.explore.completion import Completer
 from w2v.explore.content import Content, map_of
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
+from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.benchmarks import Method
-from w2v.vectors.keyed import KeyedVectors
-from w2v.vectors.query import Query
+from w2v.vectors.keyed import KeyedVectors, Neighbours
+from w2v.vectors.query import Query, require
 
 Answer = dict[str, Any]
 
@@ -42,8 +42,20 @@ class Explorer:
     def nearest(self, plus: list[str], minus: list[str], method: Method, n: int) -> list[Answer]:
         """The n words nearest to plus - minus. Raises UnknownWordError."""
         query = Query(plus, minus, method)
-        found = self._index.answer(query, n) if self._index and method == "add" else query.answer(self.vectors, n)
+        approximate = self._index is not None and method == "add"
+        found = self._search_index(query, n) if approximate else query.answer(self.vectors, n)
         return [self._word(self.vectors.key_to_index[word], score) for word, score in found]
+
+    def _search_index(self, query: Query, n: int) -> Neighbours:
+        """Answer a query by 3CosAdd with the index. Raises UnknownWordError."""
+        assert self._index is not None
+        require(query.words, self.vectors)
+        weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
+        direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True)
+        given = [self.vectors.key_to_index[word] for word in query.words if self.vectors.is_known(word)]
+        rows, scores = self._index.search(direction, n + len(given))
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        return [(self.vectors.index_to_key[row], score) for row, score in pairs if row not in given][:n]
 
     def vector(self, word: str) -> Answer:
         """The vector of a word, and its row and count (None if it is made of n-grams). Raises UnknownWordError."""

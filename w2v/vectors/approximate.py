@@ -1,39 +1,72 @@
-"""The index of approximate search: a graph of near neighbours (HNSW, Malkov & Yashunin 2018, arXiv:1603.09320)."""
+"""Approximate nearest-neighbour search with usearch: a graph of near neighbours (HNSW, Malkov & Yashunin 2018).
+
+Source: https://arxiv.org/abs/1603.09320
+"""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, errors_named
 from w2v.vectors.cosines import Vector
+from w2v.vectors.neighbours import nearest_rows
+
+RECALL_SAMPLE = 100  # rows on which the recall is measured
+RECALL_TOPN = 10
 
 
-def built_index(vectors: Vector, progress: Report | None = None) -> Any:
-    """usearch's index of the rows of a matrix by their cosines; a million rows take minutes.
+class ApproximateIndex:
+    """An index of the rows of a matrix (V, D) by cosine. Building it takes minutes for a million rows."""
 
-    `progress` is called in phase "index". Raises W2VError if usearch is missing.
-    """
-    index = _usearch().Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
-    meter = Meter(progress, "index")
+    def __init__(self, vectors: Vector, progress: Report | None = None) -> None:
+        """Index all rows; `progress` is called in phase "index". Raises W2VError if usearch is missing."""
+        self._index: Any = _usearch().Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
+        meter = Meter(progress, "index")
 
-    def report(done: int, total: int) -> bool:  # usearch checks these types: they must not be strings
-        meter(done, total)
-        return True  # continue
+        def report(done: int, total: int) -> bool:  # usearch inspects these annotations: they must not be strings
+            meter(done, total)
+            return True  # continue
 
-    index.add(np.arange(len(vectors)), vectors, progress=report)
-    return index
+        self._index.add(np.arange(len(vectors)), vectors, progress=report)
 
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read an index that `save` wrote. Raises W2VError for a file that cannot be read or is not an index."""
+        index = cls.__new__(cls)
+        with errors_named(path), Path(path).open("rb"):
+            try:
+                index._index = _usearch().Index.restore(str(path))
+            except (ValueError, RuntimeError) as error:
+                raise W2VError(f"{path}: not an index of usearch: {one_line(error)}") from error
+        return index
 
-def index_of_file(path: PathLike) -> Any:
-    """The index in a file of its method `save`. Raises W2VError for a file that cannot be read or is no index."""
-    with errors_named(path), Path(path).open("rb"):
-        try:
-            return _usearch().Index.restore(str(path))
-        except (ValueError, RuntimeError) as error:
-            raise W2VError(f"{path}: not an index of usearch: {one_line(error)}") from error
+    def save(self, path: PathLike) -> None:
+        self._index.save(str(path))
+
+    @property
+    def vector_size(self) -> int:
+        """Number of values in an indexed vector, D."""
+        return int(self._index.ndim)
+
+    def search(self, vector: Vector, topn: int) -> tuple[NDArray[np.int64], Vector]:
+        """Return up to `topn` rows that the index finds nearest to a vector (D,), and their cosines, highest first."""
+        found = self._index.search(np.asarray(vector, np.float32), topn)
+        return found.keys.astype(np.int64), 1 - found.distances
+
+    def recall(self, vectors: Vector, seed: int = 1) -> float:
+        """Measure the share, 0 to 1, of the ten exactly nearest rows that a search finds, on a sample of rows.
+
+        `vectors` is the matrix that was indexed.
+        """
+        sample = np.random.default_rng(seed).permutation(len(vectors))[:RECALL_SAMPLE]
+        exact = nearest_rows(vectors, sample, RECALL_TOPN)
+        found = [self.search(vectors[row], RECALL_TOPN + 1)[0] for row in sample]
+        hits = sum(np.isin(near, others).sum() for near, others in zip(exact, found, strict=True))
+        return float(hits / exact.size) if exact.size else 1.0
 
 
 def _usearch() -> Any:

@@ -30,6 +30,8 @@ def test_an_index_answers_and_is_kept(tmp_path: Path) -> None:
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Only a Word2Vec"):
         AnnoyIndexer("a model", 2)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the index is empty"):
+        AnnoyIndexer().most_similar(VECTORS[0], 1)
     with pytest.raises(FileNotFoundError):
         AnnoyIndexer().load(tmp_path / "none")
     (tmp_path / "index").write_text("no index")

@@ -17,7 +17,6 @@ from w2v.cli.show import Result
 from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
-from w2v.explore.approximate import ApproximateIndex
 from w2v.explore.examples import examples
 from w2v.explore.explorer import Explorer
 from w2v.plotting.options import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
@@ -25,6 +24,7 @@ from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.vectors import query as queries
+from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, load
 
 PAGE_SUFFIXES = (".html", ".htm")
@@ -234,8 +234,12 @@ def _served(
     name: str, vectors: KeyedVectors, top: int, method: Projection, approximate: bool, progress: Report
 ) -> tuple[dict[str, Any], Explorer]:
     """The facts of a model on a page that is served, and what answers its questions."""
-    index = ApproximateIndex(vectors, progress=progress) if approximate else None
-    facts = content.facts(name, vectors, index.description if index else "exact search in all words")
+    index, search = None, "exact search in all words"
+    if approximate:
+        index = ApproximateIndex(vectors.vectors, progress)
+        recall = index.recall(vectors.vectors)
+        search = f"approximate search in all words, with a recall of {recall:.1%} of the {RECALL_TOPN} nearest words"
+    facts = content.facts(name, vectors, search)
     return facts, Explorer(vectors, top, method, index, progress)
 
 

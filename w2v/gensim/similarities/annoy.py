@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.system.files import PathLike, atomic_write
 from w2v.system.schema import decode, encode
-from w2v.vectors.approximate import built_index, index_of_file
+from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.cosines import Vector
 
 
@@ -25,30 +23,35 @@ class AnnoyIndexer:
     def __init__(self, model: Word2Vec | KeyedVectors | None = None, num_trees: int | None = None) -> None:
         """Raises ValueError for another model, W2VError if usearch is missing."""
         self.model, self.num_trees = model, num_trees
-        self.index: Any = None
+        self.index: ApproximateIndex | None = None
         self.labels: list[Any] = []
         if model is None or not num_trees:
             return
         if not isinstance(model, Word2Vec | KeyedVectors):
             raise ValueError("Only a Word2Vec or KeyedVectors instance can be used")
         vectors = model.wv if isinstance(model, Word2Vec) else model
-        self.index, self.labels = built_index(vectors.vectors), vectors.index_to_key
+        self.index, self.labels = ApproximateIndex(vectors.vectors), vectors.index_to_key
 
     def most_similar(self, vector: Vector, num_neighbors: int) -> list[tuple[Any, float]]:
-        """The keys of the nearest vectors that the index finds, and their cosines."""
-        found = self.index.search(np.asarray(vector, np.float32), num_neighbors)
-        pairs = zip(found.keys.tolist(), found.distances.tolist(), strict=True)
-        return [(self.labels[row], 1 - distance) for row, distance in pairs]
+        """Return the keys of the nearest vectors that the index finds, and their cosines."""
+        rows, cosines = self._built().search(vector, num_neighbors)
+        return [(self.labels[row], cosine) for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)]
 
     def save(self, fname: PathLike, **_: Any) -> None:
         """Write the index, and its keys as JSON to a file that ends in .dict."""
-        text = encode({"size": self.index.ndim, "num_trees": self.num_trees, "labels": self.labels}, fname)
-        self.index.save(str(fname))
+        index = self._built()
+        text = encode({"size": index.vector_size, "num_trees": self.num_trees, "labels": self.labels}, fname)
+        index.save(fname)
         with atomic_write(f"{fname}.dict") as file:
             file.write(text.encode())
+
+    def _built(self) -> ApproximateIndex:
+        if self.index is None:
+            raise ValueError("the index is empty: give AnnoyIndexer a model and num_trees, or call load")
+        return self.index
 
     def load(self, fname: PathLike) -> None:
         """Read a file of `save`. Raises OSError if it is missing."""
         about = decode(dict[str, Any], Path(f"{fname}.dict").read_bytes(), f"{fname}.dict")
-        self.index = index_of_file(fname)
+        self.index = ApproximateIndex.load(fname)
         self.num_trees, self.labels = about["num_trees"], about["labels"]
