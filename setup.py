@@ -64,8 +64,8 @@ def shared() -> Extension:
 modules = cythonize(
     [
         extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),  # the longest first
-        extension("text._text", depends=["text/_text.h"]),
-        extension("text._phrases", depends=["text/_phrases.h", "text/_text.h"]),
+        extension("text._text", depends=["text/_text.h", "text/hash_table.h"]),
+        extension("text._phrases", depends=["text/_phrases.h", "text/_text.h", "text/hash_table.h"]),
         extension("text._subwords"),
         extension("text._normalise", depends=["text/_normalise.h", "text/_text.h"]),
         extension("formats._formats", depends=["text/_text.h"]),

@@ -20,9 +20,22 @@ import numpy as np
 
 from w2v.errors import W2VError
 
-cdef extern from "_text.h" nogil:
+cdef extern from "hash_table.h" nogil:
+    ctypedef struct Slot:
+        uint64_t key
+        uint64_t value
+    ctypedef struct HashTable:
+        Slot *slots
+        uint64_t mask
     uint64_t[2] hash_seed
-    uint64_t word_hash(uint64_t key, uint32_t gap)
+    uint64_t hash_of(uint64_t key, uint64_t tag)
+    uint64_t slot_tag(uint64_t value)
+    uint64_t slot_number(uint64_t value)
+    uint64_t slot_value(uint64_t tag, uint64_t number)
+    Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
+    void copy_slots(const HashTable *from_, const HashTable *to)
+
+cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
 cdef extern from "_phrases.h" nogil:
@@ -40,10 +53,7 @@ cdef enum:  # bits of the kinds of ids, when phrases are joined
 
 cdef enum:
     BATCH = 256  # pairs whose slots are prefetched before any of them is looked up
-    VALUE_BITS = 36  # of a slot's `value`; those above are the gap
     MAX_GAPS = 1 << 22
-
-cdef uint64_t VALUE = (1ull << VALUE_BITS) - 1
 
 # A pair: the ids of its words, the gap between them, and how often it occurs.
 PAIR = np.dtype([("first", np.uint32), ("last", np.uint32), ("gap", np.uint32), ("count", np.int64)])
@@ -52,10 +62,6 @@ cdef packed struct Pair:
     uint32_t first, last, gap
     int64_t count
 
-
-cdef struct Slot:
-    uint64_t key  # two numbers
-    uint64_t value  # 0: empty
 
 cdef struct Spelling:  # of the delimiter and a word
     uint64_t power  # append_hash(hash, power, tail) is the hash of a text followed by both
@@ -68,37 +74,33 @@ cdef inline uint64_t key_of(uint64_t first, uint64_t second) noexcept nogil:
 
 @cython.final
 cdef class Table:
-    """A hash table from a key and a gap to a number. It probes linearly; at most 3/4 of its slots may be full."""
-    cdef Slot *slots
-    cdef uint64_t mask
+    """A growing hash table from two numbers and a gap, its tag, to a number."""
+    cdef HashTable table
     cdef int64_t size, room
-    cdef object memory  # the owner of `slots`: uint64 (slots, 2)
+    cdef object memory  # the owner of the slots: uint64 (slots, 2)
 
     def __cinit__(self, int64_t room):
-        self.empty(1 << int(max(room, 96) * 4 // 3 - 1).bit_length())
+        self.set_capacity(1 << int(max(room, 96) * 4 // 3 - 1).bit_length())
 
-    cdef object empty(self, int64_t capacity):
-        """Replace the memory by empty slots, and return it."""
+    cdef int set_capacity(self, int64_t capacity) except -1:
+        """Replace the memory by empty slots."""
         cdef uint64_t[:, ::1] slots = np.zeros((capacity, 2), np.uint64)
-        old, self.memory, self.slots = self.memory, slots, <Slot *> &slots[0, 0]
-        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, 0
-        return old
-
-    cdef inline uint64_t first(self, uint64_t key, uint64_t gap) noexcept nogil:
-        return word_hash(key, <uint32_t> gap) & self.mask
+        self.memory, self.table = slots, HashTable(<Slot *> &slots[0, 0], capacity - 1)
+        self.room = capacity // 4 * 3
+        return 0
 
     cdef inline Slot *find(self, uint64_t key, uint64_t gap) noexcept nogil:
         """The slot of the key, or the empty slot where it belongs."""
-        cdef uint64_t i = self.first(key, gap)
-        while self.slots[i].value and (self.slots[i].key != key or self.slots[i].value >> VALUE_BITS != gap):
-            i = (i + 1) & self.mask
-        return &self.slots[i]
+        return find_slot(&self.table, hash_of(key, gap), key, gap)
+
+    cdef inline void prefetch(self, uint64_t key, uint64_t gap) noexcept nogil:
+        prefetch(&self.table.slots[hash_of(key, gap) & self.table.mask])
 
     cdef inline void add(self, Slot new) noexcept nogil:
         """Add the number of a slot to that of its key. The caller makes sure that there is room."""
-        cdef Slot *slot = self.find(new.key, new.value >> VALUE_BITS)
+        cdef Slot *slot = self.find(new.key, slot_tag(new.value))
         if slot.value:
-            slot.value += new.value & VALUE
+            slot.value += slot_number(new.value)
         else:
             slot[0] = new
             self.size += 1
@@ -116,11 +118,11 @@ cdef class Table:
         return new
 
     cdef int grow(self) except -1:
-        cdef int64_t capacity = self.mask + 1, i
-        cdef uint64_t[:, ::1] old = self.empty(2 * capacity)
-        for i in range(capacity):
-            if old[i, 1]:
-                self.add(Slot(old[i, 0], old[i, 1]))
+        cdef HashTable old = self.table
+        cdef object owner = self.memory
+        self.set_capacity(2 * (old.mask + 1))
+        copy_slots(&old, &self.table)
+        del owner  # only now: it owns the old slots
         return 0
 
 
@@ -180,8 +182,8 @@ cdef class Counter:
             else:
                 if first >= 0 and self.holds(self.append(hash, id)):
                     key = key_of(first, id)
-                    pairs[count] = Slot(key, gap << VALUE_BITS | 1)
-                    prefetch(&self.table.slots[self.table.first(key, gap)])
+                    pairs[count] = Slot(key, slot_value(gap, 1))
+                    self.table.prefetch(key, gap)
                     count += 1
                     if count == BATCH:
                         self.flush(pairs, count)
@@ -220,7 +222,7 @@ cdef class Counter:
         for i in range(pairs.shape[0]):
             if self.holds(hashes[i]):
                 pair = pairs[i]
-                self.table.add(Slot(key_of(pair.first, pair.last), <uint64_t> pair.gap << VALUE_BITS | pair.count))
+                self.table.add(Slot(key_of(pair.first, pair.last), slot_value(pair.gap, pair.count)))
         return 0
 
     def pairs(self):
@@ -233,12 +235,14 @@ cdef class Counter:
         cdef Slot slot
         cdef Spelling word
         with nogil:
-            for i in range(self.table.mask + 1):
-                slot = self.table.slots[i]
+            for i in range(self.table.table.mask + 1):
+                slot = self.table.table.slots[i]
                 if slot.value == 0:
                     continue
-                gap = slot.value >> VALUE_BITS
-                pairs[k] = Pair(<uint32_t> (slot.key >> 32), <uint32_t> slot.key, <uint32_t> gap, slot.value & VALUE)
+                gap = slot_tag(slot.value)
+                pairs[k] = Pair(
+                    <uint32_t> (slot.key >> 32), <uint32_t> slot.key, <uint32_t> gap, slot_number(slot.value)
+                )
                 word = self.spellings[pairs[k].last]
                 power, tail = word.power, word.tail
                 while gap:  # from the last word to the first

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdint.h>
 #include <string.h>
+#include "hash_table.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "w2v packs bytes in little-endian order"
@@ -32,15 +33,6 @@ static inline uint64_t find_spaces(const uint8_t *text)
     return spaces;
 }
 
-/* Two secret random numbers, set when the module is loaded, so that nobody can choose words that collide. */
-static uint64_t hash_seed[2];
-
-static inline uint64_t multiply_mix(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* A word of up to 8 bytes is its own key: equal keys and lengths mean equal words. Longer words are hashed. */
 static inline uint64_t word_key(const uint8_t *word, int64_t length)
 {
@@ -53,11 +45,6 @@ static inline uint64_t word_key(const uint8_t *word, int64_t length)
     for (; i < length - 8; i += 8)
         key = multiply_mix(key ^ load_bytes(word + i), 0x9e3779b97f4a7c15u);
     return multiply_mix(key ^ load_bytes(word + length - 8), 0xd6e8feb86659fd93u);
-}
-
-static inline uint64_t word_hash(uint64_t key, uint32_t length)
-{
-    return multiply_mix(key ^ hash_seed[0], length ^ hash_seed[1]);
 }
 
 /* Whether two words of the same length, more than 8 bytes, are equal. */
@@ -79,7 +66,3 @@ static inline int is_ascii(const uint8_t *word, int64_t length)
 
 static inline int lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
 static inline void prefetch(const void *address) { __builtin_prefetch(address); }
-
-/* A thread fills a slot, then publishes it by writing its id; other threads that see the id also see the rest. */
-static inline uint32_t read_id(const uint32_t *id) { return __atomic_load_n(id, __ATOMIC_ACQUIRE); }
-static inline void publish_id(uint32_t *slot, uint32_t id) { __atomic_store_n(slot, id, __ATOMIC_RELEASE); }

@@ -9,7 +9,7 @@ the provisional ids. So ids are in first-seen order, for any number of threads a
 cimport cython
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 import secrets
 
@@ -17,17 +17,30 @@ import numpy as np
 
 from w2v.errors import W2VError
 
-cdef extern from "_text.h" nogil:
+cdef extern from "hash_table.h" nogil:
+    const uint64_t MAX_TAG
+    ctypedef struct Slot:
+        uint64_t key
+        uint64_t value
+    ctypedef struct HashTable:
+        Slot *slots
+        uint64_t mask
     uint64_t[2] hash_seed
+    uint64_t hash_of(uint64_t key, uint64_t tag)
+    uint64_t slot_number(uint64_t value)
+    uint64_t slot_value(uint64_t tag, uint64_t number)
+    uint64_t read_value(const Slot *slot)
+    Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
+    void fill_slot(Slot *slot, uint64_t key, uint64_t value)
+    void copy_slots(const HashTable *from_, const HashTable *to)
+
+cdef extern from "_text.h" nogil:
     uint64_t find_spaces(const uint8_t *text)
     uint64_t word_key(const uint8_t *word, int64_t length)
-    uint64_t word_hash(uint64_t key, uint32_t length)
     bint equal_bytes(const uint8_t *word, const uint8_t *other, int64_t length)
     bint is_ascii(const uint8_t *word, int64_t length)
     int lowest_bit(uint64_t bits)
     void prefetch(const void *address)
-    uint32_t read_id(const uint32_t *id)
-    void publish_id(uint32_t *slot, uint32_t id)
 
 PADDING = b" " * GROUP  # must follow every text passed to `scan`, which reads whole groups of 64 bytes
 cpdef enum:
@@ -51,11 +64,6 @@ cdef struct Word:
     const uint8_t *start
     int64_t length
 
-cdef struct Slot:
-    uint64_t key
-    uint32_t length  # the low 32 bits of the length
-    uint32_t id  # 0: empty
-
 cdef struct Token:
     Word word  # length 0: a sentence end
     uint64_t key
@@ -65,73 +73,62 @@ cdef struct Token:
 cdef inline Token token_of(const uint8_t *start, int64_t length) noexcept nogil:
     """The token of a word; eight bytes from its start on must be readable."""
     cdef uint64_t key = word_key(start, length)
-    return Token(Word(start, length), key, word_hash(key, <uint32_t> length))
+    return Token(Word(start, length), key, hash_of(key, length & MAX_TAG))
 
 
 @cython.final
 cdef class Table:
     """A hash table from byte strings to ids FIRST_TYPE, FIRST_TYPE + 1, …
 
-    It probes linearly in a power of two of slots, at most 3/4 of them full. One thread may add words while others find
-    words, since a table never moves its memory: `doubled` makes a new table.
+    One thread may add words while others find words, since a table never moves its memory: `doubled` makes a new table.
     """
-    cdef Slot *slots
+    cdef HashTable table  # from a word's key and the low bits of its length to its id
     cdef Word *words  # by id
-    cdef int64_t mask, room, size  # room and size count ids, including the reserved ones
-    cdef object memory, strings  # owners of the memory of `slots` and `words`, and of the bytes of the words
+    cdef int64_t room, size  # numbers of ids, including the reserved ones
+    cdef object memory, strings  # owners of the memory of the slots and `words`, and of the bytes of the words
 
     def __cinit__(self, int64_t capacity, strings):
-        self.mask, self.room, self.size = capacity - 1, capacity // 4 * 3, FIRST_TYPE
+        self.room, self.size = capacity // 4 * 3, FIRST_TYPE
         cdef uint64_t[::1] slots = np.zeros(capacity * sizeof(Slot) // sizeof(uint64_t), np.uint64)
         cdef uint64_t[::1] words = np.zeros(self.room * sizeof(Word) // sizeof(uint64_t), np.uint64)
-        self.slots, self.words = <Slot *> &slots[0], <Word *> &words[0]
+        self.table, self.words = HashTable(<Slot *> &slots[0], capacity - 1), <Word *> &words[0]
         self.memory, self.strings = (slots, words), strings
 
     cdef inline uint32_t find(self, const Token *token) noexcept nogil:
         """The id of the word, or 0 if it is not in the table."""
-        cdef uint64_t i = token.hash & self.mask
-        cdef uint32_t id
-        while True:
-            id = read_id(&self.slots[i].id)
-            if id == 0 or self.holds(self.slots[i], token):
-                return id
-            i = (i + 1) & self.mask
+        cdef const Slot *slot = find_slot(&self.table, token.hash, token.key, token.word.length & MAX_TAG)
+        cdef uint32_t id = <uint32_t> slot_number(read_value(slot))
+        while id and token.word.length > 8 and not self.is_word(id, token.word):  # another word has the same key
+            slot = find_slot(&self.table, slot - self.table.slots + 1, token.key, token.word.length & MAX_TAG)
+            id = <uint32_t> slot_number(read_value(slot))
+        return id
 
-    cdef inline bint holds(self, Slot slot, const Token *token) noexcept nogil:
-        if slot.key != token.key or slot.length != <uint32_t> token.word.length:
-            return False
-        if token.word.length <= 8:
-            return True
-        cdef Word other = self.words[slot.id]
-        return other.length == token.word.length and equal_bytes(other.start, token.word.start, other.length)
+    cdef inline bint is_word(self, uint32_t id, Word word) noexcept nogil:
+        """Whether the id is that of this word of more than 8 bytes."""
+        cdef Word other = self.words[id]
+        return other.length == word.length and equal_bytes(other.start, word.start, word.length)
+
+    cdef inline void prefetch(self, uint64_t hash) noexcept nogil:
+        prefetch(&self.table.slots[hash & self.table.mask])
 
     cdef uint32_t add(self, Token token) noexcept nogil:
         """The new id of a word that is not in the table. The caller makes sure that there is room."""
         cdef uint32_t id = <uint32_t> self.size
+        cdef uint64_t at = token.hash
         self.words[id] = token.word
         self.size += 1
-        self.place(token.hash, Slot(token.key, <uint32_t> token.word.length, id))
+        while self.table.slots[at & self.table.mask].value:
+            at += 1
+        fill_slot(&self.table.slots[at & self.table.mask], token.key, slot_value(token.word.length & MAX_TAG, id))
         return id
 
-    cdef void place(self, uint64_t hash, Slot slot) noexcept nogil:
-        cdef uint64_t i = hash & self.mask
-        while self.slots[i].id:
-            i = (i + 1) & self.mask
-        self.slots[i].key, self.slots[i].length = slot.key, slot.length
-        publish_id(&self.slots[i].id, slot.id)
-
     cdef Table doubled(self):
-        cdef Table table = Table(2 * (self.mask + 1), self.strings)
-        cdef Slot slot
-        cdef int64_t i
-        table.size = self.size
+        cdef Table larger = Table(2 * (self.table.mask + 1), self.strings)
+        larger.size = self.size
         with nogil:
-            memcpy(table.words, self.words, self.size * sizeof(Word))
-            for i in range(self.mask + 1):
-                slot = self.slots[i]
-                if slot.id:
-                    table.place(word_hash(slot.key, slot.length), slot)
-        return table
+            memcpy(larger.words, self.words, self.size * sizeof(Word))
+            copy_slots(&self.table, &larger.table)
+        return larger
 
 
 @cython.final
@@ -183,8 +180,8 @@ cdef class Scan:
         for i in range(count):
             if tokens[i].word.length:
                 tokens[i].key = word_key(tokens[i].word.start, tokens[i].word.length)
-                tokens[i].hash = word_hash(tokens[i].key, <uint32_t> tokens[i].word.length)
-                prefetch(&self.known.slots[tokens[i].hash & self.known.mask])
+                tokens[i].hash = hash_of(tokens[i].key, tokens[i].word.length & MAX_TAG)
+                self.known.prefetch(tokens[i].hash)
         for i in range(count):
             id = SENTENCE_END_ID
             if tokens[i].word.length:
@@ -435,31 +432,18 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
     return np.asarray(found), np.asarray(ends)
 
 
-def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """The row of a word and the first row that repeats it, or None if all words differ.
-
-    Word i is blob[offsets[i]:offsets[i + 1]].
-    """
-    cdef int64_t count = offsets.shape[0] - 1, size = blob.shape[0], mask, begin, length, row, other
-    cdef uint32_t[::1] rows = np.zeros(1 << int(2 * count).bit_length(), np.uint32)  # by hash: row + 1, or 0
+def word_hashes(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
+    """The hash of each word, uint64 (V,). Word i is blob[offsets[i]:offsets[i + 1]]."""
+    cdef int64_t size = blob.shape[0], begin, length, row
+    cdef uint64_t[::1] hashes = np.empty(offsets.shape[0] - 1, np.uint64)
     cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # for a word at the end: word_key reads eight bytes
     cdef const uint8_t *start
-    cdef uint64_t at
-    mask = rows.shape[0] - 1
     with nogil:
-        for row in range(count):
+        for row in range(hashes.shape[0]):
             begin, length = offsets[row], offsets[row + 1] - offsets[row]
             start = &blob[0] + begin if size else last
             if length <= 8 and begin + 8 > size:
                 memcpy(last, start, length)
                 start = last
-            at = token_of(start, length).hash & mask
-            while rows[at]:
-                other = rows[at] - 1
-                if offsets[other + 1] - offsets[other] == length \
-                        and (length == 0 or memcmp(start, &blob[0] + offsets[other], length) == 0):
-                    with gil:
-                        return other, row
-                at = (at + 1) & mask
-            rows[at] = <uint32_t> row + 1
-    return None
+            hashes[row] = token_of(start, length).hash
+    return np.asarray(hashes)

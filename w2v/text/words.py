@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
-from w2v.text._text import PADDING, repeated, taken
+from w2v.text._text import PADDING, taken, word_hashes
 
 WORDS_AT_ONCE = 1 << 16  # checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
@@ -100,7 +100,25 @@ class Words(Sequence[str]):
 
     def repeated(self) -> tuple[int, int] | None:
         """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
-        return repeated(self.blob, self.offsets)
+        hashes = word_hashes(self.blob, self.offsets)
+        hashes.sort()
+        same = hashes[1:] == hashes[:-1]
+        same[1:] &= ~same[:-1]  # the second of each group of equal hashes
+        repeated = hashes[1:][same]
+        del hashes, same
+        if not len(repeated):
+            return None
+        first_rows = np.full(len(repeated), -1, np.int64)
+        for start in range(0, len(self), WORDS_AT_ONCE):
+            block = word_hashes(self.blob, self.offsets[start : start + WORDS_AT_ONCE + 1])
+            found = np.minimum(np.searchsorted(repeated, block), len(repeated) - 1)
+            for k in np.flatnonzero(repeated[found] == block).tolist():
+                first, row = int(first_rows[found[k]]), start + k
+                if first < 0:
+                    first_rows[found[k]] = row
+                elif next(self._encoded(first, first + 1)) == next(self._encoded(row, row + 1)):
+                    return first, row
+        return None
 
     def decoded(self, errors: str, encoding: str = "utf-8") -> Words:
         """The words in UTF-8, of bytes in `encoding`; `errors` as in bytes.decode, which raises UnicodeDecodeError."""
