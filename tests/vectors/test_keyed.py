@@ -189,7 +189,7 @@ def test_comparisons_of_vectors_and_of_unknown_words(ours: KeyedVectors, gensims
 
 
 def test_batches_are_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.vectors.keyed.SCORES_AT_ONCE", 600)  # three queries at a time
+    monkeypatch.setattr("w2v.vectors.neighbours.SCORES_AT_ONCE", 600)  # three queries at a time
     some = ["w1", "w5", "w5", "w9", "w30"]
     batch = ours.most_similar_batch(some, topn=4, restrict_vocab=100)
     assert len(batch) == 5

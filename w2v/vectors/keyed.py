@@ -25,6 +25,7 @@ from w2v.text.words import Words
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
+from w2v.vectors.neighbours import nearest, top_rows
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word, its row, or a vector
@@ -34,7 +35,6 @@ Word = TypeVar("Word", bound=str | int)
 Item = TypeVar("Item")
 
 SHOWN_WORDS = 10  # in a notebook
-SCORES_AT_ONCE = 1 << 26  # computed at a time (256 MB)
 
 
 def _listed(words: Iterable[Item]) -> list[Item]:
@@ -328,14 +328,9 @@ class KeyedVectors(Pictured):
     ) -> list[Neighbours]:
         """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
         words, rows = list(words), self._searched(restrict_vocab)
-        queries = unit(self._of(words))
-        step = max(1, SCORES_AT_ONCE // max(1, rows))
-        found = []
-        for start in range(0, len(words), step):
-            block = slice(start, start + step)
-            for word, scores in zip(words[block], self._cosines(queries[block], rows), strict=True):
-                found.append(self._best(scores, self._known_rows([word]), topn))
-        return found
+        given = [[row for row in self._known_rows([word]) if row < rows] for word in words]
+        found = nearest(self._of(words), self.vectors[:rows], self.norms[:rows], topn, given)
+        return [self._neighbours(best, scores) for best, scores in found]
 
     def most_similar_cosmul(
         self, positive: Keys = (), negative: Keys = (), topn: int = 10, restrict_vocab: int | None = None
@@ -370,13 +365,11 @@ class KeyedVectors(Pictured):
     def _best(self, scores: Vector, given: list[int], topn: int) -> Neighbours:
         """The words of the highest scores, highest first; equal scores are in the order of the vocabulary."""
         scores[[row for row in given if row < len(scores)]] = -np.inf
-        topn = min(topn, len(scores))
-        if topn < 1:
-            return []
-        lowest = np.partition(scores, len(scores) - topn)[len(scores) - topn]
-        rows = np.flatnonzero(scores >= lowest)
-        rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
-        return [(self._words[int(row)], float(scores[row])) for row in rows if scores[row] > -np.inf]
+        rows = top_rows(scores, topn)
+        return self._neighbours(rows, scores[rows])
+
+    def _neighbours(self, rows: NDArray[np.int64], scores: Vector) -> Neighbours:
+        return [(self._words[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
 
     # -- texts --------------------------------------------------------------------------------------
 

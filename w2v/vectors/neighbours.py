@@ -1,6 +1,6 @@
-"""The nearest neighbours of many words, as rows."""
+"""Exact search for the nearest vectors by cosine, in batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,44 @@ from w2v.vectors.cosines import Vector, cosines, lengths, unit
 SCORES_AT_ONCE = 1 << 26  # computed at a time: 256 MB
 
 
+def top_rows(scores: Vector, topn: int) -> NDArray[np.int64]:
+    """Return the rows of the `topn` highest scores (V,), highest first; equal scores are in the order of their rows.
+
+    Rows with a score of -inf are left out.
+    """
+    topn = min(topn, len(scores))
+    if topn < 1:
+        return np.zeros(0, np.int64)
+    lowest = np.partition(scores, len(scores) - topn)[len(scores) - topn]
+    rows = np.flatnonzero(scores >= lowest)
+    rows = rows[np.argsort(-scores[rows], kind="stable")][:topn]
+    return rows[scores[rows] > -np.inf]
+
+
+def nearest(
+    queries: Vector, vectors: Vector, norms: Vector, topn: int, left_out: Sequence[Sequence[int]]
+) -> Iterator[tuple[NDArray[np.int64], Vector]]:
+    """Yield, for each of n queries (n, D), the rows of the `topn` nearest vectors, nearest first, and their cosines.
+
+    Args:
+        vectors, norms: (V, D) and their lengths (V,).
+        left_out: for each query, rows that are not searched.
+    """
+    step = max(1, SCORES_AT_ONCE // max(1, len(vectors)))
+    for start in range(0, len(queries), step):
+        block = slice(start, start + step)
+        for rows, scores in zip(left_out[block], cosines(unit(queries[block]), vectors, norms), strict=True):
+            scores[rows] = -np.inf
+            best = top_rows(scores, topn)
+            yield best, scores[best]
+
+
 def nearest_rows(
     vectors: Vector, rows: NDArray[np.int64], topn: int, report: Callable[[int, int], object] | None = None
 ) -> NDArray[np.int64]:
-    """The rows of the `topn` (or all other) vectors nearest by cosine to each of n rows, nearest first.
+    """Return the rows of the `topn` (or all other) vectors nearest to each of n rows, int64 (n, min(topn, V - 1)).
 
-    `vectors` is (V, D), `rows` (n,); the result is int64 (n, min(topn, V - 1)). `report` is called with the number of
-    finished rows and n.
+    `vectors` is (V, D), `rows` (n,). `report` is called with the number of finished rows and n.
     """
     topn = min(topn, len(vectors) - 1)
     found = np.empty((len(rows), topn), np.int64)
@@ -24,11 +55,9 @@ def nearest_rows(
     step = max(1, SCORES_AT_ONCE // len(vectors))
     for start in range(0, len(rows) if topn else 0, step):
         block = rows[start : start + step]
-        scores = cosines(unit(vectors[block]), vectors, norms)
-        scores[np.arange(len(block)), block] = -np.inf
-        for near, row in zip(found[start : start + step], scores, strict=True):
-            best = np.argpartition(row, -topn)[-topn:]
-            near[:] = best[np.argsort(-row[best])]
+        answers = nearest(vectors[block], vectors, norms, topn, [[row] for row in block.tolist()])
+        for near, (best, _) in zip(found[start : start + step], answers, strict=True):
+            near[:] = best
         if report:
             report(start + len(block), len(rows))
     return found
