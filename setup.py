@@ -42,7 +42,7 @@ def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extensio
         f"w2v.{name}",
         [f"w2v/{path}" for path in (name.replace(".", "/") + ".pyx", *sources)],
         depends=[f"w2v/{path}" for path in depends],
-        include_dirs=["w2v/simd", "w2v/text"],
+        include_dirs=["w2v/kernel", "w2v/text"],
         extra_compile_args=FLAGS,
         extra_link_args=[*SANITIZERS, *STRIP],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
@@ -63,7 +63,9 @@ def shared() -> Extension:
 
 modules = cythonize(
     [
-        extension("_kernels", "simd/step.c", depends=["simd/step.h", "simd/step_body.h"]),  # the longest first
+        extension(
+            "_kernels", "kernel/step.c", depends=["kernel/step.h", "kernel/step_body.h", "text/hash_table.h"]
+        ),  # the longest first
         extension("text._text", depends=["text/_text.h", "text/hash_table.h"]),
         extension("text._phrases", depends=["text/_phrases.h", "text/_text.h", "text/hash_table.h"]),
         extension("text._subwords"),

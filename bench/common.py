@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.cli.options import option_names
+from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import Settings
 from w2v.losses.tree import Tree
-from w2v.plan import instruction_set
 from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus

@@ -50,8 +50,8 @@ from numpy.typing import NDArray
 from peers import BASE
 from step import SHAPES, Steps
 
+from w2v.kernel.plan import available_sets
 from w2v.losses.registry import Settings
-from w2v.plan import available_sets
 from w2v.settings import ModelName
 from w2v.system import memory
 

@@ -23,7 +23,7 @@ from common import BENCH, LANES, Peaks, Spread, alternate, arguments, compiled, 
 from numpy.typing import NDArray
 
 from w2v._kernels import step_for
-from w2v.plan import INSTRUCTION_SETS
+from w2v.kernel.plan import INSTRUCTION_SETS
 from w2v.system import memory
 
 OUTPUTS = 6

@@ -29,10 +29,10 @@ from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats import table
 from w2v.formats.vector_file import VectorFile
+from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
-from w2v.plan import Plan
 from w2v.progress import Progress, Report
 from w2v.settings import ModelName
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID

@@ -24,7 +24,7 @@ ROOMS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "training", "evaluation", "plotting",
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
-KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
+KERNEL = {"w2v._kernels", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
@@ -130,8 +130,8 @@ def test_imports_of_every_kind_are_seen():
     assert list(python_imports(ast.parse(python))) == [
         Import("a", (), False), Import("b", (), False), Import("e", ("f",), True), Import("w2v.errors", (), True)
     ]  # fmt: skip
-    assert {"w2v._kernels", "w2v._worker", "w2v.losses._trees", "w2v.data.make"} < MODULES
-    assert "w2v._worker" in imported_modules(PACKAGE / "_kernels.pyx")
+    assert {"w2v._kernels", "w2v.kernel.worker", "w2v.losses._trees", "w2v.data.make"} < MODULES
+    assert "w2v.kernel.worker" in imported_modules(PACKAGE / "_kernels.pyx")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

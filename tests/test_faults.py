@@ -186,7 +186,7 @@ def test_races_that_are_meant_are_named():
     """The functions whose races the sanitizer passes over are there."""
     package = Path(w2v.__file__).parent
     sources = "".join(
-        (package / name).read_text("utf-8") for name in ("_kernels.pyx", "formats/_formats.pyx", "simd/step_body.h")
+        (package / name).read_text("utf-8") for name in ("_kernels.pyx", "formats/_formats.pyx", "kernel/step_body.h")
     )
     lines = Path(injection.__file__).with_name("tsan.txt").read_text("utf-8").splitlines()
     names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]

@@ -16,7 +16,7 @@ from w2v import reference
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, step_for
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
-from w2v.plan import INSTRUCTION_SETS, Plan
+from w2v.kernel.plan import INSTRUCTION_SETS, Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows

@@ -3,7 +3,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.plan import Plan
+from w2v.kernel.plan import Plan
 
 LOSSES: tuple[str, ...]
 MAX_CHUNK_IDS: int

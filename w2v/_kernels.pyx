@@ -26,8 +26,8 @@ the output rows with target 1 and pushes it away from the others; so words that 
 towards the same output rows and become similar. A word that occurs twice among the context words is two rows of X, and
 both changes are added to its one row.
 
-The step is all the arithmetic of training. It is in simd/step_body.h and knows nothing about words. This file chooses
-the rows. Its design:
+The step is all the arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
+the rows; kernel/worker.pxd has the state of its threads, kernel/ordered.pxd what deterministic runs add. Its design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
             so they all finish at about the same time. Training a chunk takes a fraction of a second. A chunk contains
@@ -55,10 +55,8 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
             before the chunk, would overshoot.
 Prefetching. The rows of a window are chosen LOOKAHEAD windows before its step, and their cache lines are prefetched
             meanwhile: output rows are accessed at random, and the matrix is larger than any cache.
-Order.      In a deterministic run, threads train in rounds of one chunk each. They choose all windows of their chunks
-            first. A row that several of them need is updated in place by one and as a copy by the others; when the
-            round is over, the changes of the copies are added in the order of the threads. So the result depends on the
-            number of threads, but not on their speed. Rounds are short, so few rows need copies.
+Order.      In a deterministic run, threads train in rounds of one chunk each, and exchange what they changed after each
+            round in a fixed order; see kernel/ordered.pxd.
 Storage.    bfloat16 rows, the upper halves of floats, take half the memory. A step converts its rows to float, and
             rounds them stochastically when it has updated them.
 Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the two matrices without locks, on purpose.
@@ -69,16 +67,20 @@ Races.      Hogwild (Recht et al. 2011): otherwise threads read and write the tw
 """
 
 cimport cython
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from w2v.text._text cimport SENTENCE_END_ID
-from w2v._worker cimport (
-    BLOCK_OUTPUTS, LINE, LOOKAHEAD, NO_SCORE, NO_WORD, STEP_PANEL, TWIN_PLACES, Sizes, Step, StepFunctions, StepParts,
-    Window, Worker, lay_out, lay_out_window, power_of_2, size_of, step_choose, step_column, step_columns,
-    step_loss_start, step_loss_total, step_rounded, step_widened, take,
+from w2v.kernel.ordered cimport (
+    BITS_IN_LINE, Team, add_changes, arrive, atomic_add, atomic_read, atomic_write, copy_rows, copy_shared_rows, enter,
+    find_changes, merge_copies, release, wait_for_all,
+)
+from w2v.kernel.worker cimport (
+    BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_SCORE, NO_WORD, RECENT_SLOTS, STEP_PANEL, ComposedRows, KeptWords, Sizes,
+    Step, StepFunctions, StepParts, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2, scramble,
+    set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
 )
 
 import numpy as np
@@ -87,18 +89,9 @@ from w2v import settings
 
 cdef extern from * nogil:
     """
-    #include <unistd.h>
-    #define W2V_ATOMIC_ADD(where, what) __atomic_fetch_add(where, what, __ATOMIC_ACQ_REL)
-    #define W2V_ATOMIC_READ(where) __atomic_load_n(where, __ATOMIC_ACQUIRE)
-    #define W2V_ATOMIC_WRITE(where, what) __atomic_store_n(where, what, __ATOMIC_RELEASE)
     #define W2V_HIGH_HALF(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
     #define W2V_PREFETCH(pointer) __builtin_prefetch(pointer)
     #define W2V_READ(pointer) ((void)*(const volatile char *)(pointer))
-    #ifdef __x86_64__
-    #define W2V_REST() __builtin_ia32_pause()
-    #else
-    #define W2V_REST() ((void)0)
-    #endif
     /* The number of pairs j, k with words[j] = words[k]: `count` if all words differ. Behind the words, up to the end
      * of the last vector, there must be values that are no words. */
     enum { W2V_WORD_VECTOR = 4 };
@@ -111,17 +104,11 @@ cdef extern from * nogil:
         return pairs[0] + pairs[1] + pairs[2] + pairs[3];
     }
     """
-    int64_t atomic_add "W2V_ATOMIC_ADD"(int64_t *where, int64_t what)
-    int64_t atomic_read "W2V_ATOMIC_READ"(int64_t *where)
-    void atomic_write "W2V_ATOMIC_WRITE"(int64_t *where, int64_t what)
     uint64_t high_half "W2V_HIGH_HALF"(uint64_t a, uint64_t b)
     void prefetch "W2V_PREFETCH"(const void *pointer)
     void read "W2V_READ"(const void *pointer)
-    bint swap_if "__sync_bool_compare_and_swap"(int64_t *where, int64_t old, int64_t new)
-    void rest "W2V_REST"()
     enum: WORD_VECTOR "W2V_WORD_VECTOR"  # words that are compared together
     int64_t equal_pairs "w2v_equal_pairs"(const int32_t *words, int64_t count)
-    int usleep(unsigned int microseconds)
 
 cpdef enum:
     MAX_CHUNK_IDS = 16384
@@ -135,10 +122,7 @@ cdef enum:
     MAX_REDRAWS = 64           # draws of one negative that is already taken; after these the next free word is used
     IDS_AHEAD = 16             # ids between a token and those whose words are prefetched
     MAX_PREFETCHED_ROWS = 64   # output rows: with more, the first would be evicted before their step
-    BITS_IN_LINE = 512
     BITS_PER_ROW = 16          # of the set of rows of a chunk: with fewer, more rows are copied for nothing
-    RESTS = 2048               # of a worker that waits for the others, before it leaves them its processor
-    SLEEP = 20                 # microseconds
 
 # Limits a chunk's work: multiply-adds, if each window had one context word and only scores were computed.
 cdef int64_t CHUNK_WORK = 1 << 30
@@ -150,26 +134,34 @@ def chunk_ids(double rows, int64_t width, int64_t window) -> int:
     return max(1, min(MAX_CHUNK_IDS, <int64_t>(CHUNK_WORK / (rows * width * window))))
 
 
-LOSSES = ("ns", "nce", "sampled", "hs", "class", "softmax")
+cdef enum OutputRows:  # how the output rows that predict a word are chosen
+    DRAWN     # the word, and words drawn as negatives
+    PATH      # the inner nodes from the root of a tree to the word
+    CLASSES   # all classes, and the words of the word's class
+    EVERY_WORD
 
-cdef enum Loss:
-    NS
-    NCE
-    SAMPLED
-    HS
-    CLASS
-    SOFTMAX
+cdef struct LossKind:
+    OutputRows rows
+    bint weighted      # a word that is drawn again counts twice, otherwise another is drawn in its place
+    bint softmax       # the link is a softmax, otherwise the logistic function
+    bint sequential    # each input row sees the output rows as updated by the rows before it
+    int64_t hot_rows   # output rows that all threads write all the time ...
+    bint hot_at_end    # ... and are the last of the matrix, not the first ...
+    float hot_share    # ... which receive this share of the sum of the workers' changes, divided by their number
+
+# By the name in Loss.branch.
+LOSS_KINDS = {
+    "ns": LossKind(DRAWN, False, False, False, HOT_WORDS, False, 1.5),
+    "nce": LossKind(DRAWN, True, False, False, HOT_WORDS, False, 1.5),
+    "sampled": LossKind(DRAWN, True, True, False, HOT_WORDS, False, 1.5),
+    "hs": LossKind(PATH, False, False, True, HOT_NODES, True, 1.0),
+    "class": LossKind(CLASSES, False, True, False, 0, False, 1.5),
+    "softmax": LossKind(EVERY_WORD, False, True, False, 0, False, 1.5),
+}
 
 cdef enum Stream:     # the purpose of a hash, so that hashes for different purposes differ
     SUBSAMPLING = 1
     WINDOWS = 2
-
-
-cdef inline uint64_t scramble(uint64_t x) noexcept nogil:
-    """SplitMix64's finaliser (Steele et al. 2014): a hash of 64 bits to 64 bits."""
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 cdef inline uint64_t key_of(uint64_t seed, uint64_t epoch, uint64_t stream) noexcept nogil:
@@ -180,12 +172,6 @@ cdef inline uint64_t hash_of(uint64_t key, uint64_t number) noexcept nogil:
     return scramble(key + number * <uint64_t>0x9E3779B97F4A7C15)
 
 
-cdef inline uint64_t draw(Worker *worker) noexcept nogil:
-    """The next 64 random bits of the worker's stream for this chunk."""
-    worker.random += <uint64_t>0x9E3779B97F4A7C15
-    return scramble(worker.random)
-
-
 cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint64_t size) noexcept nogil:
     """A word drawn by the alias table: the high half of random × size is the entry, the low half decides within it."""
     cdef uint32_t entry = <uint32_t>high_half(random, size), chance = <uint32_t>((random * size) >> 32)
@@ -193,14 +179,14 @@ cdef inline int32_t alias_of(const uint32_t *alias_table, uint64_t random, uint6
     return <int32_t>(entry ^ ((entry ^ alias) & -<uint32_t>(chance > threshold)))  # a branch could not be predicted
 
 
-cdef inline int64_t whole(int64_t count, int64_t part) noexcept nogil:
+cdef inline int64_t round_up(int64_t count, int64_t part) noexcept nogil:
     """`count` rounded up to a multiple of `part`."""
     return (count + part - 1) // part * part
 
 
 cdef inline int64_t whole_blocks(int64_t rows) noexcept nogil:
     """`rows` rounded up to whole blocks of the step."""
-    return whole(rows, BLOCK_OUTPUTS)
+    return round_up(rows, BLOCK_OUTPUTS)
 
 
 cdef struct Counters:
@@ -208,9 +194,6 @@ cdef struct Counters:
     int64_t tokens         # known tokens trained
     int64_t stop           # whether threads are to return after their current chunk
     # Of an ordered run:
-    int64_t entered        # workers that have called `run`; negative if one left because of `stop` before all came
-    int64_t meetings       # of all workers, so far
-    int64_t waiting        # workers that wait at the next one
     int64_t first, count   # the chunks of this round
     int64_t end            # where `run` ends
 
@@ -247,7 +230,7 @@ cdef class Kernel:
     cdef const int8_t[::1] codes
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
-    cdef Loss loss
+    cdef LossKind kind
     cdef int window, negative, shrink, cbow, corrected, adaptive, distinct_inputs, asks_repeats
     cdef int64_t epochs, chunk, chunks, id_count, max_rows, columns
     cdef int64_t step_width                  # values of a row that the steps use
@@ -255,7 +238,7 @@ cdef class Kernel:
     cdef Sizes sizes
     cdef const int64_t[::1] tokens_before
     cdef const int32_t[:, ::1] reaches       # of a window to the left and right, as in Plan
-    cdef float alpha, min_alpha, curvature
+    cdef float alpha, min_alpha
     cdef uint64_t seed
     cdef const StepFunctions *functions
     cdef const int64_t[::1] part_starts      # of each word, as in SubwordRows
@@ -264,39 +247,36 @@ cdef class Kernel:
     cdef bint composes                       # whether input rows are composed of subwords
     cdef int64_t hot, first_hot       # the output rows from first_hot to first_hot + hot are copied by each worker
     cdef bint ordered                        # whether several threads give the same bits on every run
-    cdef int bit_shift                       # of a hash, for its place in Worker.used
     cdef Counters *counters
-    cdef Worker **workers
-    cdef int64_t worker_count
+    cdef Team team                           # the workers
     cdef double[:, ::1] worker_losses        # (workers, epochs)
     cdef int64_t[:, ::1] worker_predictions  # (workers, epochs)
 
     def __cinit__(self):
         self.counters = NULL
-        self.workers = NULL
+        self.team.workers = NULL
 
     def __init__(self, plan, inputs, outputs):
         cdef int64_t k, workers = plan.workers, epochs = plan.epochs
         loss, data = plan.loss, plan.loss.data
         self.ids, self.words, self.keep, self.tokens_before = plan.ids, plan.words, plan.keep, plan.tokens_before
         self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
-        self.loss = LOSSES.index(loss.branch)
+        self.kind = LOSS_KINDS[loss.branch]
         self.sizes = sizes_of(plan)
         self.max_rows, self.columns, self.negative = self.sizes.m, self.sizes.columns, self.sizes.negative
         self.adaptive = self.negative and loss.adaptive
-        if self.loss == HS:
-            self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
-        elif self.loss == CLASS:
-            self.starts, self.class_of = data["starts"], data["class_of"]
-        elif self.loss != SOFTMAX:
+        if self.kind.rows == DRAWN:
             self.alias_table, self.offsets = data["alias_table"], data["offsets"]
-        self.ordered, self.curvature = self.sizes.bits > 0, loss.curvature
-        self.bit_shift = 65 - int(self.sizes.bits).bit_length()
+        elif self.kind.rows == PATH:
+            self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
+        elif self.kind.rows == CLASSES:
+            self.starts, self.class_of = data["starts"], data["class_of"]
+        self.ordered = self.sizes.set_bits > 0
         self.prefetched = 0 if self.adaptive else LOOKAHEAD
         self.lookahead = self.sizes.windows if self.ordered else self.prefetched
         self.cbow, self.corrected = plan.cbow, plan.corrected
         self.window, self.shrink, self.reaches = plan.window, plan.shrink_windows, plan.reaches
-        self.distinct_inputs = self.loss == HS and not self.cbow  # in one step
+        self.distinct_inputs = self.kind.sequential and not self.cbow  # in one step
         self.asks_repeats = self.sizes.bfloat16 or not self.cbow  # a mean may contain a row of floats twice
         self.alpha, self.min_alpha, self.epochs, self.seed = plan.alpha, plan.min_alpha, epochs, plan.seed
         self.id_count = self.ids.shape[0]
@@ -305,30 +285,32 @@ cdef class Kernel:
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
         if not self.sizes.bfloat16:  # padding to whole cache lines is left out, where registers are shorter
-            self.step_width = whole(plan.vector_size, self.functions.lanes)
+            self.step_width = round_up(plan.vector_size, self.functions.lanes)
         self.composes = plan.subwords is not None
         if self.composes:
             self.part_starts, self.parts, self.shares = plan.subwords.starts, plan.subwords.rows, plan.shares
             self.subword_counts = plan.subwords.sizes
         self.hot = self.sizes.hot if epochs * self.chunks >= MIN_CHUNKS_TO_COPY * workers else 0
-        self.first_hot = self.outputs.shape[0] - self.hot if self.loss == HS else 0  # the root is the last row
+        self.first_hot = self.outputs.shape[0] - self.hot if self.kind.hot_at_end else 0
         self.worker_losses = np.zeros((workers, epochs))
         self.worker_predictions = np.zeros((workers, epochs), np.int64)
         self.counters = <Counters *>calloc(1, sizeof(Counters))
-        self.workers = <Worker **>calloc(workers, sizeof(Worker *))
-        if self.counters == NULL or self.workers == NULL:
+        self.team.workers = <Worker **>calloc(workers, sizeof(Worker *))
+        if self.counters == NULL or self.team.workers == NULL:
             raise MemoryError
-        self.worker_count = workers
+        self.team.size, self.team.sizes, self.team.curvature = workers, &self.sizes, loss.curvature
+        self.team.matrices.inputs, self.team.matrices.outputs = &self.inputs[0, 0], &self.outputs[0, 0]
+        self.team.bit_shift = 65 - int(self.sizes.set_bits).bit_length()
         for k in range(workers):
-            self.workers[k] = self.new_worker()
+            self.team.workers[k] = self.new_worker()
 
     def __dealloc__(self):
         cdef int64_t k
-        if self.workers != NULL:
-            for k in range(self.worker_count):
-                if self.workers[k] != NULL:
-                    free(self.workers[k].memory)
-        free(self.workers)
+        if self.team.workers != NULL:
+            for k in range(self.team.size):
+                if self.team.workers[k] != NULL:
+                    free(self.team.workers[k].memory)
+        free(self.team.workers)
         free(self.counters)
 
     cdef Worker *new_worker(self) except NULL:
@@ -337,25 +319,23 @@ cdef class Kernel:
         if memory == NULL:
             raise MemoryError
         cdef uintptr_t start = <uintptr_t>memory
-        cdef Worker *worker = <Worker *>take(&start, 0)
+        cdef Worker *worker = <Worker *>bump_allocate(&start, 0)
         cdef int64_t k
         start += lay_out(worker, self.sizes, start)
         worker.memory = memory
         step_loss_start(worker.loss)
         if self.negative:
-            for k in range(self.sizes.word_places):
-                worker.drawn[k] = NO_WORD
+            for k in range(self.sizes.drawn_words):
+                worker.draws.words[k] = NO_WORD
         worker.step.loss = worker.loss
         worker.step.width = self.step_width
-        worker.step.bfloat16 = worker.parts.bfloat16 = self.sizes.bfloat16
-        worker.parts.rows, worker.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
-        worker.parts.width = self.sizes.width
+        worker.step.bfloat16 = worker.composed.parts.bfloat16 = self.sizes.bfloat16
+        worker.composed.parts.rows, worker.composed.parts.row_bytes = &self.inputs[0, 0], self.sizes.row_bytes
+        worker.composed.parts.width = self.sizes.width
         worker.step.pooled = self.cbow
-        worker.step.sequential = self.loss == HS
-        if self.loss == CLASS:
-            worker.step.softmax = step_columns(self.starts.shape[0] - 1)
-        elif self.loss == SAMPLED or self.loss == SOFTMAX:
-            worker.step.softmax = self.columns
+        worker.step.sequential = self.kind.sequential
+        if self.kind.softmax:  # the first of two with classes
+            worker.step.softmax = step_columns(self.starts.shape[0] - 1) if self.kind.rows == CLASSES else self.columns
         for k in range(self.sizes.windows):
             start += lay_out_window(&worker.windows[k], self.sizes, start)
             self.prepare_window(worker, &worker.windows[k])
@@ -372,12 +352,12 @@ cdef class Kernel:
             w.target[0] = 1
             for j in range(sets * m):
                 w.offset[j // m * self.columns + step_column(j % m)] = 0
-        elif self.loss == SOFTMAX:
+        elif self.kind.rows == EVERY_WORD:
             w.m = m
             for j in range(m):
                 w.outputs[j] = self.output_row(worker, j)
                 w.offset[step_column(j)] = 0
-        elif self.loss == CLASS:
+        elif self.kind.rows == CLASSES:
             for j in range(self.starts.shape[0] - 1):
                 w.outputs[j] = self.output_row(worker, self.class_of.shape[0] + j)
                 w.offset[step_column(j)] = 0
@@ -414,7 +394,7 @@ cdef class Kernel:
         atomic_write(&self.counters.position, position)
         atomic_write(&self.counters.tokens, epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk])
         atomic_write(&self.counters.stop, 0)
-        atomic_write(&self.counters.entered, 0)
+        atomic_write(&self.team.barrier.entered, 0)
 
     @property
     def position(self) -> int:
@@ -448,25 +428,25 @@ cdef class Kernel:
             self.train_chunk(number, item // self.chunks, item % self.chunks)
 
     cdef void train_chunk(self, int64_t number, int64_t epoch, int64_t chunk) noexcept nogil:
-        cdef Worker *worker = self.workers[number]
+        cdef Worker *worker = self.team.workers[number]
         cdef int64_t begin = min(chunk * self.chunk, self.id_count), end = min(begin + self.chunk, self.id_count)
         cdef int64_t first = self.window + 1, last, centre
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
-        worker.blocks = 1
+        worker.draws.blocks = 1
         worker.chosen = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
         last = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), begin, end)
         if self.asks_repeats:
-            self.find_twins(worker, last)
+            self.find_repeats(worker, last)
         self.find_distinct(worker)
         self.find_rows(worker)
         if not self.ordered:
             self.copy_hot(worker)
             self.compose(worker)
         for centre in range(first, last):
-            if worker.kept[centre] == END_OF_SENTENCE:
+            if worker.kept.words[centre] == END_OF_SENTENCE:
                 continue
             worker.predictions += self.choose(worker, self.window_at(worker, worker.chosen), centre, tokens_before)
             worker.chosen += 1
@@ -474,11 +454,11 @@ cdef class Kernel:
                 self.update_next(worker)
         if self.ordered:
             self.compose(worker)
-            self.copy_contested(number)
+            copy_shared_rows(&self.team, number)
         while worker.done < worker.chosen:
             self.update_next(worker)
         worker.chunk_loss = step_loss_total(worker.loss)
-        atomic_add(&self.counters.tokens, worker.known)
+        atomic_add(&self.counters.tokens, worker.kept.known)
         if self.ordered:
             self.merge_round(number)
         else:
@@ -488,8 +468,8 @@ cdef class Kernel:
 
     cdef inline void count_loss(self, int64_t row, int64_t number, int64_t epoch) noexcept nogil:
         """Adds what worker `number` lost in its last chunk to a row of the sums."""
-        self.worker_losses[row, epoch] += self.workers[number].chunk_loss
-        self.worker_predictions[row, epoch] += self.workers[number].predictions
+        self.worker_losses[row, epoch] += self.team.workers[number].chunk_loss
+        self.worker_predictions[row, epoch] += self.team.workers[number].predictions
 
     cdef inline Window *window_at(self, Worker *worker, int64_t k) noexcept nogil:
         return &worker.windows[k if self.ordered else <uint32_t>k % (LOOKAHEAD + 1)]
@@ -506,7 +486,7 @@ cdef class Kernel:
     cdef void copy_hot(self, Worker *worker) noexcept nogil:
         """Copies the rows that every thread writes all the time: shared, their cache lines would move between cores."""
         if self.hot:
-            self.copy_rows(worker, 0, &self.outputs[self.first_hot, 0], self.hot)
+            copy_rows(worker, &self.sizes, 0, &self.outputs[self.first_hot, 0], self.hot)
 
     cdef void merge_hot(self, Worker *worker) noexcept nogil:
         """Adds a share of this worker's changes to the hot rows of the matrix.
@@ -515,139 +495,96 @@ cdef class Kernel:
         the mean of the changes; words one and a half times the mean, because they converge less (bench/NOTES.md). Rows
         that are not among the most frequently updated do not converge in a chunk and are not copied.
         """
-        cdef float share = (1.0 if self.loss == HS else 1.5) / self.worker_count
         if self.hot:
-            self.find_changes(worker, self.hot)
-            self.add_changes(worker, &self.outputs[self.first_hot, 0], worker.changes, self.hot, share)
-
-    cdef void copy_rows(self, Worker *worker, int64_t first, const void *rows, int64_t count) noexcept nogil:
-        """Makes copies of rows that follow each other, from copy `first` on."""
-        cdef char *copies = worker.copies + first * self.sizes.row_bytes
-        cdef float *changes = worker.changes + first * self.sizes.width
-        cdef int64_t k
-        memcpy(copies, rows, count * self.sizes.row_bytes)
-        for k in range(count * self.sizes.width):  # of the copies: other threads may be changing the rows
-            changes[k] = -(step_widened((<const uint16_t *>copies)[k]) if self.sizes.bfloat16
-                           else (<const float *>copies)[k])
-
-    cdef void find_changes(self, Worker *worker, int64_t count) noexcept nogil:
-        """Turns `changes` into what has changed in the first `count` copies. Call it once a chunk."""
-        cdef int64_t k
-        for k in range(count * self.sizes.width):
-            worker.changes[k] += (step_widened((<const uint16_t *>worker.copies)[k]) if self.sizes.bfloat16
-                                  else (<const float *>worker.copies)[k])
-
-    cdef void add_changes(
-        self, Worker *worker, void *rows, const float *changes, int64_t count, float share
-    ) noexcept nogil:
-        """rows ← rows + share · changes, of `count` rows."""
-        cdef int64_t k
-        for k in range(count * self.sizes.width):
-            if self.sizes.bfloat16:
-                (<uint16_t *>rows)[k] = step_rounded(
-                    step_widened((<const uint16_t *>rows)[k]) + share * changes[k], draw(worker) >> 48
-                )
-            else:
-                (<float *>rows)[k] += share * changes[k]
+            find_changes(worker, &self.sizes, self.hot)
+            add_changes(worker, &self.sizes, &self.outputs[self.first_hot, 0], worker.copies.changes, self.hot,
+                        self.kind.hot_share / self.team.size)
 
     cdef void find_distinct(self, Worker *worker) noexcept nogil:
-        """Lists the distinct words in `kept` if their input rows are composed."""
+        """Lists the distinct words among the kept words if their input rows are composed."""
         cdef int64_t k
-        worker.distinct_count = 0
+        worker.composed.count = 0
         if self.composes:
-            for k in range(worker.start, worker.end):
-                self.add_distinct(worker, worker.kept[k])
+            for k in range(worker.kept.start, worker.kept.end):
+                self.add_distinct(&worker.composed, worker.kept.words[k])
 
-    cdef void find_rows(self, Worker *worker) noexcept nogil:
-        """Sets the input row of each word in `kept`: composed for the chunk, or in the matrix."""
-        cdef char *first = worker.composed if self.composes else &self.inputs[0, 0]
-        cdef int64_t k
-        cdef int32_t word
-        for k in range(worker.start, worker.end):
-            word = worker.kept[k]
-            if word != END_OF_SENTENCE:
-                worker.rows[k] = <float *>(first + (worker.slots[word] if self.composes else word)
-                                           * self.sizes.row_bytes)
-
-    cdef void compose(self, Worker *worker) noexcept nogil:
-        """Composes the input rows of the chunk's distinct words of their subwords."""
-        cdef int64_t k, start
-        for k in range(worker.distinct_count):
-            start = self.part_starts[worker.distinct[k]]
-            self.functions.compose(
-                &worker.parts, self.part_starts[worker.distinct[k] + 1] - start, &self.parts[start],
-                <float>1 / self.subword_counts[worker.distinct[k]], worker.composed + k * self.sizes.row_bytes,
-                <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
-            )
-        memcpy(worker.composed_before, worker.composed, worker.distinct_count * self.sizes.row_bytes)
-
-    cdef inline void add_distinct(self, Worker *worker, int32_t word) noexcept nogil:
+    cdef inline void add_distinct(self, ComposedRows *composed, int32_t word) noexcept nogil:
         """Adds a word to the chunk's distinct words, unless it is there or marks the end of a sentence."""
         cdef int64_t slot
         if word == END_OF_SENTENCE:
             return
-        slot = worker.slots[word]
-        if slot >= worker.distinct_count or worker.distinct[slot] != word:
-            worker.slots[word] = <int32_t>worker.distinct_count
-            worker.distinct[worker.distinct_count] = word
-            worker.distinct_count += 1
+        slot = composed.slots[word]
+        if slot >= composed.count or composed.words[slot] != word:
+            composed.slots[word] = <int32_t>composed.count
+            composed.words[composed.count] = word
+            composed.count += 1
+
+    cdef void find_rows(self, Worker *worker) noexcept nogil:
+        """Sets the input row of each kept word: composed for the chunk, or in the matrix."""
+        cdef KeptWords *kept = &worker.kept
+        cdef char *first = worker.composed.rows if self.composes else &self.inputs[0, 0]
+        cdef int64_t k
+        cdef int32_t word
+        for k in range(kept.start, kept.end):
+            word = kept.words[k]
+            if word != END_OF_SENTENCE:
+                kept.rows[k] = <float *>(first + (worker.composed.slots[word] if self.composes else word)
+                                         * self.sizes.row_bytes)
+
+    cdef void compose(self, Worker *worker) noexcept nogil:
+        """Composes the input rows of the chunk's distinct words of their subwords."""
+        cdef ComposedRows *composed = &worker.composed
+        cdef int64_t k, start
+        cdef int32_t word
+        for k in range(composed.count):
+            word = composed.words[k]
+            start = self.part_starts[word]
+            self.functions.compose(
+                &composed.parts, self.part_starts[word + 1] - start, &self.parts[start],
+                <float>1 / self.subword_counts[word], composed.rows + k * self.sizes.row_bytes,
+                <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
+            )
+        memcpy(composed.rows_before, composed.rows, composed.count * self.sizes.row_bytes)
 
     cdef void spread(self, Worker *worker, Worker *other, int64_t begin, int64_t end) noexcept nogil:
         """Gives the changes of the other worker's composed rows to the subwords, in bytes `begin` to `end` of a row."""
+        cdef const ComposedRows *composed = &other.composed
         cdef int64_t k, start
-        cdef StepParts parts = worker.parts
+        cdef int32_t word
+        cdef StepParts parts = worker.composed.parts
         if begin == end:
             return
         parts.rows += begin
         parts.width = (end - begin) * self.sizes.width // self.sizes.row_bytes
-        for k in range(other.distinct_count):
-            start = self.part_starts[other.distinct[k]]
+        for k in range(composed.count):
+            word = composed.words[k]
+            start = self.part_starts[word]
             self.functions.spread(
-                &parts, self.part_starts[other.distinct[k] + 1] - start, &self.parts[start], &self.shares[start],
-                other.composed + k * self.sizes.row_bytes + begin,
-                other.composed_before + k * self.sizes.row_bytes + begin,
+                &parts, self.part_starts[word + 1] - start, &self.parts[start], &self.shares[start],
+                composed.rows + k * self.sizes.row_bytes + begin,
+                composed.rows_before + k * self.sizes.row_bytes + begin,
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    # -- an ordered run: rounds of one chunk for each worker ------------------------------------
+    # -- an ordered run: rounds of one chunk for each worker, see kernel/ordered.pxd --------------
 
     cdef void run_rounds(self, int64_t number, int64_t end) noexcept nogil:
         """Trains the chunks of worker `number` in each round, until position `end` or later."""
         cdef Counters *c = self.counters
-        if not self.enter(end):
+        atomic_write(&c.end, end)
+        if not enter(&self.team, &c.stop):
             return
-        self.meet(True)
+        self.begin_round()
         while c.count:
-            # A worker without a chunk trains an empty one, and meets the others.
+            # A worker without a chunk trains an empty one, so that it meets the others.
             self.train_chunk(number, c.first // self.chunks, c.first % self.chunks + number if number < c.count
                              else self.chunks)
 
-    cdef bint enter(self, int64_t end) noexcept nogil:
-        """Waits until all workers have called `run`; returns whether they have before `stop` was called."""
-        cdef Counters *c = self.counters
-        cdef int64_t entered, turns = 0
-        atomic_write(&c.end, end)
-        atomic_add(&c.entered, 1)
-        while True:
-            entered = atomic_read(&c.entered)
-            if entered < 0 or entered == self.worker_count:
-                return entered > 0
-            if atomic_read(&c.stop) and swap_if(&c.entered, entered, -self.worker_count):
-                return False
-            turns = self.wait(turns)
-
-    cdef void meet(self, bint takes_round) noexcept nogil:
-        """Waits until all workers are here. The last one takes the next round if `takes_round`."""
-        cdef Counters *c = self.counters
-        cdef int64_t meeting = atomic_read(&c.meetings), turns = 0
-        if atomic_add(&c.waiting, 1) + 1 < self.worker_count:
-            while atomic_read(&c.meetings) == meeting:
-                turns = self.wait(turns)
-            return
-        if takes_round:
+    cdef void begin_round(self) noexcept nogil:
+        """Waits for all workers; the last to arrive takes the next round."""
+        if arrive(&self.team):
             self.take_round()
-        atomic_write(&c.waiting, 0)
-        atomic_add(&c.meetings, 1)
+            release(&self.team)
 
     cdef void take_round(self) noexcept nogil:
         """Ends a round, if one was under way, and takes the chunks of the next, in one epoch; none after `end`."""
@@ -656,165 +593,52 @@ cdef class Kernel:
         for number in range(c.count):
             self.count_loss(0, number, c.first // self.chunks)
         c.first = c.position
-        c.count = min(self.worker_count, self.chunks - c.first % self.chunks)
+        c.count = min(self.team.size, self.chunks - c.first % self.chunks)
         if c.first >= c.end or atomic_read(&c.stop):
-            c.count = c.entered = 0
+            c.count = self.team.barrier.entered = 0
         atomic_write(&c.position, c.first + c.count)
-
-    cdef inline int64_t wait(self, int64_t turns) noexcept nogil:
-        """Waits a moment, after `turns` of them; returns their number."""
-        if turns < RESTS:
-            rest()
-        else:
-            usleep(SLEEP)
-        return turns + 1
-
-    cdef inline uint64_t key_of_row(self, float *row, bint is_output) noexcept nogil:
-        """A number for a row of either matrix, the same on every run: its offset, plus 1 for an output row."""
-        return (<char *>row - (&self.outputs[0, 0] if is_output else &self.inputs[0, 0])) + is_output
-
-    cdef inline uint64_t bit_of(self, uint64_t key) noexcept nogil:
-        """The place of a row's bit in a set."""
-        return (key * <uint64_t>0x9E3779B97F4A7C15) >> self.bit_shift
-
-    cdef void copy_contested(self, int64_t number) noexcept nogil:
-        """Makes this worker's windows use copies of the rows that another worker updates in the same round.
-
-        One of the workers that use a row updates it in place; see first_of. They take turns, so that all copy
-        equally many. A bit stands for several rows, so a few are copied that only one worker uses, but no row is
-        updated by two.
-        """
-        cdef Worker *worker = self.workers[number]
-        cdef int64_t line, k, s
-        memset(worker.used, 0, self.sizes.bits // 8)
-        memset(worker.contested, 0, self.sizes.bits // 8)
-        self.visit_rows(worker, False)
-        self.meet(False)
-        for line in range(self.sizes.bits // BITS_IN_LINE):
-            s = self.first_of(line * BITS_IN_LINE)
-            while s != number:
-                for k in range(line * (BITS_IN_LINE // 64), (line + 1) * (BITS_IN_LINE // 64)):
-                    worker.contested[k] |= worker.used[k] & self.workers[s].used[k]
-                s = s + 1 if s + 1 < self.worker_count else 0
-        if worker.copy_count:
-            memset(worker.places, 0, power_of_2(2 * self.sizes.copied) * sizeof(int32_t))
-            worker.copy_count = 0
-        self.visit_rows(worker, True)
-        self.meet(False)
-
-    cdef inline int64_t first_of(self, uint64_t bit) noexcept nogil:
-        """The worker that updates the rows of a bit in place. Where it does not use a row, the next one that does takes
-        its place. All bits of a cache line have the same first worker."""
-        return bit // BITS_IN_LINE % <uint64_t>self.worker_count
-
-    cdef void visit_rows(self, Worker *worker, bint copies) noexcept nogil:
-        """Notes the rows of the chunk's windows as used; or sets their input rows, with copies of contested rows."""
-        cdef int64_t k, j, group
-        cdef Window *w
-        if not self.composes:  # composed rows are the worker's own
-            for k in range(worker.start, worker.end):
-                if worker.kept[k] != END_OF_SENTENCE:
-                    self.visit(worker, &worker.rows[k], False, copies, self.window)
-        for k in range(worker.chosen):
-            w = self.window_at(worker, k)
-            if not w.n:
-                continue
-            if copies:
-                self.set_inputs(worker, w)
-            for group in range(w.output_sets):
-                for j in range(group * self.max_rows, group * self.max_rows + w.m):
-                    if w.outputs[j] != worker.zero_row:
-                        self.visit(worker, &w.outputs[j], True, copies, 1 if self.cbow else w.n)
-
-    cdef inline void visit(
-        self, Worker *worker, float **row, bint is_output, bint copies, int64_t updates
-    ) noexcept nogil:
-        cdef uint64_t key = self.key_of_row(row[0], is_output), bit = self.bit_of(key)
-        if not copies:
-            worker.used[bit >> 6] |= <uint64_t>1 << (bit & 63)
-        elif worker.contested[bit >> 6] >> (bit & 63) & 1:
-            row[0] = self.copy_of(worker, row[0], key, updates)
-
-    cdef int64_t place_of(self, Worker *worker, uint64_t key) noexcept nogil:
-        """The place of a copied row in the hash table, or the free one where it belongs."""
-        cdef int64_t mask = power_of_2(2 * self.sizes.copied) - 1, place = self.bit_of(key) & mask
-        while worker.places[place] and worker.homes[worker.places[place] - 1] != key:
-            place = (place + 1) & mask
-        return place
-
-    cdef float *copy_of(self, Worker *worker, float *row, uint64_t key, int64_t updates) noexcept nogil:
-        """The worker's copy of a row, which so many steps more will update."""
-        cdef int64_t place = self.place_of(worker, key), k = worker.places[place] - 1
-        if k < 0:
-            k = worker.copy_count
-            worker.copy_count += 1
-            worker.places[place] = <int32_t>worker.copy_count
-            worker.homes[k], worker.updates[k] = key, 0
-            self.copy_rows(worker, k, row, 1)
-        worker.updates[k] += updates
-        return <float *>(worker.copies + k * self.sizes.row_bytes)
 
     cdef void merge_round(self, int64_t number) noexcept nogil:
         """Adds the changes of all workers' copies to the matrices, in the order of the workers.
 
-        Each worker does so for some of the rows, and for some columns of the subwords.
+        Each worker does so for the rows that it owns, and for some columns of the subwords.
         """
-        cdef Worker *worker = self.workers[number]
-        cdef Worker *other
-        cdef int64_t k, s, lines = self.sizes.row_bytes // LINE
-        cdef uint64_t key
-        self.find_changes(worker, worker.copy_count)
-        self.meet(True)
-        for s in range(self.worker_count):
-            other = self.workers[s]
-            for k in range(other.copy_count):
-                key = other.homes[k]
-                if self.first_of(self.bit_of(key)) == number:  # it has the row in its cache if it uses it
-                    self.add_changes(
-                        worker, (&self.outputs[0, 0] if key & 1 else &self.inputs[0, 0]) + (key & ~<uint64_t>1),
-                        other.changes + k * self.sizes.width, 1, self.share_of(s, k),
-                    )
+        cdef Worker *worker = self.team.workers[number]
+        cdef int64_t other, lines = self.sizes.row_bytes // CACHE_LINE
+        find_changes(worker, &self.sizes, worker.copies.count)
+        self.begin_round()
+        for other in range(self.team.size):
+            merge_copies(&self.team, number, other)
             if self.composes:
-                self.spread(worker, other, number * lines // self.worker_count * LINE,
-                            (number + 1) * lines // self.worker_count * LINE)
+                self.spread(worker, self.team.workers[other], number * lines // self.team.size * CACHE_LINE,
+                            (number + 1) * lines // self.team.size * CACHE_LINE)
         if self.composes:
-            self.meet(False)
-
-    cdef float share_of(self, int64_t number, int64_t k) noexcept nogil:
-        """The share of the change of worker `number`'s copy k that the row receives.
-
-        Changes of a row in one direction would overshoot in sum: each has the share of the way that those before it,
-        taken to be as long, have left.
-        """
-        cdef Worker *worker = self.workers[number]
-        cdef int64_t before = 1, s  # the worker that updates the row in place
-        for s in range(number):
-            before += self.workers[s].places[self.place_of(self.workers[s], worker.homes[k])] != 0
-        return exp(-self.curvature * worker.step.alpha * before * worker.updates[k])
+            wait_for_all(&self.team)
 
     # -- the words of a chunk -------------------------------------------------------------------
 
     cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t begin, int64_t end) noexcept nogil:
-        """Writes the chunk's words that subsampling keeps into `kept`, from index window + 1; returns their end.
+        """Writes the chunk's words that subsampling keeps into the worker, from position window + 1; returns their end.
 
         Before and after them it writes the neighbouring chunks' words that a window can reach. END_OF_SENTENCE ends
-        `kept` on both sides.
+        them on both sides.
         """
         cdef int64_t first = self.window + 1, last = first, start, k, position
         cdef int32_t word
-        worker.known = worker.start = worker.end = 0
+        cdef KeptWords *kept = &worker.kept
+        kept.known = kept.start = kept.end = 0
         for position in range(begin, end):
             self.prefetch_word(position)
             if self.ids[position] == SENTENCE_END_ID:
-                worker.kept[last] = END_OF_SENTENCE
+                kept.words[last] = END_OF_SENTENCE
                 last += 1
                 continue
             word = self.words[self.ids[position]]
             if word < 0:
                 continue
-            worker.known += 1
-            worker.kept[last] = word
-            worker.token_number[last] = <int32_t>worker.known
+            kept.known += 1
+            kept.words[last] = word
+            kept.token_number[last] = <int32_t>kept.known
             last += self.is_kept(key, position, word)
         if last == first:
             return last
@@ -822,21 +646,21 @@ cdef class Kernel:
         while k > 0 and position >= 0 and self.ids[position] != SENTENCE_END_ID:
             word = self.words[self.ids[position]]
             if word >= 0 and self.is_kept(key, position, word):
-                worker.kept[k] = word
+                kept.words[k] = word
                 k -= 1
             position -= 1
-        worker.kept[k] = END_OF_SENTENCE
+        kept.words[k] = END_OF_SENTENCE
         start = k
         k, position = last, end
         while k < last + self.window and position < self.id_count and self.ids[position] != SENTENCE_END_ID:
             word = self.words[self.ids[position]]
             if word >= 0 and self.is_kept(key, position, word):
-                worker.kept[k] = word
+                kept.words[k] = word
                 k += 1
             position += 1
-        worker.kept[k] = END_OF_SENTENCE
-        worker.start, worker.end = start, k
-        self.find_sentences(worker, start, k)
+        kept.words[k] = END_OF_SENTENCE
+        kept.start, kept.end = start, k
+        self.find_sentences(kept, start, k)
         return last
 
     cdef inline void prefetch_word(self, int64_t position) noexcept nogil:
@@ -845,55 +669,55 @@ cdef class Kernel:
             prefetch(&self.words[self.ids[position + 2 * IDS_AHEAD]])
             prefetch(&self.keep[max(self.words[self.ids[position + IDS_AHEAD]], 0)])
 
-    cdef void find_sentences(self, Worker *worker, int64_t start, int64_t end) noexcept nogil:
-        """Counts the words before and after each word in its sentence; `kept` has the ends of sentences at `start` and
-        `end`."""
+    cdef void find_sentences(self, KeptWords *kept, int64_t start, int64_t end) noexcept nogil:
+        """Counts the words before and after each word in its sentence; `start` and `end` are
+        ends of sentences."""
         cdef int64_t k
-        worker.before[start] = worker.after[end] = -1
+        kept.before[start] = kept.after[end] = -1
         for k in range(start + 1, end):
-            worker.before[k] = -1 if worker.kept[k] == END_OF_SENTENCE else worker.before[k - 1] + 1
+            kept.before[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.before[k - 1] + 1
         for k in range(end - 1, start, -1):
-            worker.after[k] = -1 if worker.kept[k] == END_OF_SENTENCE else worker.after[k + 1] + 1
+            kept.after[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.after[k + 1] + 1
 
     cdef inline bint is_kept(self, uint64_t key, int64_t position, int32_t word) noexcept nogil:
         return <uint32_t>(hash_of(key, position) >> 32) <= self.keep[word]
 
-    cdef void find_twins(self, Worker *worker, int64_t last) noexcept nogil:
-        """Sets each word's twin: where the same word stood last, if one window can hold both, otherwise 0; and its
-        last_twin: the highest twin up to the word.
+    cdef void find_repeats(self, Worker *worker, int64_t last) noexcept nogil:
+        """Finds words that repeat within the reach of one window, among those that windows of the chunk can reach.
 
-        These are the words that windows of the chunk, which ends at `last`, can reach.
+        Sets previous_occurrence of each word, the last position of the same word, or 0 if no window can hold both, and
+        latest_repeat, the highest previous_occurrence up to the word. The chunk ends at `last`.
         """
-        cdef const int32_t *kept = worker.kept
-        cdef int32_t *places = worker.twin_places
-        cdef int64_t k, j, first, place
-        memset(places, 0, TWIN_PLACES * sizeof(int32_t))
-        worker.last_twin[0] = 0
+        cdef KeptWords *kept = &worker.kept
+        cdef const int32_t *words = kept.words
+        cdef int64_t k, j, first, slot
+        memset(kept.recent, 0, RECENT_SLOTS * sizeof(int32_t))
+        kept.latest_repeat[0] = 0
         for k in range(1, last + self.window):
             first = max(k - 2 * self.window, 1)
-            place = kept[k] & (TWIN_PLACES - 1)
-            j = places[place]
-            places[place] = <int32_t>k
-            while j >= first and kept[j] != kept[k]:  # another word had the place
+            slot = words[k] & (RECENT_SLOTS - 1)
+            j = kept.recent[slot]
+            kept.recent[slot] = <int32_t>k
+            while j >= first and words[j] != words[k]:  # another word had the slot
                 j -= 1
-            worker.twins[k] = <int32_t>j if j >= first else 0
-            worker.last_twin[k] = max(worker.last_twin[k - 1], worker.twins[k])
+            kept.previous_occurrence[k] = <int32_t>j if j >= first else 0
+            kept.latest_repeat[k] = max(kept.latest_repeat[k - 1], kept.previous_occurrence[k])
 
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
 
     cdef int64_t choose(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
-        """Chooses the rows of the window around kept[centre]; returns the number of its predictions."""
+        """Chooses the rows of the window around position `centre`; returns the number of its predictions."""
         cdef int64_t reach = self.window
-        w.alpha = self.learning_rate(tokens_before + worker.token_number[centre])
+        w.alpha = self.learning_rate(tokens_before + worker.kept.token_number[centre])
         if self.shrink:
             reach -= high_half(draw(worker), self.window)
         self.form_groups(
-            worker, w, centre - min(self.reaches[0, reach], worker.before[centre]), centre,
-            centre + min(self.reaches[1, reach], worker.after[centre]),
+            worker, w, centre - min(self.reaches[0, reach], worker.kept.before[centre]), centre,
+            centre + min(self.reaches[1, reach], worker.kept.after[centre]),
         )
         if w.n == 0:
             return 0
-        self.choose_outputs(worker, w, worker.kept[centre])
+        self.choose_outputs(worker, w, worker.kept.words[centre])
         self.prefetch_inputs(worker, w, centre)
         return 1 if self.cbow else w.n
 
@@ -910,40 +734,30 @@ cdef class Kernel:
 
         In an ordered run, the rows follow when it is known which of them are copied.
         """
-        w.left, w.place, w.repeats = left, centre, 0
-        if right - left > self.sizes.inputs_per_step or (self.asks_repeats and worker.last_twin[right] >= left):
+        w.left, w.centre_position, w.repeats = left, centre, 0
+        cdef bint repeats = self.asks_repeats and worker.kept.latest_repeat[right] >= left
+        if right - left > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
             w.n = right - left
             w.groups = w.n > 0
             w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
         if not self.ordered:
-            self.set_inputs(worker, w)
-
-    cdef inline void set_inputs(self, Worker *worker, Window *w) noexcept nogil:
-        """Sets the input rows of the context words.
-
-        Each side's loop is as long as the longest window's, because the processor can predict that; rows beyond the
-        window are overwritten or not used.
-        """
-        cdef int64_t k, before = w.place - w.left
-        for k in range(self.window):
-            w.inputs[k] = worker.rows[w.left + k]
-        for k in range(self.window):
-            w.inputs[before + k] = worker.rows[w.place + 1 + k]
+            set_inputs(worker, w, self.window)
 
     cdef void form_several_groups(self, Worker *worker, Window *w, int64_t right) noexcept nogil:
         """Sets the groups if one step cannot take all words, or a word may occur twice."""
-        cdef int64_t first = w.left, k, j  # first: the first word of the group in `kept`
+        cdef int64_t first = w.left, k, j  # first: the position of the group's first word
+        cdef const int32_t *previous = worker.kept.previous_occurrence
         cdef bint repeated
         w.n = w.groups = 0
         for k in range(w.left, right + 1):
-            if k == w.place:
+            if k == w.centre_position:
                 continue
             repeated = False
             if self.asks_repeats:
                 # The centre is not in the group, so look past it:
-                j = worker.twins[k] if worker.twins[k] != w.place else worker.twins[w.place]
+                j = previous[k] if previous[k] != w.centre_position else previous[w.centre_position]
                 repeated = j >= first
             # A word that comes again begins a new group, because the step computes all scores from the inputs' old
             # values.
@@ -964,9 +778,9 @@ cdef class Kernel:
         w.no_prefetch = 0
         if self.negative:
             self.choose_samples(worker, w)
-        elif self.loss == HS:
+        elif self.kind.rows == PATH:
             self.choose_path(worker, w)
-        elif self.loss == CLASS:
+        elif self.kind.rows == CLASSES:
             self.choose_class(worker, w)
         else:
             self.set_target(w, w.centre)
@@ -974,15 +788,15 @@ cdef class Kernel:
 
     cdef inline void prefetch_inputs(self, Worker *worker, Window *w, int64_t centre) noexcept nogil:
         """Adds the input row that enters the next windows to the rows to prefetch, after the window's output rows."""
-        if self.loss == HS:
-            self.prefetch_path(worker.kept, centre)
+        if self.kind.rows == PATH:
+            self.prefetch_path(worker.kept.words, centre)
         # After the end of the sentence this is a row of another one, whose prefetch does no harm.
-        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.rows[centre + self.window]
+        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.kept.rows[centre + self.window]
 
     cdef inline float *output_row(self, Worker *worker, int64_t row) noexcept nogil:
         """The address of an output row for this worker: among its copies, or in the matrix."""
         cdef int64_t hot = row - self.first_hot
-        return <float *>(worker.copies + hot * self.sizes.row_bytes if 0 <= hot < self.hot
+        return <float *>(worker.copies.rows + hot * self.sizes.row_bytes if 0 <= hot < self.hot
                          else &self.outputs[0, 0] + row * self.sizes.row_bytes)
 
     # -- output rows: negative sampling, noise-contrastive estimation, sampled softmax ----------
@@ -990,30 +804,30 @@ cdef class Kernel:
     cdef void choose_samples(self, Worker *worker, Window *w) noexcept nogil:
         """The centre word and `blocks` times K drawn words, for each group."""
         cdef int64_t group, block
-        w.m = worker.blocks * self.negative + 1
+        w.m = worker.draws.blocks * self.negative + 1
         for group in range(w.groups):
-            for block in range(worker.blocks):
+            for block in range(worker.draws.blocks):
                 self.draw_words(worker, w, group, block * self.negative)
-            if self.loss != NS:
+            if self.kind.weighted:
                 self.set_offsets(worker, w, group)
 
     cdef void draw_negatives(self, Worker *worker) noexcept nogil:
         """Draws the K random numbers for the next negatives, and prefetches their entries of the alias table."""
         cdef int64_t j
         for j in range(self.negative):
-            worker.predrawn[j] = draw(worker)
-            prefetch(&self.alias_table[high_half(worker.predrawn[j], self.alias_table.shape[0]), 0])
+            worker.draws.ahead[j] = draw(worker)
+            prefetch(&self.alias_table[high_half(worker.draws.ahead[j], self.alias_table.shape[0]), 0])
 
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Sets the centre word and, after the `first` words drawn so far, K more by the alias table."""
         cdef int64_t size = self.alias_table.shape[0], j
-        cdef int32_t *words = worker.drawn
+        cdef int32_t *words = worker.draws.words
         cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
         for j in range(self.negative):
-            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.predrawn[j], size)
-        if self.loss != NS:
-            self.count_words(words, worker.drawn_counts, first)
+            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.draws.ahead[j], size)
+        if self.kind.weighted:
+            self.count_words(words, worker.draws.counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
             self.redraw_words(worker, words)
         for j in range(first, first + self.negative + 1):
@@ -1051,19 +865,19 @@ cdef class Kernel:
 
     cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
         """Sets the offsets and weights of the centre word and the drawn words."""
-        cdef int64_t j, column, blocks = worker.blocks
+        cdef int64_t j, column, blocks = worker.draws.blocks
         cdef int32_t word
         cdef float scale = 0
         cdef float *offset = w.offset + group * self.columns
         cdef float *weight = w.weight + group * self.columns
-        if self.loss == SAMPLED:
+        if self.kind.softmax:
             scale = log(blocks)
         for j in range(blocks * self.negative + 1):
             column = step_column(j)
-            word = worker.drawn[j]
-            weight[column] = worker.drawn_counts[j] + (j == 0)
+            word = worker.draws.words[j]
+            weight[column] = worker.draws.counts[j] + (j == 0)
             offset[column] = self.offsets[word] + scale if word >= 0 else NO_SCORE
-            if self.loss == SAMPLED and weight[column] > 1:
+            if self.kind.softmax and weight[column] > 1:
                 offset[column] -= log(weight[column])
         for j in range(blocks * self.negative + 1, whole_blocks(blocks * self.negative + 1)):
             offset[step_column(j)] = NO_SCORE
@@ -1154,38 +968,38 @@ cdef class Kernel:
         estimate.
         """
         if worker.loss.effective < 0.5 * self.negative:
-            worker.blocks = min(2 * worker.blocks, MAX_BLOCKS)
+            worker.draws.blocks = min(2 * worker.draws.blocks, MAX_BLOCKS)
         elif self.negative < worker.loss.effective < INFINITY:
-            worker.blocks = max(worker.blocks // 2, 1)
+            worker.draws.blocks = max(worker.draws.blocks // 2, 1)
         worker.loss.effective = INFINITY
 
 
 cdef Sizes sizes_of(plan) except *:
     """The sizes of a worker that has room for the largest windows of a run."""
-    cdef Loss loss = LOSSES.index(plan.loss.branch)
+    cdef LossKind kind = LOSS_KINDS[plan.loss.branch]
     cdef int64_t classes
     cdef Sizes s
     s.kept, s.width = plan.chunk + 2 * (plan.window + 1), plan.width
-    s.n, s.m = 2 * plan.window, plan.loss.max_rows
+    s.window, s.n, s.m = plan.window, 2 * plan.window, plan.loss.max_rows
     s.bfloat16 = plan.storage == "bf16"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
-    if loss == CLASS:
+    if kind.rows == CLASSES:
         classes = len(plan.loss.data["starts"]) - 1
         s.m += whole_blocks(classes) - classes
     s.columns = step_columns(s.m)
-    s.word_places = whole(s.m, WORD_VECTOR)
-    s.negative = plan.loss.negative if loss in (NS, NCE, SAMPLED) else 0
+    s.drawn_words = round_up(s.m, WORD_VECTOR)
+    s.negative = plan.loss.negative if kind.rows == DRAWN else 0
     s.inputs_per_step = s.n if plan.cbow else 1 if plan.per_pair else min(s.n, settings.MAX_INPUTS_PER_STEP)
     s.output_sets = (s.n + s.inputs_per_step - 1) // s.inputs_per_step if s.negative else 1
-    s.weighted, s.pooled = loss in (NCE, SAMPLED), plan.cbow
+    s.weighted, s.pooled = kind.weighted, plan.cbow
     s.composed = s.kept if plan.subwords else 0
     s.words = len(plan.keep) if plan.subwords else 0
-    s.hot = HOT_NODES // plan.workers if loss == HS else HOT_WORDS if s.negative else 0
+    s.hot = kind.hot_rows // plan.workers if kind.rows == PATH else kind.hot_rows
     s.hot = s.copied = min(plan.loss.rows, s.hot) if plan.workers > 1 else 0
-    s.windows, s.bits = LOOKAHEAD + 1, 0
+    s.windows, s.set_bits = LOOKAHEAD + 1, 0
     if plan.deterministic and plan.workers > 1:
         s.hot = 0
         s.windows = plan.chunk
         s.copied = min(s.kept + plan.chunk * s.output_sets * s.m, len(plan.keep) + plan.loss.rows)
-        s.bits = max(BITS_IN_LINE, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
+        s.set_bits = max(BITS_IN_LINE, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._kernels import END_OF_SENTENCE
+from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
-from w2v.plan import Plan
 from w2v.settings import MAX_ADAPTIVE_BLOCKS, MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
 

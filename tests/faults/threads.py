@@ -14,7 +14,7 @@ import numpy as np
 import w2v
 from tests.faults.variants import assert_origin
 from w2v._kernels import LOSSES, step_for
-from w2v.plan import INSTRUCTION_SETS
+from w2v.kernel.plan import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 

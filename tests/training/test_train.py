@@ -14,7 +14,7 @@ import pytest
 import w2v
 from tests.helpers import QUICK, assert_same, plan_for, read_text, run
 from w2v._kernels import MAX_CHUNK_IDS
-from w2v.plan import available_sets, instruction_set
+from w2v.kernel.plan import available_sets, instruction_set
 from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from w2v.formats import table
+from w2v.kernel.plan import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, needed_for, settings_from
-from w2v.plan import available_sets, instruction_set
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions

@@ -25,9 +25,9 @@ from w2v.cli.options import (
 )
 from w2v.errors import SettingsError, one_line
 from w2v.formats import table
+from w2v.kernel.plan import instruction_set
 from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
-from w2v.plan import instruction_set
 from w2v.progress import Progress, Report, duration
 from w2v.system.schema import PathText, checked
 from w2v.text.corpus import Corpus

@@ -98,7 +98,7 @@ def prefetch(outputs: Array, row: int) -> None:
 def exponentials(values: Array) -> None:
     """values ← e^values, for values ≤ 0."""
     if values.itemsize == 4:
-        # 2^k · e^r with |r| ≤ ln 2 / 2, as in simd/step_body.h: a loop that the compiler can vectorise.
+        # 2^k · e^r with |r| ≤ ln 2 / 2, as in kernel/step_body.h: a loop that the compiler can vectorise.
         for k in range(len(values)):
             value = max(np.float32(values[k]), np.float32(-64))
             whole = np.float32(math.floor(value * np.float32(1.44269504) + np.float32(0.5)))

@@ -46,9 +46,9 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
+from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
-from w2v.plan import Plan
 from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts

@@ -38,11 +38,11 @@ except Exception as error:  # from the values of Numba's environment variables
 if getattr(numba.config, "DISABLE_JIT", 0):
     raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
 
+from w2v.kernel.plan import Plan
 from w2v.losses import rows
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, user_error
 from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scramble
-from w2v.plan import Plan
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.subword_rows import SubwordRows

@@ -1,4 +1,4 @@
-"""The arithmetic of a step in Numba with vector registers; simd/step_body.h is that of the Cython kernel.
+"""The arithmetic of a step in Numba with vector registers; kernel/step_body.h is that of the Cython kernel.
 
 A vector is LANES numbers; if registers are shorter, the compiler uses several. Rows are padded with zeros to whole
 vectors, so loops have no remainder, and the compiler need not check for overlaps: these make Numba's own loops slow.

@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike, NDArray
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
+from w2v.kernel.plan import Plan, instruction_set
 from w2v.losses.loss import file_names
 from w2v.losses.registry import Settings, loss_for
-from w2v.plan import Plan, instruction_set
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from w2v.plan import Plan
+from w2v.kernel.plan import Plan
 
 
 @dataclass(frozen=True)
