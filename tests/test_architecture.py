@@ -27,7 +27,7 @@ ROOMS = [
 KERNEL = {"w2v._kernels", "w2v._worker", "w2v.plan", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
-HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
+HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 # All imports inside functions: of optional packages, and of those that would make every start of the program slow.
 INSIDE_FUNCTIONS = {
     "w2v.text.subwords": {"scipy.sparse"},
@@ -42,6 +42,7 @@ INSIDE_FUNCTIONS = {
     "w2v.cli.show": {"rich.console", "rich.table"},
     "w2v.evaluation.evaluate": {"scipy"},
     "w2v.formats.sqlite": {"sqlite_vec"},
+    "w2v.losses": {"w2v.losses.gradient"},
     "w2v.gensim.evaluation": {"scipy"},
     "w2v.gensim.models.keyedvectors": {"ot", "scipy.spatial.distance"},
     "w2v.plotting.projection": {"numba", "numba.misc", "openTSNE", "umap"},

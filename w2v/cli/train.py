@@ -138,7 +138,13 @@ class Forecast:
 def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
-    find_objective(merged_settings(given, file.settings).get("objective"))
+    find_objective(given["objective"])
+    own = merged_settings(given, file.settings).get("objective")
+    if own != given["objective"]:
+        raise SettingsError(
+            f"{options.config}: its objective is {one_line(own)}, and files run no code: if you trust that code, add "
+            f"--objective {one_line(own)}"
+        )
     corpus = options.corpus or file.corpus
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
