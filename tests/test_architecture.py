@@ -329,3 +329,30 @@ def test_the_demo_wants_a_text():
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "name a text of some megabytes: make demo-real CORPUS=text.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("variable", "apt", "expected"),
+    [
+        ("mirror:/own/", "Debian mirror:/apt/", "mirror:/own/"),
+        ("", "Ubuntu mirror:/ubuntu/\nDebian-Security mirror:/security/\nDebian mirror:/apt/", "mirror:/apt/"),
+        ("", " mirror:/ubuntu/\n mirror:/debian/", "mirror:/debian/"),  # before apt-get update, without labels
+        ("", "Ubuntu mirror:/ubuntu/", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_source_of_debian_packages(tmp_path, variable, apt, expected):
+    """It is the one that the user or the machine's apt names; the script names none."""
+    for name, script in ("apt-get", f"echo '{apt}'"), ("debootstrap", 'echo "$@" >&2; exit 3'):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DEBIAN_MIRROR": variable}
+    script = [TESTS / "wheels/debian.sh", tmp_path / "trixie", "amd64", "trixie", "python3.13"]
+    done = subprocess.run(["sh", *script], env=environment, capture_output=True, text=True)
+    if expected:
+        assert f" {expected} /usr/share/debootstrap/" in done.stderr
+        assert done.returncode == 3
+    else:
+        assert done.stderr.startswith("no source of Debian's packages: apt has none on this machine; name one: DEBIAN_")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stdout == ""
