@@ -309,6 +309,15 @@ def test_pages_link_to_headings_that_are_there():
                 assert heading in headings(file), (page, target)
 
 
+def test_pages_say_where_their_text_is():
+    """Those that include another file are read in the repository too, where nothing is included."""
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text("utf-8")
+        shown = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"\{include\} (\S+)", text):
+            assert f"]({name})" in shown, page
+
+
 def headings(page):
     """The headings of a page, as links name them."""
     found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
