@@ -80,6 +80,7 @@ build/%/.built: $(SOURCES) $(shell find w2v -type d ! -name __pycache__) $(VENV)
 # The site, in build/docs: every snippet is run, and a warning or a broken link fails.
 docs: $(VENV)/.docs
 	python -m sphinx -q -W --keep-going -j auto -b html docs build/docs
+	@echo "the site: build/docs/index.html"
 
 $(VENV)/.docs: $(VENV)/.built
 	@$(PIP) 'w2v[docs]'

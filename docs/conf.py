@@ -1,5 +1,6 @@
 """The documentation site: make docs."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -31,5 +32,11 @@ def examples_as_code(app: Sphinx, context: object, lines: list[str]) -> None:
     lines[:] = shown
 
 
+def links_to_files(app: Sphinx, page: str, text: list[str]) -> None:
+    """Link to pages outside of this folder as files, since MyST looks for them among the pages of the site."""
+    text[0] = re.sub(r"\]\((\.\./[^)#]+\.md)\)", r"](path:\1)", text[0])
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", links_to_files)
     app.connect("sphinx-click-process-description", examples_as_code)

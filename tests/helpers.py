@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -270,18 +270,6 @@ def log_probability(loss: Loss, outputs: np.ndarray, row: np.ndarray, word: int)
 
 def _log_softmax(scores: np.ndarray, at: int) -> float:
     return float(scores[at] - np.log(np.exp(scores).sum()))
-
-
-def gradient(function: Callable[[], float], matrix: np.ndarray) -> np.ndarray:
-    """Central differences of `function` by the elements of `matrix`, which it reads."""
-    result, size = np.empty(matrix.shape), 1e-5
-    for at, value in np.ndenumerate(matrix):
-        matrix[at] = value + size
-        above = function()
-        matrix[at] = value - size
-        result[at] = (above - function()) / (2 * size)
-        matrix[at] = value
-    return result
 
 
 def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:

@@ -27,7 +27,7 @@ ROOMS = [
 KERNEL = {"w2v._kernels", "w2v.reference"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
-HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec"}
+HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
@@ -261,6 +261,15 @@ def test_pages_link_to_headings_that_are_there():
                 assert heading in headings(file), (page, target)
 
 
+def test_pages_say_where_their_text_is():
+    """Those that include another file are read in the repository too, where nothing is included."""
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text("utf-8")
+        shown = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"\{include\} (\S+)", text):
+            assert f"]({name})" in shown, page
+
+
 def headings(page):
     """The headings of a page, as links name them."""
     found = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
@@ -281,3 +290,30 @@ def test_the_demo_wants_a_text():
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "name a text of some megabytes: make demo-real CORPUS=text.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("variable", "apt", "expected"),
+    [
+        ("mirror:/own/", "Debian mirror:/apt/", "mirror:/own/"),
+        ("", "Ubuntu mirror:/ubuntu/\nDebian-Security mirror:/security/\nDebian mirror:/apt/", "mirror:/apt/"),
+        ("", " mirror:/ubuntu/\n mirror:/debian/", "mirror:/debian/"),  # before apt-get update, without labels
+        ("", "Ubuntu mirror:/ubuntu/", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_source_of_debian_packages(tmp_path, variable, apt, expected):
+    """It is the one that the user or the machine's apt names; the script names none."""
+    for name, script in ("apt-get", f"echo '{apt}'"), ("debootstrap", 'echo "$@" >&2; exit 3'):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DEBIAN_MIRROR": variable}
+    script = [TESTS / "wheels/debian.sh", tmp_path / "trixie", "amd64", "trixie", "python3.13"]
+    done = subprocess.run(["sh", *script], env=environment, capture_output=True, text=True)
+    if expected:
+        assert f" {expected} /usr/share/debootstrap/" in done.stderr
+        assert done.returncode == 3
+    else:
+        assert done.stderr.startswith("no source of Debian's packages: apt has none on this machine; name one: DEBIAN_")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stdout == ""

@@ -37,9 +37,10 @@ except SystemExit as end:
         (f"import sys, w2v; print({HEAVY} & set(sys.modules))", "set()"),
         (HELP.replace("HEAVY", str(HEAVY)), "0 set()"),
         ("import w2v, w2v.training.train, w2v.vectors.keyed; print(dir(w2v) == w2v.__all__)", "True"),
+        ("import w2v; print(w2v.losses.check_gradient.__module__)", "w2v.losses.gradient"),
         ("from w2v import *; print(load.__module__, Model.__module__)", "w2v.vectors.keyed w2v.training.model"),
     ],
-    ids=["import", "help", "public names", "star"],
+    ids=["import", "help", "public names", "losses", "star"],
 )
 def test_imports(script, shown):
     """Neither import nor help loads a heavy module, and only public names are shown."""
@@ -70,16 +71,66 @@ def test_sources_that_are_not_built_give_way_to_the_installed_package(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("w2v", ["info"]), ("w2v", ["encode", "{model}", "-o", "{out}.parquet"]), ("w2v.data.make", ["--help"])],
+)
+def test_modules_of_the_working_directory_are_not_imported(module, arguments, model, tmp_path):
+    """As when `python -m w2v` runs in a folder of unknown origin."""
+    own = {path.stem for path in Path(w2v.__file__).parent.iterdir()}
+    names = ["pathlib", "json", "numpy", "click", "rich", "scipy", "pyarrow", "msgspec", "numba", "sitecustomize"]
+    for name in [*names, *(own - {"__init__", "__main__"})]:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(f'{__file__} was imported')")
+    places = {"model": model, "out": tmp_path / "out"}
+    program = [sys.executable, "-m", module, *(argument.format(**places) for argument in arguments)]
+    done = subprocess.run(program, cwd=tmp_path, input="king\n", capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_numba_reads_no_machine_code_from_the_working_directory(tmp_path):
+    pytest.importorskip("yaml")  # without which Numba reads no settings there
+    (tmp_path / ".numba_config.yaml").write_text("cache_dir: theirs")
+    script = """if True:
+        import sys
+        from w2v.__main__ import main
+        sys.argv = ["w2v", "--version"]
+        try:
+            main()
+        except SystemExit:
+            from numba import config
+            print(repr(config.CACHE_DIR))
+        """
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    program = [sys.executable, "-c", script]
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "''", done.stderr
+
+
+def test_the_sources_run_in_their_folder(tmp_path):
+    """Without being installed; and a path that the user names stays, even that of the working directory."""
+    (tmp_path / "w2v").symlink_to(Path(w2v.__file__).parent)
+    (tmp_path / "mine.py").touch()
+    paths = [path for path in sys.path if "site-packages" in path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    program = [sys.executable, "-S", "-m", "w2v", "--version"]
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout == f"w2v {w2v.__version__}\n", done.stderr
+    program = [sys.executable, "-P", "-c", "import sys; sys.argv = ['-m']; import w2v, mine"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    assert subprocess.run(program, env=environment, capture_output=True, text=True).stderr == ""
+
+
 def test_names_that_type_checkers_see_are_those_that_are_imported():
     tree = ast.parse(Path(w2v.__file__).read_text("utf-8"))
-    block = next(statement for statement in tree.body if isinstance(statement, ast.If))
+    block = next(each for each in tree.body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")
     imports = [statement for statement in block.body if isinstance(statement, ast.ImportFrom)]
     assert {each.module: tuple(alias.name for alias in each.names) for each in imports} == w2v._MODULES
     assert sorted(name for names in w2v._MODULES.values() for name in names) == w2v.__all__
 
 
 def test_no_module_takes_the_place_of_a_public_name():
-    assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & set(w2v.__all__)
+    public = set(w2v.__all__) - {"losses"}  # which is a module
+    assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & public
     script = "import w2v.training.train, w2v.evaluation.perplexity, w2v; print(w2v.train, w2v.perplexity)"
     train, perplexity = run(script).split(" at ")[:2]
     assert train == "<function train"

@@ -4,6 +4,12 @@ The public names are imported when they are first used, so that `import w2v` and
 """
 
 import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    # `python -m w2v` puts the working directory first in sys.path, so that its numpy.py or pyarrow.py would be imported
+    # in place of the real one. This file runs before all that the program imports.
+    del sys.path[0]
+
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -12,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from w2v.pictured import functions
 
 if TYPE_CHECKING:
+    from w2v import losses
     from w2v.errors import SettingsError, TextWarning, W2VError
     from w2v.evaluation.compare import compare
     from w2v.evaluation.evaluate import evaluate
@@ -49,6 +56,7 @@ __all__ = [
     "compare",
     "evaluate",
     "load",
+    "losses",
     "perplexity",
     "rank",
     "resume",
@@ -59,6 +67,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "w2v": ("losses",),
     "w2v.errors": ("SettingsError", "TextWarning", "W2VError"),
     "w2v.evaluation.compare": ("compare",),
     "w2v.evaluation.evaluate": ("evaluate",),
@@ -106,8 +115,9 @@ if not TYPE_CHECKING:  # type checkers would take it to define every name
     def __getattr__(name: str) -> Any:
         for module, names in _MODULES.items():
             if name in names:
-                value = globals()[name] = getattr(import_module(module), name)
-                return value
+                found = import_module(f"w2v.{name}") if module == "w2v" else getattr(import_module(module), name)
+                globals()[name] = found
+                return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

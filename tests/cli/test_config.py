@@ -123,6 +123,21 @@ def test_a_loss_overrides_an_objective(sample, tmp_path):
     assert used(file, sample, "--hs")["loss"] == "hs"
 
 
+def test_a_file_runs_no_code(sample, tmp_path, monkeypatch):
+    """A loss of one's own that a file of settings names is imported only if the command names it, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (tmp_path / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
+    command = ["train", sample, "--config", "run.toml", "-o", "m.safetensors"]
+    assert run(*command, "--epochs", 2, code=2).stderr == (
+        "w2v: run.toml: its objective is theirs:Own, and files run no code: if you trust that code, add "
+        "--objective theirs:Own\n"
+    )
+    assert not (tmp_path / "ran").exists()
+    assert "has no attribute 'Own'" in run(*command, "--objective", "theirs:Own", code=2).stderr
+    assert (tmp_path / "ran").exists()
+
+
 def test_pairs_may_be_lists(sample, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text("subwords = [3, 4]\nwindow = [2, 0]\nepochs = 1\nvector_size = 4\n")

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import gradient, new_plan
+from tests.helpers import new_plan
 from w2v.data import make
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
+from w2v.losses.gradient import Trial, check_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
-from w2v.losses.rows import rows_step
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.numba_kernel import Kernel, new_worker, train_chunk
+from w2v.training.numba_kernel import Kernel, train_chunk
 
 WORDS = Vocabulary(["the", "a", "of", "cat", "cats", "élan", "q"], np.array([9, 7, 4, 4, 2, 1, 1]))
 SIZE = 5
@@ -36,28 +36,17 @@ CASES: dict[str, dict[str, Any]] = {
 }
 EXACT = "softmax", "dsoftmax", "mos"
 
-Parameters = dict[str, Any]
 
-
-def loss_for_case(case: str, small: bool = True) -> Loss:
-    """That of a case; `small`, with features of characters that only plain Python takes."""
+def new_loss(case: str, small: bool = True) -> Loss:
+    """Return the loss of a case; if `small`, with few features of characters, as only plain Python accepts."""
     loss = LOSSES[CASES[case]["loss"]]()
     if isinstance(loss, CharacterCNN):
         loss.filters, loss.length, loss.correction = (4, 2, 2) if small else (16, 16, 16)
-    return loss.prepared(WORDS, w2v.Settings(vector_size=SIZE, **CASES[case]))
+    return loss
 
 
-def doubled(arrays: dict[str, Any]) -> dict[str, Any]:
-    return {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in arrays.items()}
-
-
-def learnt_by(loss: Loss) -> Parameters:
-    """Parameters in float64 that are far from where they begin."""
-    random = np.random.default_rng(4)
-    found: Parameters = doubled(loss.parameters(random))
-    for array in loss.stored(found).values():
-        array += random.normal(0, 0.5, array.shape)
-    return found
+def prepared_loss(case: str, small: bool = True) -> Loss:
+    return new_loss(case, small).prepared(WORDS, w2v.Settings(vector_size=SIZE, **CASES[case]))
 
 
 def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> Any:
@@ -70,51 +59,25 @@ def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> A
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
 
-def step_of(loss: Loss) -> Any:
-    return interpreted(loss.step or rows_step, choose=loss.choose, link=loss.link)
-
-
-def worker_of(loss: Loss, parameters: Parameters, n: int) -> Any:
-    loss.scratch = lambda inputs: doubled(type(loss).scratch(loss, inputs))  # type: ignore[method-assign]
-    worker = new_worker(loss, parameters, n, 16, np.dtype(np.float64))
-    worker.random[:] = np.arange(7, 7 + len(worker.random), dtype=np.uint64) << np.uint64(58)
-    return worker
-
-
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_step_is_minus_alpha_times_the_gradient(case: str) -> None:
-    loss, centre, alpha = loss_for_case(case), 3, 1e-7
-    step, parameters = step_of(loss), learnt_by(loss)
-    x = np.zeros((2, 16))
-    x[:, :SIZE] = np.random.default_rng(5).normal(0, 1, (2, SIZE))
-
-    def predict(alpha: float = 0.0, change: Any = None) -> float:
-        worker = worker_of(loss, parameters, 2)  # which draws the same every time
-        return float(step(worker, centre, x, np.zeros_like(x) if change is None else change, alpha))
-
-    stored = loss.stored(parameters) | {"x": x[:, :SIZE]}
-    expected = {name: gradient(predict, array) for name, array in stored.items()}
-    before, change = {name: array.copy() for name, array in stored.items()}, np.zeros_like(x)
-    reported = predict(alpha, change)
-    moved = {name: (array - before[name]) / alpha for name, array in stored.items()}
-    moved["x"] = change[:, :SIZE] / alpha
-    for name, slopes in expected.items():
-        assert np.abs(slopes).max() > 1e-3, name
-        np.testing.assert_allclose(moved[name], -slopes, atol=2e-6, err_msg=name)
+def test_updates_follow_the_gradient(case: str) -> None:
+    found = check_gradient(new_loss(case), vocabulary=WORDS, tolerance=2e-6, **CASES[case])
+    assert min(found.values()) > 1e-3, found
     if case in EXACT:
-        logs = loss.log_probabilities(before, before["x"])
-        assert reported == pytest.approx(-logs[:, centre].sum())
+        loss = prepared_loss(case)
+        trial, centre = Trial(loss, np.random.default_rng(4)), 3
+        logs = loss.log_probabilities(loss.stored(trial.parameters), trial.matrices["x"])
+        assert trial.predict(centre) == pytest.approx(-logs[:, centre].sum())
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_vectors_from_characters_are_those_of_training() -> None:
-    loss = loss_for_case("charcnn")
+    loss = prepared_loss("charcnn")
     assert isinstance(loss, CharacterCNN)
-    parameters = learnt_by(loss)
-    worker, x = worker_of(loss, parameters, 1), np.zeros((1, 16))
-    for word, vector in enumerate(loss.outputs(loss.stored(parameters))):
-        step_of(loss)(worker, word, x, x.copy(), 0.0)
+    trial = Trial(loss, np.random.default_rng(4), inputs=1)
+    worker = trial.worker()
+    for word, vector in enumerate(loss.outputs(loss.stored(trial.parameters))):
+        trial.step(worker, word, trial.x, np.zeros_like(trial.x), 0.0)
         np.testing.assert_allclose(worker.scratch.outputs[0, :SIZE], vector)
 
 
@@ -125,14 +88,16 @@ COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_compiled_trains_what_python_trains(case: str) -> None:
     """The compiled loop in float32 against the same code in plain Python and float64."""
-    loss, random = loss_for_case(case, small=False), np.random.default_rng(8)
+    loss, random = prepared_loss(case, small=False), np.random.default_rng(8)
     ids = np.append(random.integers(1, 8, 40), 0).astype(np.uint32)
     ids.flags.writeable = False  # as those of a text: what is compiled for one is there for the other
     plan = new_plan(
         loss, alpha=0.05, min_alpha=0.01, ids=ids, words=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
         tokens_before=np.array([0, 40]), vector_size=SIZE, chunk=100,
     )  # fmt: skip
-    exact = learnt_by(loss)
+    worker = Trial(loss, random, inputs=4).worker()
+    worker = worker._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
+    exact = worker.parameters._asdict()
     rounded = loss.new_parameters()
     for name, array in rounded.items():
         array[:] = exact[name]
@@ -141,7 +106,6 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
     doubles = inputs.astype(np.float64)
     kernel = Kernel(plan, inputs, rounded)
     corpus = kernel._corpus._replace(inputs=doubles)
-    worker = worker_of(loss, exact, 4)._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
     own = {"step": loss.step, "choose": loss.choose, "link": loss.link}
     python = interpreted(train_chunk, **own, gather=gather, scatter=scatter, prefetch=prefetch)
     total, predictions = python(corpus, worker, 0, 0)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,20 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import MODELS, SMALL, Stop, assert_same, fault, full_disk, interrupted, run, start, stop_at, stopped
+from tests.helpers import (
+    MODELS,
+    SMALL,
+    Stop,
+    assert_same,
+    fault,
+    full_disk,
+    interrupted,
+    run,
+    run_json,
+    start,
+    stop_at,
+    stopped,
+)
 from w2v.formats import native
 from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint
@@ -69,7 +83,9 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
         w2v.resume(tmp_path, progress=stop_at(0.5))  # in a later epoch
     resumed = w2v.resume(tmp_path)
     assert_same(resumed, whole)
-    assert resumed.settings.as_dict() == whole.settings.as_dict()
+    for name, model in ("resumed", resumed), ("whole", whole):
+        model.save(tmp_path / f"{name}.safetensors")
+    assert (tmp_path / "resumed.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
     assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
 
 
@@ -431,6 +447,22 @@ def test_resuming_needs_nothing_else(
     run("train", "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
     assert (tmp_path / "other.bin").read_bytes() == expected
     run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--cbow")
+
+
+def test_times_include_those_before_the_stop(
+    sample: Path, tmp_path: Path, given: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = 1e6  # seconds of training
+    read = checkpoint.read
+
+    def slow(path: Path) -> checkpoint.Checkpoint:
+        found = read(path)
+        return replace(found, state=replace(found.state, seconds=before))
+
+    monkeypatch.setattr(checkpoint, "read", slow)
+    shutil.copytree(given.path.parent, tmp_path / "states")
+    seconds = run_json("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")["seconds"]
+    assert before < seconds["read"] + seconds["train"] + seconds["save"] <= seconds["total"] < before + 1000
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,18 @@ def test_every_file_has_the_same(sample: Path, tmp_path: Path, vectors: Any, sto
     np.testing.assert_array_equal(again.wv.vectors, model.wv.vectors)
 
 
+@pytest.mark.parametrize("name", ["m.safetensors", "m.model2vec"])
+def test_the_same_run_writes_the_same_bytes(sample: Path, tmp_path: Path, name: str) -> None:
+    """Times are not stored, nor whether the text was read from a cache."""
+    options = [sample, "--cache", tmp_path / "cache.ids", "--deterministic", "--workers", 2, *QUICK]
+    found = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        run("train", "-o", folder / name, *options)
+        found.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
+    assert found[0] == found[1]
+
+
 def test_training_is_the_same(sample: Path) -> None:
     default, inputs = w2v.train(sample, **OPTIONS), w2v.train(sample, vectors="input", **OPTIONS)
     np.testing.assert_array_equal(default.inputs, inputs.inputs)

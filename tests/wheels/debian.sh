@@ -1,11 +1,18 @@
 #!/bin/sh
 # A Python of another Debian, without installing it: sh tests/wheels/debian.sh FOLDER amd64|arm64 trixie python3.13
 # prints the path of a Python that runs there, by its own loader, or as arm64 by qemu-user-static. As root; the packages
-# debootstrap and qemu-user-static are needed.
+# debootstrap and qemu-user-static are needed. Debian's packages come from $DEBIAN_MIRROR or, if that is not set, from
+# where apt gets Debian's packages on this machine.
 set -e
 folder=$(realpath -m "$1") name=$4
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 2>/dev/null |
+    awk '$1 == "Debian" || $NF ~ "/debian/$" { print $NF; exit }')}
+if [ -z "$mirror" ]; then
+    echo "no source of Debian's packages: apt has none on this machine; name one: DEBIAN_MIRROR=URL sh $0 ..." >&2
+    exit 1
+fi
 debootstrap --foreign --arch="$2" --variant=minbase --include="$4,$4-venv" "$3" "$folder" \
-    http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$folder.log"
+    "$mirror" /usr/share/debootstrap/scripts/sid >"$folder.log"
 for package in "$folder"/var/cache/apt/archives/*.deb; do dpkg-deb --extract "$package" "$folder"; done
 case $2 in
 amd64) libraries=$folder/usr/lib/x86_64-linux-gnu

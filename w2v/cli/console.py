@@ -210,7 +210,8 @@ def _signals_raise() -> Iterator[None]:
 
 
 class Reporter:
-    """Progress on standard error: a bar for each phase on a terminal, a line every ten seconds elsewhere.
+    """Progress on standard error: a bar for each phase on a terminal; elsewhere, every ten seconds, a line that begins
+    with the time of day.
 
     `output` is a stream to which results are printed meanwhile. The bars are below them and disappear at the end; there
     are none if it is a pipe, whose reader may write to the same terminal.
@@ -249,7 +250,7 @@ class Reporter:
         if not self._bars and now - self._logged >= LOG_EVERY:
             self._logged = now
             memory = [] if progress.memory is None else [needs(progress.memory)]
-            say(f"{progress.phase}: {', '.join([*numbers(progress), *memory])}")
+            say(f"{time.strftime('%H:%M:%S')} {progress.phase}: {', '.join([*numbers(progress), *memory])}")
 
     def _draw(self) -> None:
         """Begin to draw bars."""

@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem
 
 from w2v.cli.console import Program
 from w2v.options import suggestion
+from w2v.system.version import __version__
 
 # By heading of `w2v --help`: the module of each command in w2v/cli/commands, and the first line of its help.
 GROUPS = {
@@ -89,7 +90,7 @@ class LazyProgram(Program, click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.version_option(package_name="w2v", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
     """Train, evaluate and query word vectors.

@@ -107,7 +107,7 @@ def training(metrics: Mapping[str, Any], verbose: bool) -> None:
             ("settings", text(settings)),
         ]
         if "exchange" in metrics:
-            share = metrics["exchange"]["seconds"] / seconds["train"]
+            share = metrics["exchange"]["share"]
             rows.append(("ranks", f"{metrics['ranks']}, which exchanged rows in {share:.1%} of the time"))
         if metrics["cache_reused"]:
             rows.append(("cache", "reused; the text was not read again"))

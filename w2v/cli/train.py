@@ -78,6 +78,7 @@ class Job:
         force: whether existing files are replaced.
         states: the folder of its checkpoints, if any. resumable: whether there is one to resume from.
         config: the content of the file of --save-config.
+        seconds_before: of training, before the run was resumed.
     """
 
     run: Callable[..., Model]
@@ -88,6 +89,7 @@ class Job:
     states: Path | None
     resumable: Callable[[], bool]
     config: Config | None = None
+    seconds_before: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,13 @@ class Forecast:
 def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
-    find_objective(merged_settings(given, file.settings).get("objective"))
+    find_objective(given["objective"])
+    own = merged_settings(given, file.settings).get("objective")
+    if own != given["objective"]:
+        raise SettingsError(
+            f"{options.config}: its objective is {one_line(own)}, and files run no code: if you trust that code, add "
+            f"--objective {one_line(own)}"
+        )
     corpus = options.corpus or file.corpus
     if not corpus:
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
@@ -249,7 +257,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
     run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
-    return Job(run, output, save_vocab, plot, options.force, folder, resumable=lambda: True)
+    return Job(run, output, save_vocab, plot, options.force, folder, lambda: True, seconds_before=found.state.seconds)
 
 
 def check_outputs(files: Iterable[tuple[str, Path | None]], force: bool, inputs: Iterable[Path]) -> None:

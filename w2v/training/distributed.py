@@ -333,7 +333,8 @@ class DistributedRun(Run):
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
         frequent = min(words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
         self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers, frequent)
-        self.exchange_seconds = 0.0  # during which this rank did not train
+        self.exchange_seconds = 0.0  # during which this rank did not train, since the run began or was resumed
+        self._seconds_before = 0.0  # of training, before the run was resumed
 
     def _frequencies(self) -> dict[str, NDArray[np.float64]]:
         """The expected updates of each row of the matrices per word trained, by name: (R,)."""
@@ -353,6 +354,8 @@ class DistributedRun(Run):
     @property
     def metrics(self) -> dict[str, Any]:
         exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
+        seconds = self.seconds - self._seconds_before
+        exchanged["share"] = self.exchange_seconds / seconds if seconds else 0.0  # of the time
         return {"ranks": self.world.size, "exchange": exchanged}
 
     def _plan(self, start: Start, instructions: str | None) -> Plan:
@@ -367,6 +370,7 @@ class DistributedRun(Run):
         """
         self._done = resumed_at(state, self.schedule.end, self.world.size)
         self.seconds, self.history = state.seconds, state.history
+        self._seconds_before = state.seconds
         if self.world.leads:  # the sums are of all ranks
             self._sums = state.losses, state.predictions
         if self.plan.chunks:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOSS_BY_EPOCH = "loss_by_epoch"  # in a file: mean losses, float64 (epochs,), NaN for epochs without predictions
+NOT_STORED = {"seconds", "words_per_second", "cache_reused", "exchange"}  # metrics that differ from run to run
 SHOWN_METRICS = ("tokens", "tokens_trained", "words_per_second", "seconds", "loss")
 WHOLE_MODEL = "also keeps the counts, settings and output layer that --continue, perplexity and rank need"
 INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
@@ -53,7 +54,8 @@ class Model:
         metrics: measurements: tokens, tokens_trained, words_per_second (tokens trained per second),
             seconds (of each phase), loss (mean of a prediction, by epoch), predictions (number of them, by epoch),
             sentences, tokens_read (unknown words, too), pruned (types dropped because of max_types), cache_reused; and
-            phrases (number found, delimiter) if their words were joined.
+            phrases (number found, delimiter) if their words were joined. Files do not store words_per_second, seconds
+            and cache_reused, so that runs with the same result write the same bytes.
         history: the course of the training, float64 (n, 4), not kept in files: words trained, seconds of training,
             summed loss and number of predictions, each since the beginning of the run.
         ngrams: the rows of the n-grams, of which the input rows are composed, with settings.subwords.
@@ -230,7 +232,7 @@ class Model:
         Raises W2VError, beginning with `path`, for metrics that JSON cannot hold.
         """
         tensors = ({} if self.vectors is self.inputs else {INPUTS: self.inputs}) | self.learnt | self.loss.tensors
-        metrics = dict(self.metrics)
+        metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         about = {"settings": self.settings.as_dict(), "metrics": metrics}

@@ -12,7 +12,6 @@ import os
 import stat
 import threading
 import zlib
-from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 
 from w2v._kernels import END_OF_SENTENCE
 from w2v.errors import INSTALL, SettingsError, W2VError, one_line
-from w2v.system import memory
 
 try:
     import numba
@@ -42,7 +40,8 @@ from w2v.kernel.plan import Plan
 from w2v.losses import rows
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, user_error
-from w2v.losses.rows import GOLDEN, WHOLE, below, draw, prefetch, rows_step, scramble
+from w2v.losses.rows import GOLDEN, below, draw, prefetch, rows_step, scramble
+from w2v.losses.worker import named, new_worker
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.subword_rows import SubwordRows
@@ -146,26 +145,6 @@ def _copied(function: FunctionType, replacements: Functions) -> tuple[FunctionTy
     copied.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
     copied.__module__ = function.__module__
     return copied, digest.digest()
-
-
-def named(kind: str, values: Mapping[str, Any]) -> Any:
-    """A named tuple, the kind of structure that Numba can compile."""
-    values = values or {"nothing": 0}
-    return _type("__".join([f"named_{kind}", *values]))(**values)
-
-
-@cache
-def _type(name: str) -> Any:
-    made = namedtuple(name, name.split("__")[1:])  # type: ignore[misc]
-    made.__module__ = __name__
-    return made
-
-
-def __getattr__(name: str) -> Any:
-    """The types of `named`, to which machine code on disk refers by name."""
-    if not name.startswith("named_"):
-        raise AttributeError(name)
-    return _type(name)
 
 
 # -- the loop -------------------------------------------------------------------------------
@@ -410,43 +389,6 @@ class Kernel:
         self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
         self.losses, self.predictions = losses.copy(), predictions.copy()
         self._stopped = False
-
-
-def new_worker(
-    loss: Loss,
-    parameters: Mapping[str, NDArray[Any]],
-    n: int,
-    width: int,
-    dtype: Any,
-    chunk: int = 0,
-    composed: int = 0,
-) -> Worker:
-    """The state of a thread, for steps of at most n input rows; with subwords, of a vocabulary of `composed` words."""
-    m, kept = loss.max_rows, chunk + n + 2
-    distinct = min(kept, composed)
-    fields: dict[str, Any] = {
-        "parameters": named("parameters", parameters),
-        "data": named("data", loss.data),
-        "scratch": named("scratch", loss.new_scratch(n)),
-        "random": np.zeros(loss.predrawn + 1, np.uint64),
-        "position": np.zeros(2, np.int64),
-        "rows": np.zeros(m, np.int64),
-        "target": np.zeros(m, dtype),
-        "offset": np.zeros(m, dtype),
-        "weight": np.ones(m, dtype),
-        "scores": memory.zeros((n * m + WHOLE,), dtype),
-        "room": memory.zeros((n * m + WHOLE,), dtype),
-        "x": memory.zeros((n, width), dtype),
-        "change": memory.zeros((n, width), dtype),
-        "context": np.zeros(n, np.int64),
-        "kept": np.zeros(kept, np.int32),
-        "token_number": np.zeros(kept, np.int32),
-        "slots": np.zeros(composed, np.int32),
-        "distinct": np.zeros(distinct, np.int32),
-        "composed": memory.zeros((distinct, width), dtype),
-        "composed_before": memory.zeros((distinct, width), dtype),
-    }
-    return named("worker", fields)
 
 
 def worker_bytes(plan: Plan) -> int:

@@ -178,7 +178,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     now = time.perf_counter()
     if not leads(world):
         return
-    metrics = _measured(job, model, {"save": now - trained, "total": now - started})
+    metrics = _measured(job, model, {"save": now - trained, "total": now - started + job.seconds_before})
     if as_json:
         show.print_json(metrics)
     elif not quiet:
