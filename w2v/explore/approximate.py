@@ -8,7 +8,7 @@ from w2v.progress import Report
 from w2v.vectors.approximate import built_index
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, Neighbours
-from w2v.vectors.query import Query, require
+from w2v.vectors.query import Query
 
 SAMPLE = 100  # words on which the recall is measured
 TOPN = 10
@@ -42,9 +42,8 @@ class ApproximateIndex:
         Raises UnknownWordError.
         """
         vectors = self._vectors
-        require(query.words, vectors)
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
-        direction = vectors.get_mean_vector(query.words, weights, post_normalize=True)
+        direction = vectors.get_mean_vector(query.words, weights, post_normalize=True, ignore_missing=False)
         given = {vectors.key_to_index[word] for word in query.words if vectors.is_known(word)}
         rows = [row for row in self._index.search(direction, n + len(given)).keys.tolist() if row not in given]
         cosines = unit(vectors.vectors[rows]) @ direction
