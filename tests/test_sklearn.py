@@ -62,14 +62,34 @@ def test_it_trains_on_the_texts() -> None:
     assert found.shape == (12, 4)
 
 
+def test_missing_texts_are_skipped_in_training_and_get_zeros() -> None:
+    training = {"vector_size": 4, "min_count": 1, "epochs": 1, "workers": 1}
+    texts = pd.Series([*TEXTS, None, float("nan")])
+    with pytest.warns(w2v.TextWarning) as caught:
+        found = WordVectors(training=training).fit_transform(texts)
+    told = [str(each.message) for each in caught if "missing" in str(each.message)]
+    about = "(None, NaN, or an empty field of CSV)"
+    assert told == [f"skipped 2 missing texts {about}", f"gave zeros to 2 missing texts {about}"]
+    np.testing.assert_array_equal(found[:12], w2v.train(TEXTS, **training).wv.encode(TEXTS))
+    assert not found[12:].any()
+
+
+def test_texts_are_not_looked_up_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("king").mkdir()
+    texts = ["king queen", "king"] * 99
+    found = WordVectors(training={"vector_size": 4, "min_count": 1, "epochs": 1, "sample": 0}).fit(texts)
+    assert set(found.vectors_.index_to_key) == {"king", "queen"}
+
+
 def test_what_it_refuses(model: Path) -> None:
     with pytest.raises(NotFittedError):
         WordVectors().transform(TEXTS)
     for texts in ("one text", pd.DataFrame({"text": TEXTS}), 5, iter(TEXTS), set(TEXTS), dict.fromkeys(TEXTS)):
         with pytest.raises(ValueError, match="a list of texts is needed, such as one column of a table"):
             WordVectors(model).fit(texts)
-    with pytest.raises(ValueError, match="each text must be a str or a list of words"):
-        WordVectors(model).fit(pd.Series(["a", None]))
+    with pytest.raises(ValueError, match=r"each text must be a str, a list of words, or missing \(None, NaN\)"):
+        WordVectors(model).fit(pd.Series(["a", 5]))
     with pytest.raises(ValueError, match="training has no effect with a model"):
         WordVectors(model, training={"epochs": 1}).fit(TEXTS)
     with pytest.raises(w2v.W2VError, match="5 is no model"):

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from w2v.training.train import resume, train
     from w2v.training.tune import tune
     from w2v.vectors.benchmarks import analogies, analogy, similarity, word_pairs
-    from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
+    from w2v.vectors.keyed import KeyedVectors, load
+    from w2v.vectors.unknown import UnknownWordError
 
 __all__ = [
     "KeyedVectors",
@@ -82,7 +83,8 @@ _MODULES = {
     "w2v.training.train": ("resume", "train"),
     "w2v.training.tune": ("tune",),
     "w2v.vectors.benchmarks": ("analogies", "analogy", "similarity", "word_pairs"),
-    "w2v.vectors.keyed": ("KeyedVectors", "UnknownWordError", "load"),
+    "w2v.vectors.keyed": ("KeyedVectors", "load"),
+    "w2v.vectors.unknown": ("UnknownWordError",),
     "w2v.system.version": ("__version__",),
 }
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import INSTALL, W2VError
 from w2v.system.files import PathLike
+from w2v.text.corpus import is_missing
 from w2v.training.model import Model
 from w2v.training.train import train
 from w2v.vectors.benchmarks import vectors_of
@@ -29,6 +30,8 @@ Texts = Iterable[str] | Iterable[Sequence[str]]
 
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns n texts, or lists of words, into their vectors, float32 (n, D): see KeyedVectors.encode.
+
+    Missing texts (None, NaN) are skipped in training, and get zeros.
 
     Args:
         model: word vectors: a file that w2v.load reads, KeyedVectors or a Model; None to train them in `fit`.
@@ -88,6 +91,6 @@ def _checked(texts: Texts) -> list[Any]:
     if refused or getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
         raise ValueError("a list of texts is needed, such as one column of a table")
     found = list(texts)
-    if not all(isinstance(text, str | list | tuple) for text in found):
-        raise ValueError("each text must be a str or a list of words; fill or leave out those that are missing")
+    if not all(isinstance(text, str | list | tuple) or is_missing(text) for text in found):
+        raise ValueError("each text must be a str, a list of words, or missing (None, NaN)")
     return found

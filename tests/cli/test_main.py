@@ -605,6 +605,25 @@ def test_failed_work(command, expected, sample, model, tmp_path, monkeypatch):
     assert {name: Path(name).read_bytes() for name in files} == files
 
 
+@pytest.mark.parametrize(
+    "command", ["train", "vocab -o out", "phrases -o out", "tree", "perplexity {}", "tune", "encode {} -o o.npy"]
+)
+def test_texts_are_paths_on_the_command_line(command, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("other").write_text("a file")  # the texts are not what exists
+    arguments = command.format(model).split()
+    for name in ("nofile", "no file", "das ist übel"):
+        assert run(*arguments, name, code=1).stderr == f"w2v: corpus file {name!r} does not exist\n"
+    assert run(*arguments, "", code=1).stderr == "w2v: the path of a corpus is empty\n"
+
+
+def test_a_file_named_as_standard_input(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("a b\n")
+    run("vocab", "./-", "--min-count", 1, "-o", "words", stdin="c d\n")
+    assert Path("words").read_text() == "</s> 1\na 1\nb 1\n"
+
+
 def rows(*rows):
     return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
 

@@ -14,6 +14,8 @@ from gensim.models.doc2vec import TaggedDocument
 import w2v
 from tests.helpers import assert_refused, run
 from w2v.formats import gensim as ours
+from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
+from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
 
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
@@ -47,6 +49,20 @@ def test_files_of_gensim_4(tmp_path: Path, kind: str, protocol: int, options: di
     assert (whole.settings.model, whole.settings.vector_size) == ("skipgram" if model.sg else "cbow", 4)
     assert (whole.settings.window, whole.settings.alpha) == (model.window, model.alpha)
     w2v.train(SENTENCES, continue_from=whole, epochs=1)
+
+
+def test_keys_that_are_numbers(tmp_path: Path) -> None:
+    model = Word2Vec([[3, 1, "a", 2] * 5] * 20, **SETTINGS)
+    for saved in (model, model.wv):
+        saved.save(str(tmp_path / "any"))
+        kind = type(saved).__name__
+        loaded = {"Word2Vec": OurWord2Vec, "KeyedVectors": OurVectors}[kind].load(tmp_path / "any")
+        assert (loaded.wv if kind == "Word2Vec" else loaded).key_to_index == model.wv.key_to_index
+        assert w2v.load(tmp_path / "any").index_to_key == [*map(str, model.wv.index_to_key)]
+    model.wv.index_to_key[0] = (1, 2)
+    model.wv.save(str(tmp_path / "any"))
+    with pytest.raises(w2v.W2VError, match=r"its keys are neither words nor whole numbers$"):
+        w2v.load(tmp_path / "any")
 
 
 @pytest.mark.parametrize("name", OLD)

@@ -138,7 +138,7 @@ def test_a_picture_is_not_replaced_unasked(tmp_path: Path) -> None:
 MISSING = """
 import sys
 import w2v
-vectors = w2v.KeyedVectors("abcd", [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0], [0.0, 1.0]])
+vectors = w2v.KeyedVectors(list("abcd"), [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0], [0.0, 1.0]])
 for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE", "tsne"), ("umap", "umap")):
     sys.modules[library] = None
     try:

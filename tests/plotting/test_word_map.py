@@ -146,6 +146,8 @@ def test_errors() -> None:
     vectors = vectors_of(5)
     with pytest.raises(w2v.UnknownWordError, match="'nothing'"):
         word_map(vectors, "nothing")
+    with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1 w2'"):
+        word_map(vectors, {"some": "w1 w2"})
     with pytest.raises(w2v.W2VError, match="no words to draw"):
         word_map(vectors, [])
     with pytest.raises(w2v.W2VError, match="no words to draw"):

@@ -67,6 +67,17 @@ def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: p
             assert (store.sentences, store.tokens) == (200, 300)
 
 
+def test_missing_texts_are_skipped_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"t": "a b"}\n{"t": null}\n{"n": 1}\n{"t": ""}\n')
+    (tmp_path / "b.csv").write_text('n,t\n1,a b\n1,\n1,""\n1," "\n')
+    parquet.write_table(pyarrow.table({"t": ["a b", None, None, ""]}), tmp_path / "c.parquet")
+    for name in ("a.jsonl", "b.csv", "c.parquet"):
+        found = tmp_path / f"{name}.words"
+        told = run("vocab", tmp_path / name, "--column", "t", "--min-count", 1, "-o", found).stderr
+        assert "skipped 2 missing texts (None, NaN, or an empty field of CSV)\n" in told
+        assert found.read_text() == "</s> 1\na 1\nb 1\n"
+
+
 def test_standard_input_is_recognised(tmp_path: Path) -> None:
     found = tmp_path / "words"
     run("vocab", "-", "--column", "t", "--min-count", 1, "-o", found, stdin=b'\xef\xbb\xbfid,t\n1,"a, ""b"""\n')

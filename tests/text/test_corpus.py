@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 import zstandard
 from hypothesis import given
@@ -145,7 +146,7 @@ def test_folders_globs_and_lists(tmp_path):
     assert text(str(tmp_path / "*.txt")).split() == [b"b.txt"]
     assert text(str(tmp_path / "**" / "?.txt")).split() == [b"a/b/c.txt", b"a/z.txt", b"b.txt", b"d/e.txt"]
     assert text(str(tmp_path / "[ad]")).split() == [b"a/b/c.txt", b"a/z.txt", b"d/e.txt"]
-    assert text([tmp_path / "b.txt", str(tmp_path / "d"), tmp_path / "b.txt"]) == b"b.txt\nd/e.txt\nb.txt\n"
+    assert text([tmp_path / "b.txt", tmp_path / "d", tmp_path / "b.txt"]) == b"b.txt\nd/e.txt\nb.txt\n"
     (tmp_path / "[ad]").write_text("a file of that name")
     assert text(str(tmp_path / "[ad]")) == b"a file of that name\n"
 
@@ -217,9 +218,10 @@ def test_a_file_that_changes_before_it_is_read(tmp_path):
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fails("no.txt", "^corpus file 'no.txt' does not exist$")
-    hint = r"; to train on texts instead of files, give iter\(texts\), and \[text\] for a single one$"
+    hint = r"; a single string is a path: for one text, give \[text\]$"
     fails("the cat sat", "'the cat sat' does not exist" + hint)
     fails("king", "'king' does not exist" + hint)
+    fails(Path("king"), "'king' does not exist$")  # a Path is not a text
     fails("", "^the path of a corpus is empty$")
     fails("*.txt", r"^no file matches \*.txt$")
     Path("empty").mkdir()
@@ -242,7 +244,7 @@ def test_unreadable_files(tmp_path, monkeypatch):
         list(corpus_then.blocks())
 
 
-@pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1], [None]])
+@pytest.mark.parametrize("wrong", [None, 7, b"bytes", {"a": 1}, [b"bytes"], [1]])
 def test_sources_of_the_wrong_type(wrong):
     fails(wrong, "(a corpus is|sentence 0 is of type)")
 
@@ -298,28 +300,53 @@ def test_texts(tmp_path, monkeypatch):
         assert text(source) == expected
     assert text(iter(["one", "two.txt"])) == b"one\ntwo.txt\n"
     assert text(["<b>in</b>"] * 2 + ["a b"], strip_markup=True) == b"in\nin\na b\n"
-    assert text(Frame(), column="text") == b"the cat\na dog\n"
+    with pytest.warns(w2v.TextWarning, match="^skipped 1 missing text "):
+        assert text(Frame(), column="text") == b"the cat\na dog\n"
     fails(Frame(), "^a table with the columns id, text: say by column= which of them is the text$")
     fails(Frame(), "^the table has no column 'texts'; its columns are id, text$", column="texts")
 
 
 def test_tables_of_pandas():
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": range(4), "text": ["the cat", None, float("nan"), "a dog"]})
-    assert text(frame, column="text") == text(frame["text"]) == b"the cat\na dog\n"
-    assert text(frame["text"].astype("string")) == b"the cat\na dog\n"
+    for source, column in ((frame, "text"), (frame["text"], None), (frame["text"].astype("string"), None)):
+        with pytest.warns(w2v.TextWarning, match="^skipped 2 missing texts "):
+            assert text(source, column=column) == b"the cat\na dog\n"
 
 
-@pytest.mark.parametrize(
-    "paths", [["one"], ["one", "two.txt"], ["my text.txt"], ["the cat", "there"], [Path("the cat")]]
-)
-def test_strings_that_are_paths(tmp_path, monkeypatch, paths):
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT], ids=repr)
+def test_missing_texts_are_counted(missing):
+    for source, line in ((["a b", missing, "c"], b"c"), ([["a", "b"], missing, ["c"]], b"c"), ([missing, "a b"], b"")):
+        read = Corpus(source)
+        with pytest.warns(w2v.TextWarning, match=r"^skipped 1 missing text \(None, NaN, or an empty field of CSV\)$"):
+            assert text(read) == b"a b\n" + line + b"\n" * bool(line)
+        with pytest.warns(w2v.TextWarning, match="^gave zeros to 1 missing text "):
+            assert text(read, as_lines=True).split(b"\n").count(b"") == 2  # and after the last line
+        assert read.missing == 1
+
+
+@pytest.mark.parametrize("strings", [["one"], ["one", "two.txt"], ["my text.txt"], ["there", "here"]])
+def test_a_list_of_strings_is_texts_whatever_exists(tmp_path, monkeypatch, strings):
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")
-    fails(paths, "^corpus file '.*' does not exist")
-    assert text([*paths, "there"][-1:]) == b"a file\n"
-    with pytest.raises(W2VError, match=r"^corpus file 'the cat' does not exist"):
-        Corpus(["the cat", "a dog"], of_paths=True)
+    with pytest.warns(w2v.TextWarning) as caught:
+        assert text(strings) == "".join(f"{string}\n" for string in strings).encode()
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"the strings of this list look like paths, such as {strings[0]!r}, but are read as texts: for files, give a "
+        "list of pathlib.Path"
+    )
+    assert text([*strings, "the king rules"]).endswith(b"the king rules\n")  # without a warning
+
+
+def test_a_list_of_paths_is_files_whatever_exists(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("there").write_text("a file")
+    assert text([Path("there")]) == text((Path("there"),)) == b"a file\n"
+    fails([Path("there"), Path("the cat")], "^corpus file 'the cat' does not exist$")
+    fails(
+        [Path("there"), "a b"], "^item 1 of a list of paths is 'a b', of type str: give pathlib.Path objects only, or"
+    )
+    fails(["there", Path("there")], "^item 0 of a list of paths is 'there', of type str")
 
 
 # Strings that no file has as its path, or none that can be read.
@@ -333,7 +360,7 @@ IMPOSSIBLE = {
 }
 READERS = {
     "train": lambda path, _: w2v.train(path),
-    "paths": lambda path, _: w2v.train([path]),
+    "paths": lambda path, _: w2v.train([Path(path)]),
     "cache": lambda path, _: w2v.train([["a"]], cache=path),
     "checkpoint": lambda path, _: w2v.train([["a"]], checkpoint=path),
     "continue": lambda path, _: w2v.train([["a"]], continue_from=path),
@@ -369,8 +396,9 @@ def test_paths_that_cannot_be(tmp_path, monkeypatch, path, reader):
     ("sentences", "message"),
     [
         ([["a"], "the cat"], r"^sentence 1 is of type str: give a list of tokens, such as text.split\(\)$"),
-        (["the cat", ["a"]], "^text 1 is of type list: give str, and leave out what is missing$"),
-        (iter(["the cat", None]), "^text 1 is of type NoneType"),
+        (["the cat", ["a"]], "^text 1 is of type list: give str$"),
+        (iter(["the cat", 5]), "^text 1 is of type int: give str$"),
+        (iter([Path("a")]), r"^paths are taken from a list only: give list\(paths\)$"),
         ([["a", "New York"]], "^token 'New York' contains white space: join it with '_'$"),
         ([["", "a b"]], "^sentence 0 contains an empty token: leave it out$"),
         ([[" ", "a b"]], "^token ' ' contains white space"),
@@ -480,7 +508,7 @@ def test_parts_hold_every_word_once_in_order(tmp_path_factory, contents, count):
     folder = tmp_path_factory.mktemp("parts")
     for number, content in enumerate(contents):
         (folder / f"{number}.txt").write_bytes(content)
-    paths = [str(folder / f"{number}.txt") for number in range(len(contents))]
+    paths = [folder / f"{number}.txt" for number in range(len(contents))]
     for longest in (1, 1 << 16):  # with lines cut at spaces, and not
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(corpus, "LONG_LINE", longest)

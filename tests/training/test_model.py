@@ -1,5 +1,6 @@
 """A model's word vectors: the same from every file and from Python, while training goes on from both matrices."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, run, run_json
+from w2v.gensim.models.word2vec import Word2Vec
 from w2v.losses.registry import LOSSES, Settings
 from w2v.vectors.combine import combined, concatenated
 
@@ -55,6 +57,24 @@ def test_the_same_run_writes_the_same_bytes(sample: Path, tmp_path: Path, name: 
         run("train", "-o", folder / name, *options)
         found.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", [w2v.train, Word2Vec])
+def test_what_only_the_vectors_have_is_said_to_be_there(kind: Any) -> None:
+    model = kind([["king", "queen", "man", "woman"] * 9] * 9, min_count=1, vector_size=4, epochs=1)
+    for ask, error, hint in (
+        (lambda: model["king"], TypeError, r"model\.wv\['king'\]"),
+        (lambda: "king" in model, TypeError, r"'king' in model\.wv"),
+        (lambda: list(model), TypeError, r"model\.wv\['king'\]"),
+        (lambda: model.most_similar("king"), AttributeError, r"model\.wv\.most_similar"),
+        (lambda: model.index_to_key, AttributeError, r"model\.wv\.index_to_key"),
+        (lambda: model.nothing, AttributeError, "'nothing'"),
+    ):
+        with pytest.raises(error, match=rf"^a (Model|Word2Vec) has no .*{hint}$"):
+            ask()
+    assert not hasattr(model, "most_similar")
+    assert (copy := pickle.loads(pickle.dumps(model))).wv.vectors.tolist() == model.wv.vectors.tolist()
+    assert type(copy) is type(model)
 
 
 def test_training_is_the_same(sample: Path) -> None:

@@ -162,6 +162,8 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path, change: dict[str, Any
         ({"max_size": 9}, "max_size has no effect with vector_size"),
         ({"windows": 3}, "did you mean window"),
         ({"questions": ["none.txt"]}, "none.txt"),
+        ({"questions": "none.txt"}, "none.txt"),
+        ({"pairs": Path("none.txt")}, "none.txt"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
@@ -213,7 +215,7 @@ def test_command_writes_model_settings_and_trials(text: Path, tmp_path: Path) ->
 
 
 def test_command_reads_the_files_of_a_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def tune(corpus: list[str], **_: Any) -> None:
+    def tune(corpus: list[Path], **_: Any) -> None:
         raise w2v.W2VError(", ".join(map(str, Corpus(corpus).files)))
 
     monkeypatch.setattr(tuning, "tune", tune)

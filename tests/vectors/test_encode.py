@@ -75,6 +75,27 @@ def test_tables_are_refused(vectors: KeyedVectors) -> None:
     np.testing.assert_array_equal(vectors.encode(series), vectors.encode(TEXTS))
 
 
+def test_a_single_text_is_not_a_list(vectors: KeyedVectors) -> None:
+    with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not a single one: write \['great phone'\]$"):
+        vectors.encode("great phone")
+    with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not an object of type float$"):
+        vectors.encode(float("nan"))  # type: ignore[arg-type]
+
+
+def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
+    for texts in (
+        ["the cat", None, "dog"],
+        pandas.Series(["the cat", float("nan"), "dog"]),
+        [["the", "cat"], None, []],
+    ):
+        with pytest.warns(w2v.TextWarning, match=r"^gave zeros to 1 missing text \(None, NaN, or an empty") as caught:
+            found = vectors.encode(texts)
+        assert caught[0].filename == __file__
+        assert not found[1].any()
+        np.testing.assert_array_equal(found[0], vectors.encode(["the cat"])[0])
+        assert len(found) == 3
+
+
 def test_weights_need_counts(vectors: KeyedVectors) -> None:
     plain = KeyedVectors(WORDS, vectors.vectors)
     with pytest.raises(w2v.SettingsError, match="weights sif: these vectors have no counts; choose mean"):
@@ -116,7 +137,9 @@ def test_every_row_of_a_table_is_a_row_of_the_file(vectors: KeyedVectors, tmp_pa
     else:
         table.write_text('n,t\n1,"the\ncat"\n1,\n1,"fox, <b>dog</b>"\n')
     assert "add --column NAME" in run("encode", model, table, "-o", path, code=1).stderr
-    run("encode", model, table, "-o", path, "--column", "t")
+    done = run("encode", model, table, "-o", path, "--column", "t", "--json")
+    assert done.stderr.count("gave zeros to 1 missing text (None, NaN, or an empty field of CSV)\n") == 1
+    assert json.loads(done.stdout) | {"texts": 3, "missing": 1, "words": 4, "unknown": 0} == json.loads(done.stdout)
     np.testing.assert_array_equal(np.load(path), vectors.encode(["the cat", "", "fox, dog"]))
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import w2v
 from w2v.errors import SettingsError, W2VError
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import KeyedVectors, UnknownWordError, load
+from w2v.vectors.keyed import KeyedVectors, load
+from w2v.vectors.unknown import UnknownWordError
 
 WORDS = [f"w{row}" for row in range(200)]
 
@@ -53,18 +54,19 @@ def test_looking_up(ours: KeyedVectors) -> None:
     assert ours.first_words(3) == ["w0", "w1", "w2"]
 
 
-def test_rows_are_keys(ours: KeyedVectors) -> None:
-    for row in (7, np.int64(7)):
-        assert row in ours
-        np.testing.assert_array_equal(ours[row], ours["w7"])
-        assert ours.most_similar(row) == ours.most_similar("w7") == ours.similar_by_word(row)
-        assert ours.similarity(row, "w7") == 1
-    assert 200 not in ours
-    assert -1 not in ours
-    with pytest.raises(UnknownWordError, match="200"):
-        ours[200]
-    by_number = KeyedVectors(["1", "0"], [[1, 0], [0, 1]])
-    assert by_number["1"].tolist() == by_number[0].tolist() == [1, 0]
+def test_a_string_is_not_a_list_of_words(ours: KeyedVectors) -> None:
+    for ask in (
+        ours.most_similar_batch,
+        ours.get_mean_vector,
+        ours.doesnt_match,
+        lambda words: ours.distances("w1", words),
+        lambda words: ours.most_similar_to_given("w1", words),
+        lambda words: ours.n_similarity(words, ["w1"]),
+        lambda words: KeyedVectors(words, np.ones((2, 2))),
+        lambda words: Vocabulary(words, [1, 1]),
+    ):
+        with pytest.raises(W2VError, match=r"^a list of words is needed, not the string 'ab': write 'ab'\.split\(\)$"):
+            ask("ab")
 
 
 def test_signatures_name_the_types_of_keys() -> None:
@@ -105,7 +107,10 @@ def test_unknown_words_are_named(ours: KeyedVectors) -> None:
         (lambda _: KeyedVectors(["a"], np.ones((1, 2)), counts=[1, 2]), "counts"),
         (lambda _: KeyedVectors(["a", "b", "a"], np.ones((3, 2)))["a"], "'a' appears twice"),
         (lambda ours: ours.similar_by_vector(np.ones(3)), "shape"),
-        (lambda ours: ours.get_mean_vector(["no", "neither"]), "no word"),
+        (lambda ours: ours.get_mean_vector(["no", "neither"]), "not in the vocabulary: 'no', 'neither'"),
+        (lambda ours: ours.get_mean_vector([]), "no words are given"),
+        (lambda ours: ours.most_similar_to_given("w1", []), "the list of words is empty"),
+        (lambda _: KeyedVectors(["a", 1], np.ones((2, 2))), "word 1 is 1: words are strings"),
         (lambda ours: ours.doesnt_match([]), "no word"),
         (lambda ours: ours.get_mean_vector(["w1", "w2"], [1]), "weights"),
         (lambda ours: ours.most_similar("w1", restrict_vocab=-1), "restrict_vocab -1: it must be"),
@@ -199,7 +204,7 @@ def test_batches_are_single_queries(ours: KeyedVectors, monkeypatch: pytest.Monk
 
 
 def test_zero_vectors_and_ties() -> None:
-    vectors = KeyedVectors("abcde", [[0, 0], [1, 0], [1, 0], [2, 0], [0, 1]])
+    vectors = KeyedVectors(list("abcde"), [[0, 0], [1, 0], [1, 0], [2, 0], [0, 1]])
     assert vectors.most_similar("b", topn=3) == [("c", 1), ("d", 1), ("a", 0)]
     assert vectors.most_similar("a", topn=2) == [("b", 0), ("c", 0)]
     assert vectors.similarity("a", "b") == 0

@@ -1,17 +1,13 @@
-"""What is suggested for words that a query spells and the vocabulary lacks."""
+"""Queries as people type them."""
 
-import difflib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import w2v
-from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
 from w2v.text.normalise import TextOptions
-from w2v.vectors import query
-from w2v.vectors.query import parse, suggestions
+from w2v.vectors.query import parse
 
 WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair"]
 
@@ -19,27 +15,6 @@ WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman",
 @pytest.fixture
 def vectors() -> w2v.KeyedVectors:
     return w2v.KeyedVectors(WORDS, np.eye(len(WORDS), dtype=np.float32))
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("frnace", ["france", "frances"]),
-        ("Frnace", ["france", "frances"]),
-        ("France", ["france", "frances"]),
-        ("PARIS", ["paris", "Paris"]),  # the lower-case form first
-        ("aking", ["king"]),  # a wrong first letter
-        ("womann", ["woman"]),
-        ("éclaire", ["éclair"]),
-        ("zzz", []),
-        ("ж", []),
-    ],
-)
-def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
-    assert suggestions(word, vectors) == expected
-    gensims = GensimVectors(vectors.vector_size)
-    gensims.add_vectors(vectors.index_to_key, vectors.vectors)
-    assert suggestions(word, gensims) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,23 +29,6 @@ def test_unknown_words_come_with_suggestions(vectors: w2v.KeyedVectors, text: st
     with pytest.raises(w2v.UnknownWordError) as error:
         parse([text], vectors).answer(vectors, 5)
     assert str(error.value) == expected
-
-
-def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The most frequent of the words that begin or end alike, for difflib takes some 10 microseconds for each."""
-    words = [f"{first}word{number:05}" for number in range(25_000) for first in "ab"]
-    compared: list[str] = []
-    matches = difflib.get_close_matches
-
-    def listen(word: str, possibilities: Iterable[str], *arguments: Any) -> list[str]:
-        compared.extend(possibilities)
-        return matches(word, compared, *arguments)
-
-    monkeypatch.setattr(difflib, "get_close_matches", listen)
-    vectors = w2v.KeyedVectors(words, np.zeros((len(words), 1), np.float32))
-    assert suggestions("aword0000l", vectors)
-    assert len(compared) == query.CANDIDATES
-    assert {word[0] for word in compared} == {"a"}
 
 
 def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:

@@ -13,11 +13,13 @@ from click.shell_completion import CompletionItem
 from w2v import settings
 from w2v.cli import show
 from w2v.cli.console import Reporter
+from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
@@ -290,6 +292,17 @@ SHORT_OPTIONS = composed(
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
+
+
+def corpus_of(names: Iterable[str]) -> Corpus:
+    """Return the text of files, folders and patterns; "-" is standard input, and "./-" a file."""
+    paths = []
+    for name in names:
+        if not name:  # Path("") would be the present folder
+            raise W2VError("the path of a corpus is empty")
+        path = Path(name)
+        paths.append(path.absolute() if str(path) == "-" != name else path)
+    return Corpus(paths)
 
 
 def reading_options(given: Mapping[str, Any]) -> ReadingOptions:

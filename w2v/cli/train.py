@@ -15,6 +15,7 @@ from w2v.cli.config import Config
 from w2v.cli.console import say
 from w2v.cli.options import (
     chosen_settings,
+    corpus_of,
     find_objective,
     first_name,
     given_reading,
@@ -30,7 +31,6 @@ from w2v.losses.registry import LOSSES, Settings
 from w2v.options import options_of
 from w2v.progress import Progress, Report, duration
 from w2v.system.schema import PathText, checked
-from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoints, latest
@@ -161,12 +161,12 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     if vectors:
         settings = settings_for_vectors(vectors, merged, options.freeze)
     instruction_set()  # raises if W2V_SIMD names one that the machine lacks
-    files = Corpus(list(corpus), of_paths=True).files
+    files = [*map(Path, corpus_of(corpus).files)]
     output = options.output or file.output or default_output(settings)
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
     read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
-    inputs = [*map(Path, files), *filter(None, read)]
+    inputs = [*files, *filter(None, read)]
     if leads(world):
         others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config, "--plot": options.plot}
         check_outputs([("-o", output), *others.items()], options.force, inputs)
@@ -250,10 +250,10 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     output, save_vocab, plot = (getattr(options, name) or (path and Path(path)) for name, path in kept.items())
     if not output:
         raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    files = Corpus(list(options.corpus), of_paths=True).files if options.corpus else origin.sources
+    files = [*map(Path, corpus_of(options.corpus).files if options.corpus else origin.sources)]
     if leads(world):
         written = [("-o", output), ("--save-vocab", save_vocab), ("--plot", plot)]
-        check_outputs(written, options.force, map(Path, files))
+        check_outputs(written, options.force, files)
     found = replace(found, every=options.checkpoint_every or found.every)
     notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
     run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)

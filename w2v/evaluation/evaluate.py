@@ -7,7 +7,6 @@ wrong, otherwise by the paired bootstrap (Efron & Tibshirani 1993, section 15.4;
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from w2v.options import check_whole
 from w2v.progress import Meter, Report
 from w2v.shown import Result
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, as_paths
 from w2v.training.model import Model
 from w2v.vectors.benchmarks import Method, Questions, RatedPairs, answers, rated_pairs, vectors_of
 from w2v.vectors.keyed import KeyedVectors
@@ -106,7 +105,7 @@ def evaluate(
     """
     check_whole(0, seed=seed)
     found: list[Judgement] = []
-    questions, pairs = ([files] if isinstance(files, str | os.PathLike) else files for files in (questions, pairs))
+    questions, pairs = as_paths(questions), as_paths(pairs)
     meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
     vectors = [vectors_of(model) for model in models]
     for name, measure, outcomes, samples in _measured(vectors, questions, pairs, top, method):

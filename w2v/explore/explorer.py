@@ -11,7 +11,7 @@ from w2v.progress import Report
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours
-from w2v.vectors.query import Query, require
+from w2v.vectors.query import Query
 
 Answer = dict[str, Any]
 
@@ -49,9 +49,8 @@ class Explorer:
     def _search_index(self, query: Query, n: int) -> Neighbours:
         """Answer a query by 3CosAdd with the index. Raises UnknownWordError."""
         assert self._index is not None
-        require(query.words, self.vectors)
         weights = [1.0] * len(query.positive) + [-1.0] * len(query.negative)
-        direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True)
+        direction = self.vectors.get_mean_vector(query.words, weights, post_normalize=True, ignore_missing=False)
         given = [self.vectors.key_to_index[word] for word in query.words if self.vectors.is_known(word)]
         rows, scores = self._index.search(direction, n + len(given))
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)

@@ -25,6 +25,7 @@ DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
 ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
+INT_KEYS = "gensim.numbers"  # bool (V,): which words are whole numbers as keys of gensim's, in a file of w2v.gensim too
 LAYERS = ("syn1", "syn1neg")
 PARTS = ("wv", "vocabulary", "trainables")  # of a model of gensim 3, and for "wv" also of 4
 
@@ -60,7 +61,8 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         return found
     settings = {name: numbers[name] for name in SETTINGS if numbers.get(name) is not None}
     settings |= {"model": "skipgram" if numbers.get("sg") else "cbow", "loss": "ns", "vectors": "input"}
-    tensors, metadata = {"outputs": saved.layers["syn1neg"]}, {"settings": json.dumps(settings)}
+    tensors = found.tensors | {"outputs": saved.layers["syn1neg"]}
+    metadata = {"settings": json.dumps(settings)}
     return VectorFile(found.words, found.vectors, found.counts, tensors, metadata)
 
 
@@ -135,14 +137,19 @@ class _Part:
 def _vectors(path: PathLike, part: _Part, vectors: NDArray[np.float32], errors: Errors | None) -> VectorFile:
     vocabulary = part.values.get("vocab")
     names = next((part.values[name] for name in KEYS if name in part.values), None)
-    if not isinstance(names, list) or not all(isinstance(name, str | bytes) for name in names):
-        raise W2VError(f"{path}: its keys are no words")
+    if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _is_int(name) for name in names):
+        raise W2VError(f"{path}: its keys are neither words nor whole numbers")
+    ints = np.array([isinstance(name, int) for name in names], bool)
     try:
-        words = Words.of(names)
+        words = Words.of(str(name) if isinstance(name, int) else name for name in names)
     except W2VError as error:
         raise W2VError(f"{path}: {error}") from error
     known = _counts_of(path, vocabulary, words) if isinstance(vocabulary, Pairs) else _counts(path, part, words)
-    return checked(path, VectorFile(words, vectors, known), errors)
+    return checked(path, VectorFile(words, vectors, known, {INT_KEYS: ints} if ints.any() else {}), errors)
+
+
+def _is_int(key: Any) -> bool:
+    return type(key) is int and -(1 << 63) <= key < 1 << 63
 
 
 def _counts(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:

@@ -22,6 +22,7 @@ COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets
 
 PARTS = {name: name for name in ("counts", "settings", "metrics", "scores")}
 PARTS |= {"inputs": "input rows", "loss_by_epoch": "losses by epoch", "text": "text options", "figures": "metrics"}
+PARTS[gensim.INT_KEYS] = "integer keys"
 PARTS |= dict.fromkeys(SUBWORDS, "n-grams")
 
 

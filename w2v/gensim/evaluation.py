@@ -13,6 +13,7 @@ from w2v.gensim.growing import GrowingVectors
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import PathLike
 from w2v.vectors import benchmarks
+from w2v.vectors.cosines import cosine
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
@@ -90,7 +91,7 @@ class EvaluatedVectors(GrowingVectors):
             unknown += not known
             if known or dummy4unknown:
                 wanted.append(score)
-                found.append(float(self.similarity(row_of[first], row_of[second])) if known else 0.0)
+                found.append(cosine(*self.vectors[[row_of[first], row_of[second]]]) if known else 0.0)
         if not wanted:
             raise ValueError(f"No valid similarity judgements found in {pairs}: invalid format, or all words unknown")
         missing = 100 * unknown / (len(wanted) + (0 if dummy4unknown else unknown))

@@ -94,6 +94,13 @@ class GrowingVectors(keyed.KeyedVectors):
             raise KeyError(f"Key '{key}' not present")
         return default
 
+    def _row(self, key: Any) -> int | None:
+        """Return the row of a key; an int that is not a key is a row, as in gensim."""
+        row = super()._row(key)
+        if row is None and isinstance(key, int | np.integer) and 0 <= key < len(self):
+            return int(key)
+        return row
+
     has_index_for = keyed.KeyedVectors.is_known
 
     def get_vector(self, key: Key, norm: bool = False) -> Vector:
@@ -116,6 +123,9 @@ class GrowingVectors(keyed.KeyedVectors):
         if ignore_missing and not any(isinstance(key, np.ndarray) or key in self for key in keys):
             return np.zeros(self.vector_size, self.vectors.dtype)
         return super().get_mean_vector(keys, weights, pre_normalize, post_normalize, ignore_missing)
+
+    def _is_unknown_word(self, key: Any) -> bool:
+        return isinstance(key, str | int | np.integer) and key not in self
 
     def add_vector(self, key: Key, vector: ArrayLike) -> int:
         """Put a vector into the next reserved row, or append it; returns its row."""

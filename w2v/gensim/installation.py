@@ -1,4 +1,4 @@
-"""This package under the name gensim, for libraries that import that."""
+"""This package under the name gensim, for libraries that import that, and what is said of gensim's other modules."""
 
 import importlib
 import pkgutil
@@ -34,6 +34,21 @@ def _replace(modules: dict[str, ModuleType]) -> dict[str, ModuleType]:
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
     sys.modules.update(modules)
     return before
+
+
+class _NotHere:
+    """A finder, asked last, that says of gensim's other modules and classes that they are not here."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        package, dot, wanted = name.removeprefix("w2v.").partition(".")
+        is_ours = name.startswith(f"{OURS}.") or sys.modules.get(NAME) is sys.modules.get(OURS, ())
+        if package == NAME and dot and is_ours and not wanted.rpartition(".")[2].startswith("_"):
+            # Without a `name`: Python would replace the message in `from w2v.gensim import corpora`.
+            raise ModuleNotFoundError(f"w2v.gensim has no {wanted}, only word vectors: import it from gensim itself")
+
+
+sys.meta_path.append(_NotHere)
 
 
 class _Gensim(Distribution):

@@ -114,21 +114,22 @@ def _lines(path: PathLike) -> Iterator[bytes]:
     return lines_of(str(path), _chunks(path))
 
 
-def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[str] | None:
+def files_of(sentences: Sentences | None, corpus_file: PathLike | None) -> list[Path] | None:
     """The files that w2v's own reader, which cuts no lines, can read instead of sentences.
 
     None for sentences that are cut shorter than by default, for other iterables, and if a file is missing.
     """
-    files: list[str] = []
+    files: list[PathLike] = []
     if corpus_file is not None:
-        files = [str(corpus_file)]
+        files = [corpus_file]
     elif isinstance(sentences, LineSentence | Text8Corpus) and sentences.max_sentence_length < MAX_WORDS_IN_BATCH:
         return None
     elif isinstance(sentences, Text8Corpus):
-        files = [str(sentences.fname)]
+        files = [sentences.fname]
     elif isinstance(sentences, LineSentence) and sentences.limit is None:
         if isinstance(sentences, PathLineSentences):
-            files = sentences.input_files
+            files = list(sentences.input_files)
         elif isinstance(sentences.source, str | os.PathLike):
-            files = [os.fspath(sentences.source)]
-    return files if files and all(Path(file).is_file() for file in files) else None
+            files = [sentences.source]
+    paths = [*map(Path, files)]
+    return paths if paths and all(path.is_file() for path in paths) else None

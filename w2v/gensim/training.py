@@ -27,7 +27,7 @@ from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.model import Model
+from w2v.training.model import HasVectors, Model
 from w2v.training.train import train
 
 log = logging.getLogger("gensim.models.word2vec")
@@ -71,7 +71,7 @@ class Saved:
     comment: Any
 
 
-class Trainable(Saved, utils.SaveLoad):
+class Trainable(Saved, HasVectors, utils.SaveLoad):
     """The part of Word2Vec that holds both matrices and trains them; see there for the attributes."""
 
     wv: KeyedVectors
@@ -186,7 +186,7 @@ class Trainable(Saved, utils.SaveLoad):
     # -- a run --------------------------------------------------------------------------------------
 
     def _run(
-        self, loss: str, text: list[str] | Rows, first: int, last: int, progress: Report | None
+        self, loss: str, text: list[Path] | Rows, first: int, last: int, progress: Report | None
     ) -> tuple[int, int]:
         """Train from one epoch to another with one loss, on files or sentences; returns (words trained, words read).
 

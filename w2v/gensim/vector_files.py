@@ -25,8 +25,6 @@ from w2v.text.words import Words
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
-NUMBERS = "gensim.numbers"  # in a file: bool (V,), which keys are whole numbers
-
 # -- w2v's native format ----------------------------------------------------------------------------
 
 
@@ -38,13 +36,13 @@ def words_of(keys: Sequence[Any]) -> tuple[Words, dict[str, Array]]:
     for key, number in zip(keys, numbers.tolist(), strict=True):
         if not (number or isinstance(key, str)):
             raise W2VError(f"not written: the key {key!r:.60} is neither str nor int; save_word2vec_format writes it")
-    return Words.of(map(str, keys)), {NUMBERS: numbers}
+    return Words.of(map(str, keys)), {gensim.INT_KEYS: numbers}
 
 
 def keys_of(path: PathLike, found: VectorFile) -> list[Any]:
     """The keys that `words_of` made words of. Raises W2VError for a file whose numbers are none."""
     words: list[Any] = found.words.tolist()
-    numbers = found.tensors.get(NUMBERS, np.zeros(0, bool))
+    numbers = found.tensors.get(gensim.INT_KEYS, np.zeros(0, bool))
     if numbers.shape not in ((0,), (len(words),)):
         raise W2VError(f"{path}: damaged: {len(words)} keys, but {numbers.shape} signs of numbers")
     try:
@@ -75,7 +73,7 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
         saved = gensim.read_saved(path)
     numbers = {name: value for name, value in saved.numbers.items() if value is not None}
     metadata = {f"gensim.{saved.kind}": encode(numbers, f"{path}: its settings")}
-    return replace(saved.vectors, tensors=dict(saved.layers), metadata=metadata)
+    return replace(saved.vectors, tensors=saved.vectors.tensors | saved.layers, metadata=metadata)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------

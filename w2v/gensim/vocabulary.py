@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ log = logging.getLogger("gensim.models.word2vec")
 Counted = tuple[dict[Any, int], int, int]  # the count of each word, and how many words and sentences there are
 
 
-def count_files(files: list[str], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
+def count_files(files: list[Path], max_vocab_size: int | None, cache: PathLike | None, workers: int) -> Counted:
     """Count the words of files, which `cache`, a folder, keeps as ids for a training that follows."""
     options = ReadingOptions(cache=cache, max_types=max_vocab_size or ReadingOptions.max_types)
     try:

@@ -11,7 +11,7 @@ from w2v.errors import W2VError
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import UnknownWordError
+from w2v.vectors.unknown import UnknownWordError
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def code_lengths(
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
     unknown = [word for word in words if word not in numbers]
     if unknown:
-        raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, unknown))}")
+        raise UnknownWordError(unknown, numbers)
     names = dict.fromkeys(["balanced", "huffman", tree])
     found = {name: tree_of(vocabulary, name, tree_vectors) for name in names}
     shares = vocabulary.counts / vocabulary.tokens

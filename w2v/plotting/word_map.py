@@ -17,8 +17,10 @@ from w2v.plotting.options import CLUSTERS, WORDS, WORDS_OF_A_CLUSTER, Groups, sk
 from w2v.plotting.projection import Projection, project
 from w2v.progress import Report
 from w2v.system.files import PathLike
+from w2v.text.words import as_list
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
+from w2v.vectors.unknown import UnknownWordError
 
 AREAS = (8.0, 70.0)  # of the markers of the rarest and the most frequent word, in square points
 NAMES: dict[Projection, str] = {"pca": "two principal components", "tsne": "t-SNE", "umap": "UMAP"}
@@ -79,7 +81,9 @@ def word_map(
     section_of = {word: number for number, part in reversed([*enumerate(sections.values())]) for word in part}
     if not section_of:
         raise W2VError("no words to draw")
-    vectors[section_of]  # raises for an unknown word
+    unknown = [word for word in section_of if word not in vectors.key_to_index]
+    if unknown:
+        raise UnknownWordError(unknown, vectors.key_to_index)
     names = sorted(section_of, key=vectors.key_to_index.__getitem__)  # the frequent ones first
     matrix, occurrences = unit(vectors[names]), _occurrences(vectors, names)
     points = project(matrix, method, seed, progress)
@@ -117,7 +121,9 @@ def _sections(
     if words is None:
         start = skipped(len(vectors), top) if skip is None else skip
         words = vectors.first_words(start + top)[start:]
-    return words if isinstance(words, Mapping) else {"": [words] if isinstance(words, str) else [*words]}
+    if isinstance(words, Mapping):
+        return {name: as_list(part) for name, part in words.items()}
+    return {"": [words] if isinstance(words, str) else [*words]}
 
 
 def _occurrences(vectors: KeyedVectors, names: Sequence[str]) -> NDArray[np.float64]:

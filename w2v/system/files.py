@@ -8,7 +8,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, Literal
@@ -47,6 +47,11 @@ _NOT_TEXT = {  # signature: what the file is, and what to do
 
 PathLike = str | os.PathLike[str]
 Errors = Literal["strict", "replace", "ignore"]  # how to treat bytes that are not UTF-8, as in bytes.decode
+
+
+def as_paths(paths: PathLike | Iterable[PathLike]) -> list[PathLike]:
+    """Return one path or several as a list."""
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
 def is_nameable(path: PathLike) -> bool:

@@ -82,8 +82,8 @@ def _is_table(name: str, kind: str, names: Sequence[str]) -> W2VError:
     return W2VError(f"{name} looks like {kind} with the columns {one_line(', '.join(names))}{_COLUMN}")
 
 
-def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes, float]]:
-    """The texts in a column of a Parquet file, each with the share of the file's rows up to it.
+def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tuple[bytes | None, float]]:
+    """The texts in a column of a Parquet file, None if null, each with the share of the file's rows up to it.
 
     Raises W2VError for a file that is damaged or has no such column of text, without a column, and if pyarrow is
     missing.
@@ -105,16 +105,17 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
         for batch in table.iter_batches(ROWS_AT_ONCE, columns=[column]):
             for text in batch.column(0).to_pylist():
                 done += 1
-                yield (text or "").encode(), done / rows
+                yield None if text is None else text.encode(), done / rows
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
 
 
-def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
+def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:
     """The texts in a column of JSON lines, if the file begins with a brace, or else of CSV with names in its first row.
 
-    Columns of CSV are separated as in `_delimiter`. Texts that are null or missing are empty. Raises W2VError, naming
-    the line, if a line is not a row or its column not text, and for a missing column.
+    Columns of CSV are separated as in `_delimiter`. A text that is missing is None: null or absent in JSON, empty in
+    CSV, as in pandas. Raises W2VError, naming the line, if a line is not a row or its column not text, and for a
+    missing column.
     """
     lines = enumerate(lines_of(name, chunks, MAX_ROW_BYTES), 1)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, b""))
@@ -125,7 +126,7 @@ def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes]:
     yield from found(name, itertools.chain([(number, first)], lines), column)
 
 
-def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes]:
+def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     seen = False
     names: dict[str, None] = {}
     for number, line in lines:
@@ -143,12 +144,12 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
         if not seen:
             seen = column in row
             names |= dict.fromkeys(row)
-        yield encode(text or "")
+        yield None if text is None else encode(text)
     if not seen:
         raise missing(name, column, names)
 
 
-def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes]:
+def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iterator[bytes | None]:
     number, first = next(iter(lines))
     csv.field_size_limit(MAX_ROW_BYTES)  # of the whole process; its default is too small for texts
     decoded = (_decode(line) for line in itertools.chain([first], (line for _, line in lines)))
@@ -163,7 +164,7 @@ def _of_csv(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Itera
                 line = number - 1 + rows.line_num
                 raise W2VError(f"{name}, line {line}: {len(row)} columns, and {len(names)} in the first row")
             if row:
-                yield encode(row[index])
+                yield encode(row[index]) or None
     except csv.Error as error:
         raise W2VError(f"{name}, line {number - 1 + rows.line_num}: not CSV: {one_line(error)}") from None
 

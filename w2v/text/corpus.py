@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
 from w2v.detect import refuse_other
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, counted, warn_of_text
 from w2v.system.files import SIGNATURE_BYTES, PathLike, errors_named, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
@@ -30,7 +32,7 @@ from w2v.text.columns import (
 )
 from w2v.text.decompress import decompressed, is_compressed
 from w2v.text.markup import without_markup
-from w2v.text.paths import are_paths, named_files, regular
+from w2v.text.paths import looks_like_path, named_files, regular
 
 
 @runtime_checkable
@@ -42,7 +44,7 @@ class Table(Protocol):
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
-Source = PathLike | Iterable[PathLike] | Iterable[Iterable[str]] | Table
+Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[str] | None] | Table
 
 BLOCK_BYTES = 1 << 19  # about the size of a TextBlock: it stays in the second-level cache while it is scanned
 SAMPLES, SAMPLE_BYTES = 8, 4096  # pieces of a file in a sampled checksum, and their size
@@ -80,41 +82,52 @@ class TextBlock(NamedTuple):
 class Corpus:
     """A user's text: a path, a list of paths, a table, or an iterable of texts or of lists of tokens.
 
+    The type decides, never what exists: a single string or pathlib.Path is a path, a list of Path objects is several; a
+    list of strings is texts, with a TextWarning if all of them look like paths.
+
     A path names a file, a folder (all files in it at any depth, sorted by name, without hidden files, id files and
     links to folders), a glob pattern, or "-" for standard input. In a pattern, ** matches any number of folders,
     again without hidden ones and links. Each file of a folder or pattern is read once, even if links give it several
     names. Files are plain text or compressed by gzip, bzip2, xz or zstandard, which is recognised by content.
 
-    A text, as in a list, a Series or a column of a table (Table), may have several lines; its end ends a sentence. A
-    list of strings is one of paths if all of them look like paths (no white space, or an extension), if one names an
-    existing file, or with `of_paths`; otherwise it is one of texts. An iterable is read once, one item at a time, and
-    null texts of tables are left out. Raises W2VError for a source that cannot be read.
+    A text, as in a list, a Series or a column of a table (Table), may have several lines; its end ends a sentence. An
+    iterable is read once, one item at a time. Missing texts (see is_missing) are skipped or, by `blocks` with
+    `as_lines`, empty lines; `blocks` counts them. Raises W2VError for a source that cannot be read.
 
-    `total_bytes` is the size of all files on disk, or None if it is unknown.
+    Attributes:
+        total_bytes: the size of all files on disk, or None if it is unknown.
+        missing: how many texts `blocks` has found missing.
     """
 
+    missing = 0
     _is_part = False
     _bytes_read = 0
 
-    def __init__(self, source: Source, of_paths: bool = False) -> None:
+    def __init__(self, source: Source) -> None:
         self._items: Iterable[Any] = ()
         self._table: Table | None = None
-        names: list[str] = []
+        paths: list[PathLike] = []
         if isinstance(source, str | os.PathLike):
-            names = named_files(source)
-        elif isinstance(source, list | tuple) and source and (of_paths or are_paths(source)):
-            names = [name for path in source for name in named_files(path)]
+            paths = [source]
+        elif isinstance(source, list | tuple) and any(isinstance(item, os.PathLike) for item in source):
+            _refuse_others(source)
+            paths = list(source)
         elif isinstance(source, Table):
             self._table = source
         elif isinstance(source, Iterable) and not isinstance(source, bytes | Mapping):
-            self._items = source.dropna() if hasattr(source, "dropna") else source  # a Series may lack some values
+            self._items = source
+            if isinstance(source, list | tuple) and source and all(map(looks_like_path, source)):
+                warn_of_text(
+                    f"the strings of this list look like paths, such as {source[0][:60]!r}, but are read as texts: for "
+                    "files, give a list of pathlib.Path"
+                )
         else:
             kind = type(source).__name__
             raise W2VError(
                 f"a corpus is a path, a table, or a list of paths, texts or lists of tokens, not of type {kind}"
             )
-        self._files = [File(name, regular(name)) for name in names]
-        regularly = bool(names) and all(file.info for file in self._files)
+        self._files = [File(name, regular(name, path)) for path in paths for name in named_files(path)]
+        regularly = bool(self._files) and all(file.info for file in self._files)
         self.total_bytes = sum(file.size for file in self._files) if regularly else None
 
     @property
@@ -200,8 +213,10 @@ class Corpus:
         With a `column`, the files are JSON lines, CSV or Parquet. A newline follows each text of that column; with
         `as_lines`, newlines inside texts become spaces. If `column` is PLAIN, files that look like tables are read as
         text. With `strip_markup`, markup is removed from each file, row, text and list; see `without_markup`.
+
+        At the end, a TextWarning says how many texts were missing.
         """
-        self._bytes_read = 0
+        self._bytes_read = self.missing = 0
         items = self._items if self._table is None else _column_of(self._table, column)
         if column and has_columns(column) and not self._files and self._table is None and not self._is_part:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
@@ -210,7 +225,7 @@ class Corpus:
         size = 0
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
-        for name, offset, chunk in itertools.chain(self._lines(items, strip_markup), *of_files):
+        for name, offset, chunk in itertools.chain(self._lines(items, strip_markup, as_lines), *of_files):
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(chunk))
@@ -231,12 +246,21 @@ class Corpus:
                 )
         if size:
             yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
+        if self.missing:
+            treated = "gave zeros to" if as_lines else "skipped"
+            warn_of_text(f"{treated} {counted(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)")
 
-    def _lines(self, items: Iterable[Any], strip_markup: bool) -> Iterator[tuple[str, int, bytes]]:
+    def _lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[tuple[str, int, bytes]]:
         """Texts or lists of tokens as (name for messages, position in the text, line)."""
         offset = 0
         kind: type | None = None
         for number, item in enumerate(items):
+            if not isinstance(item, str) and is_missing(item):
+                self.missing += 1
+                if as_lines:
+                    yield str(self), offset, b"\n"
+                    offset += 1
+                continue
             kind = kind or (str if isinstance(item, str) else list)
             line = _text_line(number, item) if kind is str else _line(number, item)
             if strip_markup:
@@ -294,11 +318,13 @@ class Corpus:
             if not last.endswith(b"\n"):
                 yield name, offset, b"\n"
 
-    def _column(self, values: Iterable[bytes], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
-        """The values of a column, a newline after each, in pieces of about BLOCK_BYTES."""
+    def _column(self, values: Iterable[bytes | None], strip_markup: bool, as_lines: bool) -> Iterator[bytes]:
+        """The values of a column, a newline after each, in pieces of about BLOCK_BYTES. Missing ones are counted."""
         parts: list[bytes] = []
         size = 0
-        for text in values:
+        for found in values:
+            self.missing += found is None
+            text = found or b""
             value = text.replace(b"\n", b" ") if as_lines else text
             parts += [*without_markup([value]), b"\n"] if strip_markup else [value, b"\n"]
             size += len(value)
@@ -309,7 +335,7 @@ class Corpus:
 
     def _parquet(
         self, name: str, stream: IO[bytes], info: os.stat_result | None, column: str | None
-    ) -> Iterator[bytes]:
+    ) -> Iterator[bytes | None]:
         """The texts in a column of a Parquet file, whose first bytes have been read."""
         if info is None:
             raise W2VError(f"{name}: Parquet is not read from standard input or a pipe: name the file")
@@ -363,25 +389,42 @@ def _display(file: str) -> str:
 
 
 def _column_of(table: Table, column: str | None) -> Iterator[Any]:
-    """The texts in a column of a table, without null ones. Raises W2VError for a missing column."""
+    """The texts in a column of a table. Raises W2VError for a missing column."""
     names = list(map(str, table.columns))
     if column is None:
         raise W2VError(f"a table with the columns {', '.join(names)[:200]}: say by column= which of them is the text")
     if column not in names:
         raise missing("the table", column, names)
-    values = table[column]
-    return (value for value in (values.dropna() if hasattr(values, "dropna") else values) if value is not None)
+    return iter(table[column])
+
+
+def is_missing(text: object) -> bool:
+    """Return True for None, NaN, and pandas' NA and NaT."""
+    is_nan = isinstance(text, float | np.floating) and bool(np.isnan(text))
+    return text is None or is_nan or type(text).__name__ in {"NAType", "NaTType"}
+
+
+def _refuse_others(paths: Iterable[object]) -> None:
+    """Raise W2VError for an item of a list of paths that is not a path."""
+    for number, path in enumerate(paths):
+        if not isinstance(path, os.PathLike):
+            shown = f"{path!r:.60}, of type {type(path).__name__}"
+            raise W2VError(
+                f"item {number} of a list of paths is {shown}: give pathlib.Path objects only, or texts only"
+            )
 
 
 def _text_line(number: int, text: object) -> bytes:
     """A text and a newline. Raises W2VError for anything else."""
     if not isinstance(text, str):
-        raise W2VError(f"text {number} is of type {type(text).__name__}: give str, and leave out what is missing")
+        raise W2VError(f"text {number} is of type {type(text).__name__}: give str")
     return encode(text + "\n")
 
 
 def _line(number: int, sentence: Iterable[str]) -> bytes:
     """A list of tokens as a line of text. Raises W2VError for anything else."""
+    if isinstance(sentence, os.PathLike):
+        raise W2VError("paths are taken from a list only: give list(paths)")
     if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
         kind = type(sentence).__name__
         raise W2VError(f"sentence {number} is of type {kind}: give a list of tokens, such as text.split()")

@@ -1,4 +1,4 @@
-"""Which files a path, folder or pattern names, and whether strings are paths at all."""
+"""Which files a path, folder or pattern names, and which strings look like paths."""
 
 from __future__ import annotations
 
@@ -6,32 +6,21 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeGuard
 
 from w2v.errors import W2VError, one_line
 from w2v.system.files import PathLike, errors_named, is_nameable
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # longer strings are no paths
-STRINGS_LOOKED_UP = 1000  # of a list, among which an existing file shows that they are paths
 CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
 
 
-def are_paths(items: Sequence[Any]) -> TypeGuard[Sequence[PathLike]]:
-    """Whether the items of a list are paths, not texts or lists of tokens; see Corpus."""
-    if not all(isinstance(item, str | os.PathLike) for item in items):
+def looks_like_path(text: object) -> bool:
+    """Return True for a string that has no white space, or ends in an extension."""
+    if not isinstance(text, str) or not text or not _is_short(text):
         return False
-    strings = [item for item in items if isinstance(item, str)]
-    return (
-        len(strings) < len(items)
-        or all(map(_looks_like_path, strings))
-        or any(_is_short(string) and os.path.lexists(string) for string in strings[:STRINGS_LOOKED_UP])
-    )
-
-
-def _looks_like_path(text: str) -> bool:
-    return _is_short(text) and (len(text.split()) < 2 or re.search(r"\.\w{1,9}\Z", text) is not None)
+    return len(text.split()) < 2 or re.search(r"\.\w{1,9}\Z", text) is not None
 
 
 def _is_short(text: str) -> bool:
@@ -44,7 +33,7 @@ def named_files(path: PathLike) -> list[str]:
     """The files that a path names, each once."""
     found: dict[tuple[int, int] | str, str] = {}
     if not _is_short(name := os.fspath(path)):
-        raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(name)}")
+        raise W2VError(f"{one_line(name[:60])!r}… is too long for a path{_hint(path)}")
     with errors_named(path):
         for file in _matches(path):
             found.setdefault(_identity(file), file)
@@ -111,21 +100,28 @@ def _folders(folder: str) -> Iterator[tuple[str, list[str]]]:
         yield root, files
 
 
-def regular(file: str) -> os.stat_result | None:
-    """The status of a file that can be read again; None for standard input, pipes and devices."""
+def regular(file: str, given: PathLike) -> os.stat_result | None:
+    """The status of a file that can be read again; None for standard input, pipes and devices.
+
+    `given` is the path of a user's that names it.
+    """
     if file == "-":
         return None
+    hint = _hint(given) if file == given else ""  # not for a file in a folder
     with errors_named(file):
         try:
             info = Path(file).stat()
         except FileNotFoundError:
-            raise W2VError(f"corpus file {file!r} does not exist{_hint(file)}") from None
+            raise W2VError(f"corpus file {file!r} does not exist{hint}") from None
     if not os.access(file, os.R_OK):
         raise W2VError(f"cannot read {file}: permission denied")
     return info if stat.S_ISREG(info.st_mode) else None
 
 
-def _hint(name: str) -> str:
-    """What to write for a string that is no path, if it may be a text."""
-    is_name = name.isascii() and len(name.split()) < 2 and (Path(name).suffix or os.sep in name)
-    return "" if is_name else "; to train on texts instead of files, give iter(texts), and [text] for a single one"
+def _hint(path: PathLike) -> str:
+    """What to write in Python for a single string that may be a text; the command line gives Path objects."""
+    if not isinstance(path, str) or (
+        path.isascii() and looks_like_path(path) and (Path(path).suffix or os.sep in path)
+    ):
+        return ""
+    return "; a single string is a path: for one text, give [text]"

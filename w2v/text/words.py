@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,21 @@ from w2v.text._text import PADDING, taken, word_hashes
 WORDS_AT_ONCE = 1 << 16  # checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
+
+
+Item = TypeVar("Item")
+
+
+def refuse_string(words: object) -> None:
+    """Raise W2VError for a string in the place of a list of words: it would be taken as a list of letters."""
+    if isinstance(words, str):
+        raise W2VError(f"a list of words is needed, not the string {words[:60]!r}: write {words[:60]!r}.split()")
+
+
+def as_list(words: Iterable[Item]) -> list[Item]:
+    """Return words as a list. Raises W2VError for a string."""
+    refuse_string(words)
+    return list(words)
 
 
 class Words(Sequence[str]):
@@ -33,16 +48,26 @@ class Words(Sequence[str]):
 
     @classmethod
     def of(cls, words: Iterable[str | bytes]) -> Words:
-        """The same words as Words. Raises W2VError for a word that UTF-8 cannot encode (a lone surrogate)."""
+        """Return words as Words.
+
+        Raises W2VError for a string, for an item that is not a word, and for a word that UTF-8 cannot encode (a lone
+        surrogate).
+        """
         if isinstance(words, Words):
             return words
+        refuse_string(words)
         try:
             encoded = [word.encode() if isinstance(word, str) else word for word in words]
         except UnicodeEncodeError as error:
             raise W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8") from error
+        try:
+            blob = b"".join(encoded)
+        except TypeError:
+            other = next(word for word in encoded if not isinstance(word, bytes))
+            raise W2VError(f"the word {other!r:.60} is of type {type(other).__name__}, not str") from None
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+        return cls(np.frombuffer(blob, np.uint8), offsets)
 
     def followed_by(self, other: Words) -> Words:
         """These words, then others."""

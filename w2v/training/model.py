@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,28 @@ WHOLE_MODEL = "also keeps the counts, settings and output layer that --continue,
 INPUTS = "inputs"  # the input rows in a file whose "vectors" are not the input rows
 
 
+class HasVectors:
+    """A model with word vectors `wv`. What is asked of the model, but only they have, is an error that names them."""
+
+    if not TYPE_CHECKING:  # type checkers would take it to define every name
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError."""
+            hint = f": ask its word vectors, model.wv.{name}" if hasattr(KeyedVectors, name) else ""
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}{hint}", name=name, obj=self)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise TypeError."""
+        word = key if isinstance(key, str) else "king"
+        raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, model.wv[{word[:60]!r}]")
+
+    def __contains__(self, key: object) -> NoReturn:
+        """Raise TypeError."""
+        raise TypeError(f"a {type(self).__name__} has no items: ask its word vectors, {key!r:.60} in model.wv")
+
+
 @dataclass(repr=False)
-class Model:
+class Model(HasVectors):
     """A trained model.
 
     Attributes:

@@ -106,9 +106,9 @@ def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors.
 
     Args:
-        corpus: a path or list of paths (files, folders, globs, "-"; compressed or not); a list, Series or other
-            iterable of texts, which are split into words by `tokenize`, or of lists of words, read once; or a table,
-            such as a DataFrame, with its `column`. See Corpus for lists of strings that might be paths.
+        corpus: a path, or a list of pathlib.Path (files, folders, globs, "-"; compressed or not); a list, Series or
+            other iterable of texts, which are split into words by `tokenize`, or of lists of words, read once; or a
+            table, such as a DataFrame, with its `column`. Missing texts (None, NaN) are skipped and counted.
         settings: a Settings object; or its fields as keyword arguments, such as vector_size=300, which
             `w2v train --help` describes. `objective` may be a Loss itself.
         vocabulary: words to use instead of those of the corpus.
@@ -266,7 +266,7 @@ def _resumed(
     if corpus is None and not found.trusted:
         sources = one_line(", ".join(map(str, origin.sources)))
         raise W2VError(f"{stranger} paths are not used: give the corpus, {sources} when the run began")
-    text = Corpus(origin.sources, of_paths=True) if corpus is None else Corpus(corpus)
+    text = Corpus([*map(Path, origin.sources)]) if corpus is None else Corpus(corpus)
     location = _location(text)
     for (path, size, *_), (now, size_now) in zip(origin.files or [], location["files"] or [], strict=False):
         if size != size_now:  # known before the text is read, unlike its checksum

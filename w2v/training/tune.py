@@ -32,7 +32,7 @@ from w2v.options import refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.shown import Result
-from w2v.system.files import PathLike, atomic_write, errors_named
+from w2v.system.files import PathLike, as_paths, atomic_write, errors_named
 from w2v.system.schema import decode, encode
 from w2v.text.advice import warn_of
 from w2v.text.corpus import Corpus, Source
@@ -150,8 +150,8 @@ def tune(
     corpus: Source,
     *,
     time: str = "10m",
-    questions: Sequence[PathLike] = (),
-    pairs: Sequence[PathLike] = (),
+    questions: PathLike | Sequence[PathLike] = (),
+    pairs: PathLike | Sequence[PathLike] = (),
     max_size: int | None = None,
     phrases: bool | PathLike = False,
     state: PathLike | None = None,
@@ -165,8 +165,8 @@ def tune(
     Args:
         corpus: see train; it is read once.
         time: about how long everything takes: "30s", "10m" or "2h".
-        questions, pairs: files that settings are judged by; see analogies and word_pairs. Without any, they are judged
-            by the end of the text, on which trials are not trained; see HeldOut.
+        questions, pairs: a file or files that settings are judged by; see analogies and word_pairs. Without any, they
+            are judged by the end of the text, on which trials are not trained; see HeldOut.
         max_size: try vector sizes up to this one; otherwise all have that of the settings.
         state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
             time counts.
@@ -182,6 +182,7 @@ def tune(
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
     settings = Settings(**fixed)
     given_phrases = loaded_phrases(phrases)
+    questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
         next(lines(file), None)  # raises for one that cannot be read
     work: dict[str, Any] = {"workers": settings.threads, "progress": watch}

@@ -48,6 +48,7 @@ class Encoder:
 
     Attributes:
         texts, words, unknown: the number of texts encoded so far, of their words, and of those left out.
+        missing: how many of the texts were missing; they are encoded as zeros.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Encoder:
             raise SettingsError(f"weights {weights!r}: {suggestion(weights, get_args(Weights))}")
         if counts is None and weights != "mean":
             raise SettingsError(f"weights {weights}: these vectors have no counts; choose mean, or take a .safetensors")
-        self.texts = self.words = self.unknown = 0
+        self.texts = self.words = self.unknown = self.missing = 0
         self.size = int(vectors.shape[1])
         self._vectors, self._ngrams = vectors, ngrams
         self._lookup = Lookup(words.padded(), words.offsets)
@@ -95,6 +96,7 @@ class Encoder:
             yield self._means(sums[:-1], shares[:-1])
             done = bytes_done
             meter(done, texts.total_bytes)
+        self.missing += texts.missing
         meter(done, done)
 
     def _read(self, texts: Corpus, column: str | None) -> Iterator[tuple[bytes, int]]:

@@ -1,4 +1,8 @@
-"""Words and their vectors: look-up, comparison, nearest neighbours. Methods have the names and semantics of gensim."""
+"""Words and their vectors: look-up, comparison, nearest neighbours.
+
+Methods have gensim's names, with w2v's own arguments and rules: a key is a word, never a row, and files are replaced
+only with `force`. The methods of `w2v.gensim` have gensim's arguments and behaviour.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +25,20 @@ from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
-from w2v.text.words import Words
+from w2v.text.words import Words, as_list
 from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
+from w2v.vectors.unknown import UnknownWordError
 
 Neighbours = list[tuple[str, float]]
-Key = str | int | NDArray[Any]  # a word, its row, or a vector
+Key = str | int | NDArray[Any]  # a word (in w2v.gensim also an int), or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
 
 Word = TypeVar("Word", bound=str | int)
-Item = TypeVar("Item")
 
 SHOWN_WORDS = 10  # in a notebook
-
-
-def _listed(words: Iterable[Item]) -> list[Item]:
-    """These words. Raises W2VError for a string, which would be taken for a list of letters."""
-    if isinstance(words, str):
-        raise W2VError(f"a list of words is needed, not the string {words[:60]!r}: write {words[:60]!r}.split()")
-    return list(words)
-
-
-class UnknownWordError(W2VError, KeyError):
-    """A word is not in the vocabulary."""
-
-    def __str__(self) -> str:  # KeyError's own puts the message in quotation marks
-        return str(self.args[0])
 
 
 class KeyedVectors(Pictured):
@@ -69,14 +59,18 @@ class KeyedVectors(Pictured):
         metadata: Mapping[str, str] | None = None,
         tensors: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        """Raises W2VError unless each word has one vector and, if there are counts, one count."""
+        """Raises W2VError unless words are strings, and each has one vector and, if there are counts, one count."""
         self.vectors: NDArray[np.float32] = (
             cast(Any, vectors) if isinstance(vectors, Rounded) else np.asarray(vectors, np.float32)
         )
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         self.metadata = dict(metadata or {})
         self.tensors = dict(tensors or {})
-        self._words = words if isinstance(words, Words) else list(words)
+        self._words = words if isinstance(words, Words) else as_list(words)
+        if not isinstance(words, Words):
+            for row, word in enumerate(self._words):
+                if not isinstance(word, str):
+                    raise W2VError(f"word {row} is {word!r:.60}: words are strings")
         if self.vectors.ndim != 2 or len(self.vectors) != len(self._words):
             raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
         if self.counts is not None and self.counts.shape != (len(self),):
@@ -134,12 +128,16 @@ class KeyedVectors(Pictured):
         return len(self._words)
 
     def __contains__(self, key: object) -> bool:
-        """Whether a key is a row, or a word that has a vector, with n-grams also an unknown one."""
+        """Return True if a key is a word that has a vector; with n-grams, unknown words may have one, too."""
         return self.is_known(key) or (isinstance(key, str) and self._composed(key) is not None)
 
     def is_known(self, key: object) -> bool:
-        """Whether a key is a row or a word of the vocabulary."""
-        return key in self.key_to_index or (isinstance(key, int | np.integer) and 0 <= int(key) < len(self))
+        """Return True if a key is a word of the vocabulary."""
+        return self._row(key) is not None
+
+    def _row(self, key: Any) -> int | None:
+        """Return the row of a key, or None if it is unknown."""
+        return self.key_to_index.get(key)
 
     def _composed(self, word: str) -> Vector | None:
         """The vector of an unknown word, (D,), if it has n-grams."""
@@ -149,7 +147,7 @@ class KeyedVectors(Pictured):
         return iter(self.index_to_key)
 
     def __getitem__(self, key: str | int | Iterable[str | int]) -> Vector:
-        """The vector of a word or row, (D,), or the vectors of n of them, (n, D). Raises UnknownWordError."""
+        """The vector of a word, (D,), or the vectors of n words, (n, D). Raises UnknownWordError."""
         if isinstance(key, str | int | np.integer):
             return self.get_vector(key)
         return self._of(key)
@@ -176,7 +174,7 @@ class KeyedVectors(Pictured):
         return self._words[:stop]
 
     def get_vector(self, key: str | int, norm: bool = False) -> Vector:
-        """The vector of a word or row, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
+        """The vector of a word, (D,), scaled to length 1 if `norm`. Raises UnknownWordError."""
         vector: Vector = self._of([key])[0]
         return unit(vector) if norm else vector
 
@@ -191,27 +189,34 @@ class KeyedVectors(Pictured):
         """The weighted mean of words and vectors, (D,): their weighted sum over the sum of the absolute weights.
 
         `pre_normalize` scales the vector of each word to length 1 first, `post_normalize` scales the mean to length 1.
-        Unknown words are left out or, without `ignore_missing`, raise UnknownWordError. Raises W2VError if all words
-        are unknown.
+        Unknown words are left out or, without `ignore_missing`, raise UnknownWordError, as they do if all are unknown.
+        Raises W2VError if there are none.
         """
-        keys = _listed(keys)
+        keys = as_list(keys)
         weights = [1.0] * len(keys) if weights is None else list(weights)
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
         weighted = list(zip(keys, weights, strict=True))
-        if ignore_missing:
-            weighted = [pair for pair in weighted if not isinstance(pair[0], str | int | np.integer) or pair[0] in self]
-        else:
-            self._of(key for key in keys if isinstance(key, str | int | np.integer))
         if not weighted:
-            raise W2VError("no word is in the vocabulary")
+            raise W2VError("no words are given")
+        if ignore_missing:
+            weighted = [pair for pair in weighted if not self._is_unknown_word(pair[0])] or weighted
+        self._check_known(key for key, _ in weighted)
         parts = np.stack([self._vector(key, pre_normalize) for key, _ in weighted])  # (n, D)
         share = np.array([weight for _, weight in weighted], np.float64)
         mean = (share @ parts.astype(np.float64) / (np.abs(share).sum() or 1)).astype(parts.dtype)
         return unit(mean) if post_normalize else mean
 
+    def _is_unknown_word(self, key: Key) -> bool:
+        """Return True for a word without a vector; an int is not a word."""
+        return isinstance(key, str) and key not in self
+
+    def _check_known(self, keys: Iterable[Key]) -> None:
+        """Raise UnknownWordError, with all unknown keys, unless each is a vector or has one."""
+        self._of(key for key in keys if isinstance(key, str | int | np.integer))
+
     def _of(self, keys: Iterable[str | int]) -> Vector:
-        """The vectors of n keys, which are words or rows, (n, D). Raises UnknownWordError, naming all unknown keys."""
+        """The vectors of n keys, (n, D). Raises UnknownWordError, with all unknown keys."""
         keys = list(keys)
         composed = {}
         if self.ngrams:
@@ -224,13 +229,12 @@ class KeyedVectors(Pictured):
         return np.stack([composed[key] if key in composed else self.vectors[next(known)] for key in keys])
 
     def _rows(self, keys: Iterable[str | int]) -> list[int]:
-        """The rows of keys, which are words or rows. Raises UnknownWordError, naming all unknown keys."""
-        index = self.key_to_index
+        """The rows of keys. Raises UnknownWordError, with all unknown keys."""
         keys = list(keys)
-        missing = [key for key in keys if not self.is_known(key)]
-        if missing:
-            raise UnknownWordError(f"not in the vocabulary: {', '.join(map(repr, missing))}")
-        return [index.get(key, key) for key in keys]  # type: ignore[arg-type]
+        rows = [row for key in keys if (row := self._row(key)) is not None]
+        if len(rows) < len(keys):
+            raise UnknownWordError([key for key in keys if not self.is_known(key)], self.key_to_index)
+        return rows
 
     def _known_rows(self, keys: Iterable[Key]) -> list[int]:
         """The rows of the known words among these keys."""
@@ -251,7 +255,7 @@ class KeyedVectors(Pictured):
         return cosine(*self[[word1, word2]])
 
     def n_similarity(self, words1: Iterable[str | int], words2: Iterable[str | int]) -> float:
-        """The cosine of the means of two sets of words. Unknown words are left out."""
+        """The cosine of the means of two lists of words. Unknown words are left out."""
         return cosine(*(self.get_mean_vector(words, pre_normalize=False) for words in (words1, words2)))
 
     def distance(self, word1: str | int, word2: str | int) -> float:
@@ -260,8 +264,8 @@ class KeyedVectors(Pictured):
 
     def distances(self, key: Key, other_words: Iterable[str | int] = ()) -> Vector:
         """1 minus the cosine of a word or vector with each of n other words, or with all words: float32 (n,)."""
+        others = as_list(other_words)
         vector = unit(self._vector(key, norm=False))
-        others = list(other_words)
         return 1 - (unit(self._of(others)) @ vector if others else self._cosines(vector, len(self)))
 
     def closer_than(self, word1: str | int, word2: str | int) -> list[str]:
@@ -277,7 +281,9 @@ class KeyedVectors(Pictured):
         return len(self.closer_than(word1, word2)) + 1
 
     def most_similar_to_given(self, word: str | int, words: Sequence[Word]) -> Word:
-        """The word among `words` that is nearest to `word`. Raises UnknownWordError."""
+        """The word among `words`, a list, that is nearest to `word`. Raises UnknownWordError."""
+        if not (words := as_list(words)):
+            raise W2VError("the list of words is empty")
         return words[int(np.argmin(self.distances(word, words)))]
 
     def relative_cosine_similarity(self, word1: str | int, word2: str | int, topn: int = 10) -> float:
@@ -289,7 +295,8 @@ class KeyedVectors(Pictured):
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """The word farthest from the mean of the given words. Unknown words are left out."""
-        known = [word for word in _listed(words) if word in self]
+        words = as_list(words)
+        known = [word for word in words if not self._is_unknown_word(word)] or words
         mean = self.get_mean_vector(known, post_normalize=True)
         return known[int(np.argmin(unit(self[known]) @ mean))]
 
@@ -327,7 +334,7 @@ class KeyedVectors(Pictured):
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[Neighbours]:
         """The `topn` words nearest to each of n words, by one matrix product. Raises UnknownWordError."""
-        words, rows = list(words), self._searched(restrict_vocab)
+        words, rows = as_list(words), self._searched(restrict_vocab)
         given = [[row for row in self._known_rows([word]) if row < rows] for word in words]
         found = nearest(self._of(words), self.vectors[:rows], self.norms[:rows], topn, given)
         return [self._neighbours(best, scores) for best, scores in found]
@@ -341,6 +348,7 @@ class KeyedVectors(Pictured):
     def _cosmul_scores(self, positive: Keys, negative: Keys, rows: int) -> tuple[Vector, list[int]]:
         """The score by 3CosMul of each of the first `rows` words, (rows,), and the rows of the words given."""
         factors = [_weighted(positive, 1.0), _weighted(negative, 1.0)]
+        self._check_known(key for side in factors for key, _ in side)
         given = self._known_rows(key for side in factors for key, _ in side)
         products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
         for product, side in zip(products, factors, strict=True):
@@ -373,16 +381,20 @@ class KeyedVectors(Pictured):
 
     # -- texts --------------------------------------------------------------------------------------
 
-    def encode(self, texts: Iterable[str] | Iterable[Sequence[str]], weights: Weights = "sif") -> Vector:
+    def encode(self, texts: Iterable[str | None] | Iterable[Sequence[str] | None], weights: Weights = "sif") -> Vector:
         """The vectors of n texts or lists of words, float32 (n, D): weighted means of the vectors of their words.
 
         Texts are split into words as `words_in` does. Encoder describes the `weights`: "mean", "idf" or "sif". A text
-        without a known word gets zeros. Raises SettingsError for "idf" and "sif" if `counts` are unknown, and W2VError
-        for a table.
+        without a known word gets zeros; so does a missing one (None, NaN), and a TextWarning counts these. Raises
+        SettingsError for "idf" and "sif" if `counts` are unknown, and W2VError for a table.
         """
+        if isinstance(texts, str):
+            raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
         if isinstance(texts, Table | Mapping):
             raise W2VError("a list of texts is needed, not a table: give one of its columns")
-        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in _listed(texts))
+        if not isinstance(texts, Iterable):
+            raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")
+        lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in texts)
         blocks = list(self.encoder(weights).blocks(Corpus(lines), progress=lambda _: None))
         return np.concatenate([np.empty((0, self.vector_size), np.float32), *blocks])
 

@@ -1,24 +1,19 @@
 """Queries to word vectors as people type them: `king`, `paris london`, `king - man + woman`."""
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 
 from w2v.errors import SettingsError
-from w2v.options import did_you_mean
 from w2v.system.schema import decode
 from w2v.vectors.benchmarks import Method
-from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
+from w2v.vectors.keyed import KeyedVectors, Neighbours
 
-SUGGESTIONS = 3  # for each unknown word
-CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}
 MINUS = "\N{MINUS SIGN}"  # as pages and pictures write it
 SIGNED = re.compile(r"(?=[+-]|.*\+)[+-]?[^+-]+(?:[+-][^+-]+)*")  # such as king-man+woman, or -man
-SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
 
 
 @dataclass(frozen=True)
@@ -49,9 +44,8 @@ class Query:
     def answer(self, vectors: KeyedVectors, topn: int, restrict_vocab: int | None = None) -> Neighbours:
         """The `topn` best words and their scores, among the first `restrict_vocab` words (default: all).
 
-        Raises UnknownWordError, with similar words that are known.
+        Raises UnknownWordError.
         """
-        require(self.words, vectors)
         search = vectors.most_similar_cosmul if self.method == "mul" else vectors.most_similar
         return search(self.positive, self.negative, topn, restrict_vocab)
 
@@ -66,18 +60,6 @@ class _Metrics:
     """The part of a model file's metrics that a query needs."""
 
     phrases: _Phrases | None = None
-
-
-def require(words: Iterable[str], vectors: KeyedVectors, listed: bool = False) -> None:
-    """Raise UnknownWordError, with similar words that are known, unless all words have a vector.
-
-    `listed`: unless all are words of the vocabulary.
-    """
-    unknown = [word for word in words if not (vectors.is_known(word) if listed else word in vectors)]
-    if unknown:
-        raise UnknownWordError(
-            "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
-        )
 
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
@@ -135,26 +117,3 @@ def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
         joined.append(word)
         start += size
     return joined
-
-
-def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
-    """Words of the vocabulary that may be meant by an unknown word: its lower-case form, then similar spellings.
-
-    Spellings are compared if they have about as many characters, and the same first one or last two; at most the
-    CANDIDATES most frequent.
-    """
-    lower = word.lower()
-    found = [lower] if vectors.is_known(lower) else []
-    for spelling in dict.fromkeys((word, lower)):
-        candidates = (
-            known
-            for known in vectors.index_to_key
-            if abs(len(known) - len(word)) <= 2 and (known[:1] == spelling[:1] or known[-2:] == spelling[-2:])
-        )
-        found += difflib.get_close_matches(spelling, islice(candidates, CANDIDATES), SUGGESTIONS, SIMILAR)
-    return list(dict.fromkeys(found))[:SUGGESTIONS]
-
-
-def _suggestion(word: str, vectors: KeyedVectors) -> str:
-    found = suggestions(word, vectors)
-    return f" ({did_you_mean(found)})" if found else ""

@@ -206,6 +206,7 @@ def test_aligned_vectors_are_saved(
 
 
 def test_keys_that_are_numbers(tmp_path: Path, gensims: Any) -> None:
+    """An int is a key or, as in gensim, a row; in w2v.load, where words are strings, it is neither."""
     for kind in (KeyedVectors, type(gensims)):
         vectors = kind(2)
         vectors.add_vectors([7, "a", np.int64(3)], np.eye(3, 2))
@@ -213,10 +214,35 @@ def test_keys_that_are_numbers(tmp_path: Path, gensims: Any) -> None:
         loaded = kind.load(str(tmp_path / "any.kv"))
         assert loaded.index_to_key == [7, "a", 3]
         assert loaded.key_to_index == {7: 0, "a": 1, 3: 2}
+        for key, row in ((7, 0), (3, 2), (1, 1), (0, 0)):
+            np.testing.assert_array_equal(loaded[key], vectors.vectors[row])
+            assert key in loaded
+        assert 5 not in loaded
+        assert loaded.get_mean_vector(["a", 5]).tolist() == [0, 1]  # unknown keys are left out
+    vectors = KeyedVectors(2)
+    vectors.add_vectors([7, "a", 3], np.eye(3, 2))
+    vectors.save(tmp_path / "any.kv")
+    opened = w2v.load(tmp_path / "any.kv")
+    assert opened.index_to_key == ["7", "a", "3"]
+    np.testing.assert_array_equal(opened["3"], vectors.vectors[2])
+    for key, hint in ((3, "did you mean '3'"), (1, r"row 1 is .vectors\[1\]")):
+        with pytest.raises(w2v.UnknownWordError, match=rf"^not in the vocabulary: {key} \(words are strings.* {hint}"):
+            opened.most_similar(key)
     vectors = KeyedVectors(2)
     vectors.add_vector((1, 2), [1, 2])
     with pytest.raises(w2v.W2VError, match=r"the key \(1, 2\) is neither str nor int"):
         vectors.save(tmp_path / "any.kv")
+
+
+def test_word_pairs_are_looked_up_as_keys(tmp_path: Path) -> None:
+    """Not as rows, which may be other keys."""
+    (tmp_path / "pairs").write_text("0\t1\t5\n1\t2\t3\n2\t0\t1\n")
+    found = []
+    for kind in (int, str):
+        vectors = KeyedVectors(3)
+        vectors.add_vectors([kind(key) for key in (2, 0, 1)], VECTORS[:3, :3])
+        found.append(vectors.evaluate_word_pairs(tmp_path / "pairs"))
+    assert found[0] == found[1]
 
 
 def test_keys_with_spaces(tmp_path: Path) -> None:

@@ -380,6 +380,17 @@ def test_the_learning_rate_ends_at_gensims_last_batch() -> None:
         assert found == pytest.approx(expected, abs=2e-4)
 
 
+def test_progress_is_logged_every_so_many_sentences(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "gensim.models.word2vec")
+    told = []
+    for kind in (Word2Vec, gensim.models.Word2Vec):
+        caplog.clear()
+        kind(min_count=1).build_vocab(SENTENCES, progress_per=150)
+        told.append([record.getMessage() for record in caplog.records if "PROGRESS" in record.getMessage()])
+    assert told[0] == told[1]
+    assert len(told[0]) == 3
+
+
 def test_messages_are_of_gensims_loggers(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level("INFO")
     Word2Vec(SENTENCES, **SMALL).save(tmp_path / "any.model")

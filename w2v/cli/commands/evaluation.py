@@ -17,7 +17,6 @@ from w2v.evaluation import perplexity as predicted
 from w2v.evaluation import rank as ranks
 from w2v.progress import Report
 from w2v.system.files import Errors
-from w2v.text.corpus import Corpus
 from w2v.training.model import Model
 from w2v.vectors.keyed import load
 
@@ -101,7 +100,7 @@ def perplexity(model: Path, corpus: tuple[str, ...], progress: Report, **given: 
     w2v perplexity model.safetensors held-out.txt
     w2v perplexity model.safetensors news/ 'wiki/*.gz' --json
     """
-    files = Corpus(list(corpus), of_paths=True).files
+    files = [*map(Path, options.corpus_of(corpus).files)]
     result = predicted.perplexity(Model.load(model), files, **options.given_reading(given), progress=progress)
     return result, show.perplexity
 

@@ -23,7 +23,6 @@ from w2v.plotting.options import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.system.files import Errors
-from w2v.vectors import query as queries
 from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, load
 
@@ -128,9 +127,7 @@ def plot(
     else:
         asked = dict.fromkeys(word for part in (chosen or {}).values() for word in part)
         unknown = [word for word in asked if not vectors.is_known(word)]
-        if words:
-            queries.require(words, vectors, listed=True)
-        elif chosen and unknown:
+        if words_file and chosen and unknown:
             say(f"{words_file}: {counted(len(unknown), 'word')} not in the vocabulary: {', '.join(unknown[:5])}")
             chosen = {name: [word for word in part if vectors.is_known(word)] for name, part in chosen.items()}
         title = f"{model.name}, {NAMES[drawing['method']]}"

@@ -16,7 +16,6 @@ from w2v.losses.code_lengths import code_lengths
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
-from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.phrases import PhraseOptions, Phrases
 from w2v.text.vocabulary import Vocabulary
@@ -40,7 +39,7 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
     w2v vocab texts/ -o words.txt --min-count 1 --max-vocab 100000
     """
     settings = options.chosen_settings(given)
-    text = Corpus(list(corpus), of_paths=True)
+    text = options.corpus_of(corpus)
     outputs.check(output, force, map(Path, text.files))
     with read_corpus(text, options.reading_options(given), workers=settings.threads, progress=progress) as store:
         vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
@@ -98,7 +97,7 @@ def phrases(
         raise click.UsageError(f"nothing to write: name a file with -o{'' if read_phrases else ' or --save-phrases'}")
     if read_phrases:
         options.refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
-    settings, text = options.chosen_settings(given), Corpus(list(corpus), of_paths=True)
+    settings, text = options.chosen_settings(given), options.corpus_of(corpus)
     inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
     for number, path in enumerate(written):
         outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
@@ -164,7 +163,7 @@ def tree(
         options.refuse_together("a file of words and counts", options_of(ReadingOptions))
         vocabulary = Vocabulary.load(corpus[0], settings.min_count, settings.max_vocab)
     else:
-        text, reading = Corpus(list(corpus), of_paths=True), options.reading_options(given)
+        text, reading = options.corpus_of(corpus), options.reading_options(given)
         with read_corpus(text, reading, workers=settings.threads, progress=progress) as store:
             vocabulary = Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
     return code_lengths(vocabulary, settings.tree, settings.tree_vectors, words), show.code_lengths

@@ -27,7 +27,6 @@ from w2v.progress import Report
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import TEXT
 from w2v.system import memory
-from w2v.text.corpus import Corpus
 from w2v.training import tune as tuning
 from w2v.training.interval import DEFAULT_INTERVAL
 from w2v.training.model import WHOLE_MODEL, Model
@@ -273,8 +272,8 @@ def tune(
     settings = options.chosen_settings(given, tried=tuning.tried(options.given_settings(given)))
     output, reading = output or jobs.default_output(settings), asdict(options.reading_options(given))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
-    files = Corpus(list(corpus), of_paths=True).files
-    inputs = [*map(Path, files), *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
+    files = [*map(Path, options.corpus_of(corpus).files)]
+    inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     jobs.check_outputs([("-o", output), ("-o", config)], force, inputs)
     _check_state(state, resume, force, inputs)
     try:

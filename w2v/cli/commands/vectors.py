@@ -23,7 +23,6 @@ from w2v.formats.storage import FileStorage
 from w2v.progress import Report
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
-from w2v.text.corpus import Corpus
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
@@ -78,7 +77,6 @@ def similarity(
         vectors = load(model, errors=errors)
         found = [queries.known_words(word, vectors) for word in words]
         first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
-        queries.require((first, second), vectors)
         cosine = vectors.similarity(first, second)
         show.result({"words": words, "cosine": cosine}, as_json, shown=lambda _: click.echo(f"{cosine:.4f}"))
         return
@@ -204,12 +202,12 @@ def encode(
     w2v encode model.safetensors -o vectors.npy < texts.txt
     w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
     """
-    corpus = Corpus(list(texts) or ["-"], of_paths=True)
+    corpus = options.corpus_of(texts or ["-"])
     outputs.check(output, force, [model, *map(Path, texts)])
     write = matrices.writer(output)
     encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
     write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
-    found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
+    found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
 
 

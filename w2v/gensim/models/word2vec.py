@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -149,7 +150,9 @@ class Word2Vec(Trainable):
         **prepare: Any,
     ) -> None:
         """Count words and make the vocabulary and new vectors, or with `update` add words to those there are."""
-        self.corpus_total_words, self.corpus_count = self.scan_vocab(corpus_iterable, corpus_file, trim_rule=trim_rule)
+        self.corpus_total_words, self.corpus_count = self.scan_vocab(
+            corpus_iterable, corpus_file, progress_per, trim_rule=trim_rule
+        )
         found = self.prepare_vocab(update, keep_raw_vocab, trim_rule, **prepare)
         self.estimate_memory(found["num_retained_words"])
         self.prepare_weights(update)
@@ -362,7 +365,7 @@ class Word2Vec(Trainable):
 
     def _train_spans(
         self,
-        text: list[str] | Rows,
+        text: list[Path] | Rows,
         losses: list[str],
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],

@@ -1,0 +1,120 @@
+"""What is said of words that are not in the vocabulary, and which known ones are suggested."""
+
+import difflib
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
+from w2v.vectors import unknown
+from w2v.vectors.unknown import UnknownWordError, suggestions
+
+WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair", "3"]
+
+
+@pytest.fixture
+def vectors() -> w2v.KeyedVectors:
+    return w2v.KeyedVectors(WORDS, np.eye(len(WORDS), dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("frnace", ["france", "frances"]),
+        ("Frnace", ["france", "frances"]),
+        ("France", ["france", "frances"]),
+        ("PARIS", ["paris", "Paris"]),  # the lower-case form first
+        ("aking", ["king"]),  # a wrong first letter
+        ("womann", ["woman"]),
+        ("éclaire", ["éclair"]),
+        ("zzz", []),
+        ("ж", []),
+    ],
+)
+def test_suggestions(vectors: w2v.KeyedVectors, word: str, expected: list[str]) -> None:
+    assert suggestions(word, vectors.key_to_index) == expected
+    gensims = GensimVectors(vectors.vector_size)
+    gensims.add_vectors([*vectors.index_to_key, 5], np.vstack([vectors.vectors, vectors.vectors[:1]]))
+    assert suggestions(word, gensims.key_to_index) == expected
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda vectors, word: vectors[word],
+        lambda vectors, word: vectors[["the", word]],
+        lambda vectors, word: vectors.most_similar(word),
+        lambda vectors, word: vectors.most_similar("the", word),
+        lambda vectors, word: vectors.most_similar_cosmul("the", word),
+        lambda vectors, word: vectors.most_similar_batch([word]),
+        lambda vectors, word: vectors.similarity("the", word),
+        lambda vectors, word: vectors.distances(word),
+        lambda vectors, word: vectors.get_mean_vector([word]),
+        lambda vectors, word: vectors.n_similarity(["the"], [word]),
+        lambda vectors, word: vectors.doesnt_match([word]),
+        lambda vectors, word: vectors.rank("the", word),
+        lambda vectors, word: vectors.most_similar_to_given("the", [word]),
+        lambda vectors, word: vectors.plot([word]),
+    ],
+)
+def test_every_method_suggests_what_may_be_meant(vectors: w2v.KeyedVectors, ask: Callable[..., Any]) -> None:
+    for word, expected in (
+        ("frnace", "'frnace' (did you mean france or frances?)"),
+        ("zzz", "'zzz'"),
+        (3, "3 (words are strings: did you mean '3'?)"),
+        (np.int64(3), "3 (words are strings: did you mean '3'?)"),
+        (5, "5 (words are strings; row 5 is .vectors[5])"),
+        (-1, "-1"),
+    ):
+        with pytest.raises(UnknownWordError) as error:
+            ask(vectors, word)
+        assert str(error.value) == f"not in the vocabulary: {expected}"
+        assert error.value.args == (word,)
+
+
+def test_an_int_is_never_a_row(vectors: w2v.KeyedVectors) -> None:
+    assert 3 not in vectors
+    assert np.int64(3) not in vectors
+    assert "3" in vectors
+    for ask in (vectors.get_mean_vector, vectors.doesnt_match, lambda words: vectors.n_similarity(words, ["the"])):
+        ask(["the", "unheard"])  # left out
+        with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: 3 "):
+            ask(["the", 3])
+
+
+def test_a_long_list_is_cut_and_the_search_waits(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"unheard{number}" for number in range(1000)]
+    with monkeypatch.context() as patch:
+        patch.setattr(difflib, "get_close_matches", None)  # not called before the message is read
+        with pytest.raises(UnknownWordError) as error:
+            vectors[words]
+    assert error.value.args == tuple(words)
+    assert str(error.value).endswith(", 'unheard9' and 990 more")
+    with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: '(x){60}'$"):
+        vectors["x" * 1000]
+
+
+def test_the_error_is_pickled_without_the_vocabulary(vectors: w2v.KeyedVectors) -> None:
+    copy = pickle.loads(pickle.dumps(UnknownWordError(["frnace"], vectors.key_to_index)))
+    assert copy.args == ("frnace",)
+    assert str(copy) == "not in the vocabulary: 'frnace'"
+
+
+def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most frequent of the words that begin or end alike, for difflib takes some 10 microseconds for each."""
+    words = [f"{first}word{number:05}" for number in range(25_000) for first in "ab"]
+    compared: list[str] = []
+    matches = difflib.get_close_matches
+
+    def listen(word: str, possibilities: Iterable[str], *arguments: Any) -> list[str]:
+        compared.extend(possibilities)
+        return matches(word, compared, *arguments)
+
+    monkeypatch.setattr(difflib, "get_close_matches", listen)
+    assert suggestions("aword0000l", {word: row for row, word in enumerate(words)})
+    assert len(compared) == unknown.CANDIDATES
+    assert {word[0] for word in compared} == {"a"}
