@@ -41,6 +41,46 @@ def test_every_character_in_lower_case() -> None:
     assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
 
 
+MARKS = st.text("\u0301\u0323\u0344\u0345\u0f71\u0f73\u0f81\u3099ﾞﾟ\u302a", max_size=12)
+
+
+@given(st.lists(st.text(CHARACTERS, max_size=2) | MARKS | st.sampled_from("éΐᾂが각ﹰ\u037aﬁ")).map("".join))
+def test_runs_of_combining_characters_are_sorted_first(text: str) -> None:
+    """With the pattern of long runs that of all runs."""
+    for form, decomposed in normalise.DECOMPOSITIONS.items():
+        pattern = normalise._long_runs(form)[1].pattern
+        run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLED},}}", "+"))
+        sorted_first = run.sub(lambda found: normalise._sorted_marks(found[0], form), text)
+        assert unicodedata.normalize(decomposed, sorted_first) == unicodedata.normalize(decomposed, text)
+        assert unicodedata.normalize(form, sorted_first) == normalise.normalized(text, form)
+
+
+def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`unicodedata.normalize` is not given a long run that it would have to sort."""
+    text = "a" + "\u0301\u0323" * normalise.SAMPLED + "b"
+    expected = {form: unicodedata.normalize(form, text) for form in normalise.DECOMPOSITIONS}
+    given_to: list[str] = []
+
+    class Recording:
+        combining = staticmethod(unicodedata.combining)
+
+        @staticmethod
+        def normalize(form: str, part: str) -> str:
+            given_to.append(part)
+            return unicodedata.normalize(form, part)  # type: ignore[arg-type]
+
+        @staticmethod
+        def is_normalized(form: str, part: str) -> bool:
+            given_to.append(part)
+            return unicodedata.is_normalized(form, part)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(normalise, "unicodedata", Recording)
+    for form, found in expected.items():
+        assert normalise.normalized(text, form) == found
+    assert given_to
+    assert not any("\u0301\u0323" in part for part in given_to)
+
+
 @given(text=texts(WORDS | st.binary(max_size=3)))
 def test_lower_case_of_bytes_that_are_not_utf_8(text: bytes) -> None:
     for errors in ("replace", "ignore"):

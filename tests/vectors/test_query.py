@@ -56,6 +56,15 @@ def test_unknown_words_come_with_suggestions(vectors: w2v.KeyedVectors, text: st
     assert str(error.value) == expected
 
 
+def test_errors_name_the_first_unknown_words(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "NAMED", 2)
+    with pytest.raises(w2v.UnknownWordError, match=r"^not in the vocabulary: 'z1', 'z2' and 3 more$"):
+        query.require(["z1", "z2", "z3", "z4", "z5"], vectors)
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a long word was compared"))
+    with pytest.raises(w2v.UnknownWordError, match=r"^not in the vocabulary: 'z{60}'$"):
+        query.require(["z" * 100], vectors)
+
+
 def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The most frequent of the words that begin or end alike, for difflib takes some 10 microseconds for each."""
     words = [f"{first}word{number:05}" for number in range(25_000) for first in "ab"]

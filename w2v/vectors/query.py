@@ -13,6 +13,7 @@ from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours, UnknownWordError
 
 SUGGESTIONS = 3  # for each unknown word
+NAMED, NAMED_CHARACTERS = 10, 60  # of the unknown words in an error, and of each of them
 CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}
@@ -75,9 +76,9 @@ def require(words: Iterable[str], vectors: KeyedVectors, listed: bool = False) -
     """
     unknown = [word for word in words if not (vectors.is_known(word) if listed else word in vectors)]
     if unknown:
-        raise UnknownWordError(
-            "not in the vocabulary: " + ", ".join(f"{word!r}{_suggestion(word, vectors)}" for word in unknown)
-        )
+        named = ", ".join(f"{word[:NAMED_CHARACTERS]!r}{_suggestion(word, vectors)}" for word in unknown[:NAMED])
+        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+        raise UnknownWordError(f"not in the vocabulary: {named}{more}")
 
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
@@ -141,8 +142,10 @@ def suggestions(word: str, vectors: KeyedVectors) -> list[str]:
     """Words of the vocabulary that may be meant by an unknown word: its lower-case form, then similar spellings.
 
     Spellings are compared if they have about as many characters, and the same first one or last two; at most the
-    CANDIDATES most frequent.
+    CANDIDATES most frequent. There are none for words of more than NAMED_CHARACTERS.
     """
+    if len(word) > NAMED_CHARACTERS:
+        return []
     lower = word.lower()
     found = [lower] if vectors.is_known(lower) else []
     for spelling in dict.fromkeys((word, lower)):
