@@ -50,7 +50,7 @@ def test_runs_of_combining_characters_are_sorted_first(text: str) -> None:
     for form, decomposed in normalise.DECOMPOSITIONS.items():
         pattern = normalise._long_runs(form)[1].pattern
         run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLED},}}", "+"))
-        sorted_first = run.sub(lambda found: normalise._sorted_marks(found[0], form), text)
+        sorted_first = run.sub(lambda found, form=form: normalise._sorted_marks(found[0], form), text)  # type: ignore[misc]
         assert unicodedata.normalize(decomposed, sorted_first) == unicodedata.normalize(decomposed, text)
         assert unicodedata.normalize(form, sorted_first) == normalise.normalized(text, form)
 

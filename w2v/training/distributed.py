@@ -355,8 +355,8 @@ class DistributedRun(Run):
         exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
         return {"ranks": self.world.size, "exchange": exchanged}
 
-    def _plan(self, start: Start, instructions: str | None) -> Plan:
-        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
+    def _plan(self, start: Start, instructions: str | None, ignore_memory: bool) -> Plan:
+        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK, ignore_memory)
         return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
 
     def restore(self, state: State) -> None:

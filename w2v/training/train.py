@@ -214,7 +214,7 @@ def _beginning(
 
     def make_start(store: TypeCounts) -> Start:
         if model is not None:
-            return start_from_model(model, run.vocab, settings, store)
+            return start_from_model(model, run.vocab, settings, store, run.ignore_memory)
         vocabulary = run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         return Start(vocabulary) if vectors is None else start_from_vectors(vectors, vocabulary, run.freeze)
 
