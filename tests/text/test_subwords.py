@@ -93,7 +93,10 @@ def test_memory_is_checked_before_ngrams_are_made(
     of = subwords_module.buckets_of
     monkeypatch.setattr(subwords_module, "buckets_of", lambda *arguments: made.append(True) or of(*arguments))
     lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
-    runs: list[dict[str, Any]] = [OPTIONS, {"continue_from": model, "epochs": 1, "vocab": "union"}]
+    runs: list[dict[str, Any]] = [
+        OPTIONS | {"sample": 0},
+        {"continue_from": model, "epochs": 1, "vocab": "union", "sample": 0},
+    ]
     for options in runs:
         with pytest.raises(
             w2v.W2VError, match=r"^the table of [\d,]+ n-grams needs about .* MB are available: raise min_"
