@@ -350,7 +350,8 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, bes
     if state:
         run.restore(state)
     elif leads(world):
-        warn_of(types, None if start.parameters else settings.epochs)
+        epochs = None if start.parameters else settings.epochs
+        warn_of(types, epochs, job.origin.text, start.vocabulary.words)
     return run
 
 
