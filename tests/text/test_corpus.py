@@ -103,7 +103,7 @@ def test_a_byte_order_mark_is_not_text(tmp_path, compression):
     assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
 
 
-WIDE = "file is UTF-16 or UTF-32: convert it to UTF-8"
+WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,7 @@ def query(
     help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
     "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
+@options.ENCODING
 @options.ERRORS
 @options.WRITING
 def encode(
@@ -190,6 +191,7 @@ def encode(
     output: Path,
     weights: Weights,
     column: str | None,
+    encoding: str | None,
     errors: Errors,
     force: bool,
     progress: Report,
@@ -206,9 +208,9 @@ def encode(
     """
     corpus = Corpus(list(texts) or ["-"], of_paths=True)
     outputs.check(output, force, [model, *map(Path, texts)])
-    write = matrices.writer(output)
+    write, reading = matrices.writer(output), options.reading_options({"encoding": encoding})
     encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
-    write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
+    write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
 
