@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from uniseg import wordbreak
 
 from tests.helpers import WORDS, texts
-from w2v.errors import INSTALL, SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, install
 from w2v.text import _normalise, normalise
 from w2v.text._text import PADDING, Malformed
 from w2v.text.normalise import NAMES, Normaliser, TextOptions
@@ -145,7 +145,7 @@ def test_words_of_a_sentence() -> None:
 def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     normalise.break_classes.cache_clear()
-    with pytest.raises(W2VError, match=re.escape(INSTALL.format("tokenize"))):
+    with pytest.raises(W2VError, match=re.escape(install("tokenize"))):
         Normaliser(TextOptions(tokenize="words"))
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
-from w2v.errors import INSTALL
+from w2v.errors import install
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import launched
 from w2v.text.idstore import ReadingOptions
@@ -296,7 +296,7 @@ REFUSALS = {
     "no mpi4py": (
         [],
         "pass\nimport sys; sys.modules['mpi4py'] = None",
-        f"training on several ranks needs mpi4py: {INSTALL.format('mpi')}",
+        f"training on several ranks needs mpi4py: {install('mpi')}",
         1,
     ),
     "an error on one rank": (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import OnlyVectors, SettingsError, W2VError
+from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
@@ -74,12 +75,14 @@ def text_of(source: Model | KeyedVectors | None) -> TextOptions:
 def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:
     """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these.
 
-    To `freeze` these vectors, word vectors are input rows alone.
+    To `freeze` these vectors, word vectors are input rows alone, and are stored in a type that does not round them.
     """
     size = vectors.vector_size
     settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
     if freeze and settings.word_vectors != "input":
         raise SettingsError(f"vectors {settings.vectors}: freeze keeps input rows as they are: choose input")
+    if freeze and not bfloat16.holds(vectors.vectors, settings.storage):
+        raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
