@@ -221,7 +221,7 @@ def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path
         (["--freeze", "--vectors", "combined"], "vectors combined: freeze keeps input rows as they are: choose input"),
         (
             ["--freeze", "--storage", "bf16"],
-            "storage bf16: it would round the vectors that freeze keeps: choose float32",
+            "storage bf16: it would round the vectors that freeze keeps: choose",
         ),
     ],
 )
