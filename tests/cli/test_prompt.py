@@ -59,6 +59,8 @@ def test_a_piped_line_has_a_limit(monkeypatch):
     monkeypatch.setattr("sys.stdin", stream)
     found = piped_lines()
     assert [next(found), next(found)] == ["king\n", "1234567\n"]
-    with pytest.raises(W2VError, match=r"^standard input, line 3: more than 8 characters: give a query a line$"):
+    with pytest.raises(
+        W2VError, match=r"^standard input, line 3: more than 8 characters: write one query on each line$"
+    ):
         next(found)
     assert len(stream.read()) == len(rest) - 9  # it was not read to its end

@@ -279,6 +279,7 @@ REFUSALS = {
     "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
     "standard input": (["-"], "", "w2v: standard input, pipes, lists and tables", 1),
     "phrases of a part": (["--phrases"], "", "finds the phrases of a whole text, and each rank reads a part of it", 2),
+    "encoding": (["--encoding", "cp949"], "", "only UTF-8 is divided among ranks: convert the text with iconv", 2),
     "markup": (["--strip-markup"], "", "markup may span the places where a text is divided", 2),
     "other text options": ([], "import sys; sys.argv += ['--lower']", "has lower true, and rank 0", 1),
     "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),

@@ -41,7 +41,7 @@ def piped_lines() -> Iterator[str]:
             line = sys.stdin.readline(MAX_LINE + 1)
             if len(line) > MAX_LINE:
                 raise W2VError(
-                    f"standard input, line {number:,}: more than {MAX_LINE:,} characters: give a query a line"
+                    f"standard input, line {number:,}: more than {MAX_LINE:,} characters: write one query on each line"
                 )
             if not line:
                 return
