@@ -9,8 +9,7 @@ from typing import Any
 # Control characters, line and paragraph separators, those that change the direction of the text, and lone surrogates.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# How to install an optional extra. Once w2v is on the package index, it is w2v[{}] there, not the folder.
-INSTALL = "pip install '.[{}]' in the folder of w2v's sources"
+ON_INDEX = False  # whether w2v is on the package index, from which its extras can then be installed
 
 
 class W2VError(ValueError):
@@ -65,8 +64,22 @@ def optional(need: str, extra: str, *modules: str, kind: type[W2VError] = W2VErr
     try:
         first, *_ = map(import_module, modules)
     except ImportError as error:
-        raise kind(f"{need}: {INSTALL.format(extra)}") from error
+        raise kind(f"{need}: {install(extra)}") from error
     return first
+
+
+def install(extra: str) -> str:
+    """How to install the packages of an optional extra, such as "plot", which the metadata of this package name."""
+    from importlib import metadata  # slow to import
+
+    if ON_INDEX:
+        return f"pip install 'w2v[{extra}]'"
+    try:
+        needed = metadata.requires("w2v") or []
+    except metadata.PackageNotFoundError:  # sources that are used without having been installed
+        return f"pip install '.[{extra}]' in the folder of w2v's sources"
+    of_extra = re.compile(rf"([\w.-]+)[^;]*;.*\bextra == [\"']{extra}[\"']")
+    return f"pip install {' '.join(found[1] for found in map(of_extra.match, needed) if found)}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,11 +1,14 @@
 """`w2v query` on a terminal: completion by Tab, and the words that are commands; and options that are none."""
 
+import io
 import os
 
 import pytest
 
 from tests.helpers import Terminal
-from w2v.cli.prompt import completer, lines
+from w2v.cli import prompt as prompts
+from w2v.cli.prompt import completer, lines, piped_lines
+from w2v.errors import W2VError
 
 
 @pytest.fixture
@@ -47,3 +50,17 @@ def test_completer_follows_the_protocol_of_readline():
     assert [complete("th", state) for state in range(3)] == ["the", "then", None]
     assert complete("b", 0) is None
     assert complete("", 0) is None  # not all words of a large vocabulary
+
+
+def test_a_piped_line_has_a_limit(monkeypatch):
+    monkeypatch.setattr(prompts, "MAX_LINE", 8)
+    rest = "long" * 100
+    stream = io.StringIO("king\n1234567\n" + rest)
+    monkeypatch.setattr("sys.stdin", stream)
+    found = piped_lines()
+    assert [next(found), next(found)] == ["king\n", "1234567\n"]
+    with pytest.raises(
+        W2VError, match=r"^standard input, line 3: more than 8 characters: write one query on each line$"
+    ):
+        next(found)
+    assert len(stream.read()) == len(rest) - 9  # it was not read to its end

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 import w2v
 from tests.helpers import MODELS, QUICK, assert_same, memory_below, read_text, run, run_json
-from w2v.errors import INSTALL
+from w2v.errors import install
 from w2v.evaluation.rank import rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
@@ -94,7 +94,7 @@ def test_missing_library_is_named(
         (["perplexity", half, sample], f"{half}: "),
     ):
         said = run(*arguments, code=2).stderr
-        assert said == f"w2v: {place}bfloat16 needs ml_dtypes: {INSTALL.format('bf16')}\n"
+        assert said == f"w2v: {place}bfloat16 needs ml_dtypes: {install('bf16')}\n"
 
 
 def test_values_that_are_no_numbers_are_found(pair: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:

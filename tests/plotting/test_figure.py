@@ -11,7 +11,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
-from w2v.errors import INSTALL, SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, install
 from w2v.plotting import figure
 from w2v.plotting.figure import EXTENSIONS, NO_GLYPH, Lettering, Picture, families_for, format_of, set_title
 
@@ -152,8 +152,8 @@ for library, method in (("matplotlib", "pca"), ("textalloc", "pca"), ("openTSNE"
 def test_missing_libraries_are_named() -> None:
     done = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True)
     assert done.stdout.splitlines() == [
-        f"a picture needs matplotlib: {INSTALL.format('plot')}",
-        f"a picture with labels needs textalloc: {INSTALL.format('plot')}",
-        f"t-SNE needs openTSNE: {INSTALL.format('maps')}, or use the method pca",
-        f"UMAP needs umap-learn: {INSTALL.format('maps')}, or use the method pca",
+        f"a picture needs matplotlib: {install('plot')}",
+        f"a picture with labels needs textalloc: {install('plot')}",
+        f"t-SNE needs openTSNE: {install('maps')}, or use the method pca",
+        f"UMAP needs umap-learn: {install('maps')}, or use the method pca",
     ], done.stderr

@@ -3,6 +3,7 @@
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,17 +13,22 @@ from w2v.data import make
 from w2v.gensim.models import Word2Vec
 from w2v.text import advice
 from w2v.text.corpus import Corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.words import Words
 
 PLAIN = "it was the best of times , it was the worst of times . new_york #one @two <s>\n"
 RAW = 'It was the best of times, it was the worst of times. "Was it?" she said.\n'
 CHINESE = "那是最美好的时代那是最糟糕的时代那是智慧的年头那是愚昧的年头。\n"
 
 
-def lines(text: str, path: Path, epochs: int | str = "auto") -> list[str]:
+def lines(
+    text: str, path: Path, epochs: int | str = "auto", vocabulary: list[str] | None = None, **options: Any
+) -> list[str]:
     path.write_text(text, "utf-8")
-    with read_text(Corpus(path)) as store, warnings.catch_warnings(record=True) as caught:
+    with read_text(Corpus(path), **options) as store, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        advice.warn_of(store, epochs)
+        words = store.types if vocabulary is None else Words.of(vocabulary)
+        advice.warn_of(store, epochs, TextOptions(**options), words)
     assert all(each.category is w2v.TextWarning for each in caught)
     return [str(each.message) for each in caught]
 
@@ -47,11 +53,106 @@ def test_words_that_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert line.endswith("; add --lower (lower=True)")
 
 
-def test_text_without_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+JAPANESE = "東京は日本の首都であり、世界でも有数の大都市である。\nコンピューターは現代の生活に欠かせない。\n"
+THAI = "ภาษาไทยเป็นภาษาที่ไม่มีช่องว่างระหว่างคำ\nกรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย และเป็นเมืองที่มีประชากรมากที่สุด\n"
+KOREAN = "서울은 대한민국의 수도이며, 한강을 끼고 있는 도시이다.\n"
+GERMAN = "Die Würde des Menschen ist unantastbar. Sie zu achten ist Verpflichtung.\n"
+RUSSIAN = "Москва является столицей России, и крупнейшим городом страны.\n"
+SEGMENTED = (
+    "那 是 最 美好 的 时代 ， 那 是 最 糟糕 的 时代 。\n",
+    "東京 は 日本 の 首都 で あり 、 世界 で も 有数 の 大 都市 で ある 。\n",
+    "ภาษา ไทย เป็น ภาษา ที่ ไม่ มี ช่องว่าง ระหว่าง คำ\n",
+)
+DOCUMENT = '<doc id="7" url="https://en.wikipedia.org/wiki?curid=7" title="A">\n{}</doc>\n'
+
+
+@pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
+def test_text_without_spaces(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    (line,) = lines(text, path)
+    assert line.startswith("words have ")
+    assert " characters on average, so the text has hardly any spaces, as Chinese, Japanese and Thai: cut it " in line
+    tags, line = lines(DOCUMENT.format(text) + "<p>NATO was founded in the year 1949.<br />\n", path)
+    assert "markup" in tags
+    assert "hardly any spaces" in line
+    for options in ({"tokenize": "words"}, {"tokenize": "words+punctuation"}):
+        (line,) = lines(DOCUMENT.format(text), path, strip_markup=True, **options)
+        assert "% of the words in Chinese, Japanese or Thai are single characters, because --tokenize words" in line
+
+
+@pytest.mark.parametrize("text", [*SEGMENTED, " ".join(CHINESE.removesuffix("。\n")) + "\n"])
+def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advice, "LITTLE", 0)
-    (line,) = lines(CHINESE, tmp_path / "text")
-    assert line.startswith("words have 31 characters on average, so the text has hardly any spaces")
-    assert lines(" ".join(CHINESE.removesuffix("。\n")) + "\n", tmp_path / "text") == []
+    assert lines(text, tmp_path / "text") == []
+
+
+@pytest.mark.parametrize("text", [KOREAN, GERMAN, RUSSIAN])
+def test_text_with_spaces_is_not_sent_to_a_segmenter(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "LITTLE", 0)
+    (line,) = lines(20 * text + CHINESE, tmp_path / "text")
+    assert "--tokenize words" in line
+    assert lines(20 * text + CHINESE, tmp_path / "text", lower=True, tokenize="words") == []
+
+
+def test_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "LITTLE", 0)
+    path, advised = tmp_path / "text", ": add --strip-markup (strip_markup=True)"
+    plain = 100 * PLAIN
+    (line,) = lines(DOCUMENT.format(plain), path)
+    assert line == "0.11% of the words have HTML or XML markup, such as '<doc'" + advised
+    line, _ = lines(2 * "a good film<br /><br />and &quot;more&quot;\n", path)
+    assert line == "67% of the words have HTML or XML markup, such as 'film<br'" + advised
+    for text, found in ((DOCUMENT.format(plain), "curid"), (plain + "it<br />was &nbsp; the", "br")):
+        (line,) = lines(text, path, tokenize="words", lower=True)
+        assert line.endswith(f"% of the words have HTML or XML markup, such as '{found}'{advised}")
+        assert lines(text, path, tokenize="words", lower=True, strip_markup=True) == []
+    assert lines(50 * plain + "<br>\n", path) == []
+    assert lines(plain + "<s> the <unk> cat </s> a < b --> &c. <url> <num>\n", path) == []
+    (line,) = lines(plain + "{{cite web}} the [[link|links]] it\n", path, strip_markup=True)
+    assert line.endswith(
+        "% of the words have wiki markup, such as '{{cite': remove it first, with WikiExtractor for instance"
+    )
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "17 4 233 17 9",
+        "B00QX4 B01TX9 B00QX4",
+        "user:anna artist/queen genre=rock",
+        "cat_food_dry cat_food_wet Dog",
+        "2f1c7a9e-6d0b-4c55-9a51-0e6f1b7d8c21 7d8c21aa-6d0b-4c55-9a51-0e6f1b7d8c99",
+    ],
+)
+def test_items_are_not_criticised_as_language(items: str, tmp_path: Path) -> None:
+    assert lines(10 * f"{items}\n", tmp_path / "text") == []
+
+
+def test_words_of_a_vocabulary_that_cannot_occur(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "LITTLE", 0)
+    path, words = tmp_path / "text", ["was", "Paris", "wisdom", "it's", "tick-tock", "1984", "new_york"]
+    text = PLAIN.replace("it", "Paris")
+    for options, expected in (
+        ({"lower": True}, "1 of the 7 words of the vocabulary, such as 'Paris', cannot occur in the text, which is "),
+        ({"lower": True, "tokenize": "words"}, "2 of the 7 words of the vocabulary, such as 'Paris', cannot occur"),
+        ({"lower": True, "digits": "zero"}, "2 of the 7 words of the vocabulary, such as 'Paris', cannot occur"),
+    ):
+        (line,) = lines(text, path, vocabulary=words, **options)
+        assert line.startswith(expected)
+    assert line.endswith(" read with --lower --digits zero: count words with the same options, as w2v vocab does")
+    assert lines(text, path, vocabulary=[word.lower() for word in words], lower=True) == []
+
+
+def test_a_vocabulary_of_a_file_is_compared_with_the_options_of_the_text(tmp_path: Path) -> None:
+    text, words = tmp_path / "text", tmp_path / "words"
+    text.write_text(100 * PLAIN)
+    words.write_text("was 200\nthe 200\nWisdom 9\n")
+    shown = run("train", text, "--read-vocab", words, "--lower", "--sample", 0, "-o", tmp_path / "m.bin", *QUICK).stderr
+    assert (
+        "w2v: 1 of the 3 words of the vocabulary, such as 'Wisdom', cannot occur in the text, which is read " in shown
+    )
 
 
 def test_a_text_without_spaces_is_refused_for_that(tmp_path: Path) -> None:
@@ -110,6 +211,9 @@ def test_a_model_of_gensim_is_warned_of_once() -> None:
     assert [str(each.message) for each in caught] == [
         "the text has 27 words, which are few to learn word vectors from: add more text"
     ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Word2Vec([["1", "20", "3"]] * 9, min_count=1, vector_size=2, epochs=1)  # items
 
 
 def test_the_command_says_it_once_and_not_with_quiet(tmp_path: Path) -> None:

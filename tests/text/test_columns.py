@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from tests.helpers import read_text, run
 from w2v.detect import kind_of
-from w2v.errors import INSTALL, SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, install
 from w2v.text import columns, corpus
 from w2v.text._text import PADDING
 from w2v.text.columns import refuse_table
@@ -196,7 +196,7 @@ def test_pyarrow_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = tmp_path / "file"
     parquet.write_table(pyarrow.table({"t": ["a"]}), path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(W2VError, match=re.escape(INSTALL.format("parquet"))):
+    with pytest.raises(W2VError, match=re.escape(install("parquet"))):
         read_text(Corpus(path), column="t")
 
 

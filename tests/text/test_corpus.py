@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.errors import INSTALL, W2VError
+from w2v.errors import W2VError, install
 from w2v.text import corpus
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
@@ -94,7 +94,7 @@ def test_compressed_repetition_does_not_make_large_blocks(tmp_path, compression)
 def test_without_zstandard_its_files_name_the_package(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(zstandard.compress(b"a"))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    fails(tmp_path / "file", re.escape(INSTALL.format("zstd")))
+    fails(tmp_path / "file", re.escape(install("zstd")))
 
 
 @compressions
@@ -104,7 +104,7 @@ def test_a_byte_order_mark_is_not_text(tmp_path, compression):
     assert next(Corpus(tmp_path / "file").blocks()).locate(0)[1] == 3
 
 
-WIDE = "file is UTF-16 or UTF-32: convert it to UTF-8"
+WIDE = "file is UTF-16 or UTF-32: add --encoding utf-16"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from uniseg import wordbreak
 
 from tests.helpers import WORDS, texts
-from w2v.errors import INSTALL, SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, install
 from w2v.text import _normalise, normalise
 from w2v.text._text import PADDING, Malformed
 from w2v.text.normalise import NAMES, Normaliser, TextOptions
@@ -39,6 +39,46 @@ def test_every_character_in_lower_case() -> None:
     characters = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point < 0xE000]
     assert applied(" ".join(characters), lower=True) == " ".join(map(str.lower, characters))
     assert not any(chr(point).lower() != chr(point) for point in range(normalise.CASED.stop, sys.maxunicode + 1))
+
+
+MARKS = st.text("\u0301\u0323\u0344\u0345\u0f71\u0f73\u0f81\u3099ﾞﾟ\u302a", max_size=12)
+
+
+@given(st.lists(st.text(CHARACTERS, max_size=2) | MARKS | st.sampled_from("éΐᾂが각ﹰ\u037aﬁ")).map("".join))
+def test_runs_of_combining_characters_are_sorted_first(text: str) -> None:
+    """With the pattern of long runs that of all runs."""
+    for form, decomposed in normalise.DECOMPOSITIONS.items():
+        pattern = normalise._long_runs(form)[1].pattern
+        run = re.compile(pattern.replace(f"{{{2 * normalise.SAMPLED},}}", "+"))
+        sorted_first = run.sub(lambda found, form=form: normalise._sorted_marks(found[0], form), text)  # type: ignore[misc]
+        assert unicodedata.normalize(decomposed, sorted_first) == unicodedata.normalize(decomposed, text)
+        assert unicodedata.normalize(form, sorted_first) == normalise.normalized(text, form)
+
+
+def test_long_runs_of_combining_characters_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`unicodedata.normalize` is not given a long run that it would have to sort."""
+    text = "a" + "\u0301\u0323" * normalise.SAMPLED + "b"
+    expected = {form: unicodedata.normalize(form, text) for form in normalise.DECOMPOSITIONS}
+    given_to: list[str] = []
+
+    class Recording:
+        combining = staticmethod(unicodedata.combining)
+
+        @staticmethod
+        def normalize(form: str, part: str) -> str:
+            given_to.append(part)
+            return unicodedata.normalize(form, part)  # type: ignore[arg-type]
+
+        @staticmethod
+        def is_normalized(form: str, part: str) -> bool:
+            given_to.append(part)
+            return unicodedata.is_normalized(form, part)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(normalise, "unicodedata", Recording)
+    for form, found in expected.items():
+        assert normalise.normalized(text, form) == found
+    assert given_to
+    assert not any("\u0301\u0323" in part for part in given_to)
 
 
 @given(text=texts(WORDS | st.binary(max_size=3)))
@@ -105,7 +145,7 @@ def test_words_of_a_sentence() -> None:
 def test_a_regex_package_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     normalise.break_classes.cache_clear()
-    with pytest.raises(W2VError, match=re.escape(INSTALL.format("tokenize"))):
+    with pytest.raises(W2VError, match=re.escape(install("tokenize"))):
         Normaliser(TextOptions(tokenize="words"))
 
 

@@ -1,5 +1,6 @@
 """N-grams of words: their buckets, the rows composed of theirs, and models whose unknown words have vectors."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, run
+from w2v.system import memory
+from w2v.text import subwords as subwords_module
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
@@ -51,6 +54,60 @@ def test_buckets_are_those_of_the_definition(words: list[str], shortest: int, mo
         assert found[starts[k] : starts[k + 1]].tolist() == expected
 
 
+@given(st.lists(st.binary(max_size=8) | st.just(b"</s>")), st.integers(1, 4), st.integers(0, 4))
+def test_ngrams_of_any_bytes_are_counted(words: list[bytes], shortest: int, more: int) -> None:
+    """Of damaged words, too: the array of n-grams has exactly as many places."""
+    kind, encoded = Subwords(shortest, shortest + more, 50), Words.of(words)
+    starts, found = kind.of(encoded)
+    assert kind.count(encoded) == starts[-1] == len(found)
+    characters = [2 + sum(byte & 0xC0 != 0x80 for byte in word) for word in words]
+    lengths = range(shortest, shortest + more + 1)
+    assert np.diff(starts).tolist() == [
+        0 if word == b"</s>" else sum(max(0, size - length + 1 - 2 * (length == 1)) for length in lengths)
+        for word, size in zip(words, characters, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("count", "length"), [(300, 400), (30_000, 8)])
+@pytest.mark.parametrize("kind", [Subwords(3, 6, 2_000_000), Subwords(3, 3, 50), Subwords(1, 1, 5)])
+def test_memory_for_ngrams_is_estimated(
+    count: int, length: int, kind: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = np.random.default_rng(1).integers(ord("a"), ord("z") + 1, (count, length), np.uint8)
+    words = Words.of(sorted({word.tobytes() for word in letters}))
+    estimates: list[int] = []
+    monkeypatch.setattr(memory, "check", lambda needed, *_: estimates.append(needed))
+    tracemalloc.start()
+    try:
+        SubwordRows.of(kind, words)
+        assert tracemalloc.get_traced_memory()[1] <= estimates[0] <= 4 * tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_checked_before_ngrams_are_made(
+    model: w2v.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    made: list[bool] = []
+    of = subwords_module.buckets_of
+    monkeypatch.setattr(subwords_module, "buckets_of", lambda *arguments: made.append(True) or of(*arguments))
+    lines = [["king", "queen", "kingship"], ["queen", "kingship", "king"]] * 20
+    runs: list[dict[str, Any]] = [
+        OPTIONS | {"sample": 0},
+        {"continue_from": model, "epochs": 1, "vocab": "union", "sample": 0},
+    ]
+    for options in runs:
+        with pytest.raises(
+            w2v.W2VError, match=r"^the table of [\d,]+ n-grams needs about .* MB are available: raise min_"
+        ):
+            w2v.train(lines, **options)
+    assert not made
+    for options in runs:
+        w2v.train(lines, **options, ignore_memory=True)
+    assert made
+
+
 @given(st.lists(st.text("abü", min_size=1, max_size=6), min_size=1, max_size=20, unique=True))
 def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
     kind = Subwords(2, 3, 40)
@@ -84,7 +141,9 @@ def model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> w2v.Model:
     return w2v.train(sample, **OPTIONS)
 
 
-def test_an_unknown_word_has_the_mean_of_its_ngrams(model: w2v.Model, tmp_path: Path) -> None:
+def test_an_unknown_word_has_the_mean_of_its_ngrams(
+    model: w2v.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert np.abs(model.ngrams.rows).max() > 0.05
     rows = dict(zip(model.ngrams.buckets.tolist(), model.ngrams.rows, strict=True))
     word, zero = "kingdomes", np.zeros(model.settings.vector_size, np.float32)
@@ -102,6 +161,8 @@ def test_an_unknown_word_has_the_mean_of_its_ngrams(model: w2v.Model, tmp_path: 
         assert len(vectors.most_similar(word, topn=3)) == 3
         with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary: ''"):
             vectors[""]
+    monkeypatch.setattr(subwords_module, "NGRAMS_AT_ONCE", 2)
+    np.testing.assert_allclose(model.ngrams.vector(word), model.wv[word], atol=1e-6)
     w2v.load(path).save(tmp_path / "again.safetensors")
     np.testing.assert_array_equal(w2v.load(tmp_path / "again.safetensors")[word], model.wv[word])
     model.save(tmp_path / "plain.bin")

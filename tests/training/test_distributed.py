@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import CYTHON_LOSSES, Started, assert_one_line, assert_same, fault, run, schedule_of, stopped
-from w2v.errors import INSTALL
+from w2v.errors import install
 from w2v.losses.registry import LOSSES
 from w2v.system.launcher import launched
 from w2v.text.idstore import ReadingOptions
@@ -279,6 +279,7 @@ REFUSALS = {
     "wrong use": (["--epochs", "0"], "", "w2v: epochs 0: it must be a whole number", 2),
     "standard input": (["-"], "", "w2v: standard input, pipes, lists and tables", 1),
     "phrases of a part": (["--phrases"], "", "finds the phrases of a whole text, and each rank reads a part of it", 2),
+    "encoding": (["--encoding", "cp949"], "", "only UTF-8 is divided among ranks: convert the text with iconv", 2),
     "markup": (["--strip-markup"], "", "markup may span the places where a text is divided", 2),
     "other text options": ([], "import sys; sys.argv += ['--lower']", "has lower true, and rank 0", 1),
     "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),
@@ -296,7 +297,7 @@ REFUSALS = {
     "no mpi4py": (
         [],
         "pass\nimport sys; sys.modules['mpi4py'] = None",
-        f"training on several ranks needs mpi4py: {INSTALL.format('mpi')}",
+        f"training on several ranks needs mpi4py: {install('mpi')}",
         1,
     ),
     "an error on one rank": (

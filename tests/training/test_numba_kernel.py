@@ -15,7 +15,7 @@ from numba.core import caching
 import w2v
 from tests.helpers import assert_one_line, full_disk, plan_for, start
 from w2v.data import make
-from w2v.errors import INSTALL
+from w2v.errors import install
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
@@ -174,7 +174,7 @@ def test_numba_is_imported_where_it_is_used(text: Path, tmp_path: Path) -> None:
         command = f"main(['train', {str(text)!r}, '-o', '{code}.bin', '--epochs', '1', *{arguments}])"
         done = run(missing + command, tmp_path)
         assert done.returncode == code, done.stderr
-        assert (INSTALL.format("numba") in done.stderr) == bool(code)
+        assert (install("numba") in done.stderr) == bool(code)
 
 
 @pytest.mark.parametrize(

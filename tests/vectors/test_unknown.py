@@ -118,3 +118,9 @@ def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyP
     assert suggestions("aword0000l", {word: row for row, word in enumerate(words)})
     assert len(compared) == unknown.CANDIDATES
     assert {word[0] for word in compared} == {"a"}
+
+
+def test_long_words_are_cut_and_not_compared(vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a long word was compared"))
+    with pytest.raises(UnknownWordError, match=r"^not in the vocabulary: 'z{60}'$"):
+        vectors["z" * 100]

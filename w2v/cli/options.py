@@ -20,6 +20,7 @@ from w2v.losses.registry import LOSSES, OWN, Settings, needed_for
 from w2v.options import choices_of, options_of, suggestion, takes_pair, type_of, words_of
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
+from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
 from w2v.training.model import Model
@@ -145,7 +146,11 @@ def complete(*names: str) -> Callable[[click.Context, click.Parameter, str], lis
     return completed
 
 
-COMPLETIONS = {"tree": complete(*TREES), "tree_vectors": complete()}
+COMPLETIONS = {
+    "tree": complete(*TREES),
+    "tree_vectors": complete(),
+    "encoding": lambda _, __, incomplete: [CompletionItem(name) for name in USUAL if name.startswith(incomplete)],
+}
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click before 8.2 has no type arguments
@@ -289,6 +294,7 @@ SHORT_OPTIONS = composed(
         for flag, (name, value) in SHORT.items()
     )
 )
+ENCODING = option_for(ReadingOptions, "encoding")
 READING = composed(*(option_for(ReadingOptions, name) for name in options_of(ReadingOptions)))
 PHRASES = composed(*(option_for(PhraseOptions, name) for name in options_of(PhraseOptions)))
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())

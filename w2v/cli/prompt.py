@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import count
 
 import click
 
 from w2v.errors import W2VError, printable
 
+MAX_LINE = 1 << 16  # characters of a query
 WELCOME = "Type a word, or king - man + woman. Tab completes words; help explains more; exit or Ctrl-D ends."
 HELP = """\
 king                  words nearest to king
@@ -33,9 +35,17 @@ def lines(words: Iterable[str]) -> Iterator[str]:
 
 
 def piped_lines() -> Iterator[str]:
-    """The lines of standard input. Raises W2VError if it cannot be read."""
+    """The lines of standard input. Raises W2VError if it cannot be read or a line has more than MAX_LINE characters."""
     try:
-        yield from sys.stdin
+        for number in count(1):
+            line = sys.stdin.readline(MAX_LINE + 1)
+            if len(line) > MAX_LINE:
+                raise W2VError(
+                    f"standard input, line {number:,}: more than {MAX_LINE:,} characters: write one query on each line"
+                )
+            if not line:
+                return
+            yield line
     except OSError as error:
         raise W2VError(f"cannot read standard input: {error.strerror}") from error
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from w2v.text.normalise import normalized
+
 
 def fold(text: str) -> str:
     """Upper case without accents: "koln" finds "Köln", "strasse" finds "Straße"."""
     if not text.isascii():
-        decomposed = unicodedata.normalize("NFKD", text)
+        decomposed = normalized(text, "NFKD")
         text = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
     return text.upper().replace("\n", " ")
 

@@ -27,6 +27,17 @@ def dtype_of(storage: Storage) -> np.dtype[Any]:
     return bfloat16() if storage == "bf16" else np.dtype(np.float32)
 
 
+def holds(matrix: NDArray[Any], storage: Storage) -> bool:
+    """Whether this storage keeps all values of a matrix (V, D) as they are; NaN and infinity are no matter here."""
+    dtype = dtype_of(storage)
+    if dtype == matrix.dtype or dtype == np.float32:
+        return True
+    with np.errstate(all="ignore"):
+        at_once = max(1, VALUES_AT_ONCE // max(1, matrix.shape[1]))
+        pairs = ((block.astype(dtype).astype(np.float32), block) for _, block in blocks(matrix, at_once))
+        return all(np.array_equal(rounded, block, equal_nan=True) for rounded, block in pairs)
+
+
 def is_bfloat16(array: NDArray[Any]) -> bool:
     return array.dtype.name == "bfloat16"
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, TextWarning
+from w2v.errors import NothingToTrain, TextWarning, warn_of_text
 from w2v.gensim import utils
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.sentences import Sentences
@@ -26,6 +26,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number
+from w2v.text.advice import TYPES, FirstWords, on_size
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import HasVectors, Model
 from w2v.training.train import train
@@ -194,9 +195,13 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
         """
         sentences = text if isinstance(text, Rows) else None
         model, rows = self._model(loss, sentences is not None, first, last)
+        if sentences and not self._warned:  # w2v gets the rows of their words, and so can say nothing about the words
+            words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
+            if line := on_size(words, sentences.words, None):
+                warn_of_text(line)
         try:
             with warnings.catch_warnings():
-                if self._warned:
+                if self._warned or sentences:
                     warnings.simplefilter("ignore", TextWarning)
                 self._warned = True
                 source = sentences.file or sentences if sentences else text

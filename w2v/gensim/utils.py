@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from w2v.errors import CutFile, W2VError
 from w2v.system.files import PathLike, atomic_write
+from w2v.text.normalise import normalized
 
 VERSION = "4.4.0"  # of the gensim whose names and behaviour this package has
 
@@ -48,8 +49,8 @@ to_utf8 = any2utf8
 
 def deaccent(text: str | bytes) -> str:
     """The text without accents."""
-    decomposed = unicodedata.normalize("NFD", to_unicode(text))
-    return unicodedata.normalize("NFC", "".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"))
+    decomposed = normalized(to_unicode(text), "NFD")
+    return normalized("".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn"), "NFC")
 
 
 def tokenize(

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, SettingsError, W2VError, one_line
+from w2v.errors import SettingsError, W2VError, install, one_line
 from w2v.progress import Meter, Report
 from w2v.system.files import temporary_folder
 
@@ -86,7 +86,7 @@ def _library(method: Projection) -> Any:
             return umap
     except ImportError as error:
         name = "t-SNE needs openTSNE" if method == "tsne" else "UMAP needs umap-learn"
-        raise W2VError(f"{name}: {INSTALL.format('maps')}, or use the method pca") from error
+        raise W2VError(f"{name}: {install('maps')}, or use the method pca") from error
     except Exception as error:  # of Numba, which reads its variables then
         raise W2VError(f"{method} cannot be used: {one_line(error)}") from error
     return None

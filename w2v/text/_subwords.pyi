@@ -1,6 +1,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+def counts_of(
+    blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int
+) -> NDArray[np.int64]: ...
 def buckets_of(
     blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int, buckets: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

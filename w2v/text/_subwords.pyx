@@ -10,10 +10,10 @@ cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept n
     return text[at] & 0xC0 == 0x80
 
 
-cdef int64_t list_buckets(
+cdef void list_buckets(
     const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, int32_t *found
 ) noexcept nogil:
-    """Writes the bucket of each n-gram of `text` into `found`; returns their number."""
+    """Write the bucket of each n-gram of `text` into `found`."""
     cdef int64_t size = text.shape[0], first, end, length, count = 0
     cdef uint32_t fnv
     for first in range(size):
@@ -32,7 +32,26 @@ cdef int64_t list_buckets(
                 continue  # neither < nor > alone is an n-gram
             found[count] = fnv % buckets
             count += 1
-    return count
+
+
+def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t shortest, int64_t longest):
+    """The number of n-grams of each of V words, int64 (V,); see `buckets_of`."""
+    cdef int64_t words = offsets.shape[0] - 1, k, at, characters, last
+    cdef int64_t[::1] counts = np.zeros(words, np.int64)
+    for k in range(words):
+        if is_sentence_end(blob[offsets[k] : offsets[k + 1]]):
+            continue
+        characters = 2  # < and >
+        for at in range(offsets[k], offsets[k + 1]):
+            characters += not continues(blob, at)
+        last = min(longest, characters)
+        if shortest <= last:
+            counts[k] = (last - shortest + 1) * (2 * (characters + 1) - shortest - last) // 2 - 2 * (shortest == 1)
+    return np.asarray(counts)
+
+
+cdef inline bint is_sentence_end(const unsigned char[::1] word) noexcept:
+    return word.shape[0] == 4 and bytes(word) == b"</s>"
 
 
 def buckets_of(
@@ -49,15 +68,12 @@ def buckets_of(
     sentence, has none.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, size
-    sizes = np.diff(offsets) + 2
-    room = (sizes * np.minimum(sizes, longest - shortest + 1)).sum()  # more than there are n-grams
-    cdef unsigned char[::1] marked = np.empty(sizes.max(initial=0), np.uint8)
-    cdef int64_t[::1] starts = np.zeros(words + 1, np.int64)
-    cdef int32_t[::1] found = np.empty(room + 1, np.int32)  # never empty, so that it has an address
+    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
+    cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # never empty, so that it has an address
     for k in range(words):
-        size = offsets[k + 1] - offsets[k]
-        marked[0], marked[1 : size + 1], marked[size + 1] = b"<", blob[offsets[k] : offsets[k + 1]], b">"
-        starts[k + 1] = starts[k]
-        if size != 4 or bytes(marked[1:5]) != b"</s>":
-            starts[k + 1] += list_buckets(marked[: size + 2], shortest, longest, buckets, &found[starts[k]])
-    return np.asarray(starts), np.array(found[: starts[words]])
+        if starts[k] < starts[k + 1]:
+            size = offsets[k + 1] - offsets[k]
+            marked[0], marked[1 : size + 1], marked[size + 1] = b"<", blob[offsets[k] : offsets[k + 1]], b">"
+            list_buckets(marked[: size + 2], shortest, longest, buckets, &found[starts[k]])
+    return np.asarray(starts), np.asarray(found)[:-1]

@@ -18,7 +18,7 @@ import numpy as np
 
 from w2v.detect import refuse_other
 from w2v.errors import SettingsError, W2VError, counted, warn_of_text
-from w2v.system.files import SIGNATURE_BYTES, PathLike, errors_named, text_start, unchanged
+from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, errors_named, text_start, unchanged
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
     PLAIN,
@@ -31,6 +31,7 @@ from w2v.text.columns import (
     texts,
 )
 from w2v.text.decompress import decompressed, is_compressed
+from w2v.text.encodings import UTF_8, in_utf_8
 from w2v.text.markup import without_markup
 from w2v.text.paths import looks_like_path, named_files, regular
 
@@ -206,13 +207,19 @@ class Corpus:
         return found.hexdigest()
 
     def blocks(
-        self, column: str | None = None, strip_markup: bool = False, as_lines: bool = False
+        self,
+        column: str | None = None,
+        strip_markup: bool = False,
+        as_lines: bool = False,
+        encoding: str = UTF_8,
+        errors: Errors = "strict",
     ) -> Iterator[TextBlock]:
         """The text in blocks of about BLOCK_BYTES; each file, text and list of tokens ends with a newline.
 
         With a `column`, the files are JSON lines, CSV or Parquet. A newline follows each text of that column; with
         `as_lines`, newlines inside texts become spaces. If `column` is PLAIN, files that look like tables are read as
-        text. With `strip_markup`, markup is removed from each file, row, text and list; see `without_markup`.
+        text. With `strip_markup`, markup is removed from each file, row, text and list; see `without_markup`. Files in
+        another `encoding` are converted to UTF-8; `errors` says how to treat bytes that are not in that encoding.
 
         At the end, a TextWarning says how many texts were missing.
         """
@@ -220,7 +227,9 @@ class Corpus:
         items = self._items if self._table is None else _column_of(self._table, column)
         if column and has_columns(column) and not self._files and self._table is None and not self._is_part:
             raise SettingsError(f"column {column[:100]!r}: lists have no columns")
-        of_files = (self._text(file, column, strip_markup, as_lines) for file in self._files)
+        if encoding != UTF_8 and not self._files and not self._is_part:
+            raise SettingsError(f"encoding {encoding}: only files have one: leave it out for texts, lists and tables")
+        of_files = (self._text(file, column, strip_markup, as_lines, encoding, errors) for file in self._files)
         parts: list[bytes | memoryview] = []
         size = 0
         origins: list[tuple[int, str, int]] = []
@@ -269,7 +278,7 @@ class Corpus:
             offset += len(line)
 
     def _text(
-        self, file: File, column: str | None, strip_markup: bool, as_lines: bool
+        self, file: File, column: str | None, strip_markup: bool, as_lines: bool, encoding: str, errors: Errors
     ) -> Iterator[tuple[str, int, bytes]]:
         """The unpacked text of a file, or of a part, as (name for messages, position in the text, bytes).
 
@@ -288,14 +297,15 @@ class Corpus:
                     offset += len(chunk)
                 return
             chunks = decompressed(name, self._read(stream, file.stop))
-            head = b""
-            for chunk in chunks:
-                head += chunk
-                if len(head) >= SIGNATURE_BYTES:
-                    break
+            head = _head(chunks)
             if column != PLAIN and is_parquet(head):
                 chunks = self._column(self._parquet(name, stream, file.info, column), strip_markup, as_lines)
             else:
+                if encoding != UTF_8:
+                    chunks = in_utf_8(name, itertools.chain([head], chunks), encoding, errors)
+                    head = _head(chunks)
+                elif re.match(UTF_16, head):
+                    raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
                 text = text_start(name, head)
                 offset = len(head) - len(text)
                 chunks = itertools.chain([text], chunks)
@@ -308,6 +318,8 @@ class Corpus:
                     chunks = without_markup(chunks)
             if column and has_columns(column):
                 name = f"{name}, column {column[:100]}"
+            if encoding != UTF_8:
+                name = f"{name}, in UTF-8"
             if strip_markup:
                 name = f"{name}, without markup"
             last = b"\n"
@@ -354,6 +366,14 @@ class Corpus:
             self._bytes_read += len(chunk)
             left = None if left is None else left - len(chunk)
             yield chunk
+
+
+def _head(chunks: Iterator[bytes]) -> bytes:
+    """The first chunks of a file, of SIGNATURE_BYTES or more unless the file is shorter."""
+    head = b""
+    while len(head) < SIGNATURE_BYTES and (chunk := next(chunks, None)) is not None:
+        head += chunk
+    return head
 
 
 def _is_compressed(file: str) -> bool:

@@ -28,6 +28,7 @@ from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Scan, Types
 from w2v.text.corpus import Corpus, TextBlock
+from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.words import Words
@@ -209,7 +210,10 @@ class ReadingOptions(TextOptions):
     cache: PathLike | None = option(
         None, "Cache the text as ids in this folder, and reuse them.", TEXT, default_text="none"
     )
-    errors: Errors = option("strict", "What to do with bytes that are not UTF-8.", TEXT)
+    encoding: str = option(
+        UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet is always UTF-8.", TEXT
+    )
+    errors: Errors = option("strict", "What to do with bytes that are not in this encoding.", TEXT)
     max_types: int = option(
         50_000_000,
         "While reading, drop the rarest words if there are more different words than this.",
@@ -217,6 +221,10 @@ class ReadingOptions(TextOptions):
         minimum=1,
         maximum=MAX_TYPES_LIMIT,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "encoding", encoding_name(self.encoding))
 
 
 def read_corpus(
@@ -226,10 +234,10 @@ def read_corpus(
 
     The ids are stored in an unnamed temporary file, which vanishes when the process ends, or in a file of this user in
     the folder `cache`, which is reused as long as corpus and settings are the same. A text that can be read only once
-    is not cached. `errors` says how to treat bytes that are not UTF-8. If there are more than `max_types` types, the
-    rarest are dropped, as in word2vec.c. With `column`, the text is in that column of tables. `strip_markup`,
-    `normalize`, `digits`, `lower` and `tokenize` are applied to the text in this order. `progress` is called regularly
-    with a Progress of phase "read".
+    is not cached. `errors` says how to treat bytes that are not in the `encoding`, by default UTF-8. If there are more
+    than `max_types` types, the rarest are dropped, as in word2vec.c. With `column`, the text is in that column of
+    tables. `strip_markup`, `normalize`, `digits`, `lower` and `tokenize` are applied to the text in this order.
+    `progress` is called regularly with a Progress of phase "read".
 
     Raises W2VError for a text that cannot be read or has no words and for a folder that cannot be written to,
     SettingsError for impossible settings.
@@ -298,7 +306,7 @@ def _write(
     """Write a new file for an IdStore, which describes its content."""
     types = Types(reading.errors)
     normalise = Normaliser(TextOptions.of(reading), reading.errors)
-    blocks = corpus.blocks(reading.column, reading.strip_markup)
+    blocks = corpus.blocks(reading.column, reading.strip_markup, encoding=reading.encoding, errors=reading.errors)
     pruned = threshold = done = 0
     meter = Meter(progress, "read")
 
@@ -394,7 +402,10 @@ def naming(block: TextBlock) -> Iterator[None]:
     except Malformed as error:
         position, word = error.args
         name, offset = block.locate(position)
-        hint = "convert the text, or add --errors replace or --errors ignore"
+        hint = (
+            "if it is in another encoding, such as latin-1 or cp949, add --encoding (encoding=), otherwise "
+            "--errors replace or --errors ignore"
+        )
         hint = "it is binary, not text" if b"\0" in block.text else hint
         raise W2VError(f"{name}: byte {offset}, in {word[:60]!r}, is not UTF-8; {hint}") from None
 

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.system import memory
 from w2v.text.subwords import Ngrams, Subwords, sums_of_rows
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
+
+# Bytes that SubwordRows.of needs, at most, for each n-gram, for each different bucket and for each word.
+NGRAM_BYTES, BUCKET_BYTES, WORD_BYTES = 38, 70, 130
+HINT = (
+    "raise min_count, lower max_vocab, choose shorter n-grams for subwords, or train with --ignore-memory "
+    "(ignore_memory=True)"
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,11 @@ class SubwordRows:
     members: Integers
 
     @classmethod
-    def of(cls, subwords: Subwords, words: Words) -> SubwordRows:
-        count = len(words)
+    def of(cls, subwords: Subwords, words: Words, ignore_memory: bool = False) -> SubwordRows:
+        """The rows of these words. Raises W2VError if memory is short for making them, unless `ignore_memory`."""
+        count, total = len(words), subwords.count(words)
+        needed = NGRAM_BYTES * total + BUCKET_BYTES * min(total, subwords.buckets) + WORD_BYTES * count
+        memory.check(needed, f"the table of {total:,} n-grams", HINT, ignore_memory)
         starts, found = subwords.of(words)
         sizes = np.diff(starts)
         buckets, firsts, ngrams = np.unique(found, return_index=True, return_inverse=True)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.system.schema import decode, encode
-from w2v.text._subwords import buckets_of
+from w2v.text._subwords import buckets_of, counts_of
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
+
+NGRAMS_AT_ONCE = 1 << 14  # of a word: their rows are in memory together
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Subwords:
     shortest: int
     longest: int
     buckets: int
+
+    def count(self, words: Words) -> int:
+        """The number of n-grams of words, those that are repeated in a word included."""
+        return int(counts_of(words.blob, words.offsets, self.shortest, self.longest).sum())
 
     def of(self, words: Words) -> tuple[Integers, NDArray[np.int32]]:
         """The buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,)."""
@@ -49,28 +55,35 @@ class Ngrams:
     def vector(self, word: str) -> NDArray[np.float32] | None:
         """The mean of the rows of a word's n-grams, (D,); None if none of them has a row."""
         _, wanted = self.subwords.of(Words.of([word]))
-        rows = self.of(wanted)
-        if not rows.any():
-            return None
-        mean: NDArray[np.float32] = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-        return mean
+        found, total = False, np.zeros(self.rows.shape[1])
+        for start in range(0, len(wanted), NGRAMS_AT_ONCE):
+            rows = self.of(wanted[start : start + NGRAMS_AT_ONCE])
+            found = found or bool(rows.any())
+            total += rows.sum(axis=0, dtype=np.float64)
+        return (total / len(wanted)).astype(np.float32) if found else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """The vectors of n words as of `vector`, (n, D); zeros without n-grams that have a row."""
         starts, wanted = self.subwords.of(words)
-        buckets, places = np.unique(wanted, return_inverse=True)
-        sizes = np.maximum(np.diff(starts), 1).astype(np.float32)
-        found: NDArray[np.float32] = sums_of_rows(self.of(buckets), places, starts) / sizes[:, np.newaxis]
+        places, known = self._places(wanted)
+        chosen, numbers = np.unique(places[known], return_inverse=True)  # the rows in use, which are copied once
+        sums = sums_of_rows(self.rows[chosen], numbers, np.append(0, np.cumsum(known))[starts])
+        found: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
         return found
 
     def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """The rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
-        places = np.searchsorted(self.buckets, buckets)
-        known = np.flatnonzero(places < len(self.buckets))
-        known = known[self.buckets[places[known]] == buckets[known]]
+        places, known = self._places(buckets)
         found[known] = self.rows[places[known]]
         return found
+
+    def _places(self, buckets: NDArray[np.int32]) -> tuple[Integers, NDArray[np.bool_]]:
+        """The number of each bucket's row, and whether it has one: (n,) each."""
+        places = np.searchsorted(self.buckets, buckets)
+        known = places < len(self.buckets)
+        known[known] = self.buckets[places[known]] == buckets[known]
+        return places, known
 
     # -- in files -----------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from w2v.system.files import Errors, PathLike, errors_named, is_own
 from w2v.system.schema import Count, PathText, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
+from w2v.text.encodings import UTF_8
 from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
@@ -57,7 +58,7 @@ class Origin:
     Attributes:
         sources: absolute paths of the text; ["-"] for standard input, [] for what is no file.
         files: (path, bytes) of each file; None if the text can be read only once.
-        cache, errors, max_types, column, text: see read_corpus.
+        cache, errors, max_types, column, encoding, text: see read_corpus.
         phrases: the file of phrases that were joined; True for those found in the text.
         notes: JSON values of the caller.
         checksum: of the ids, once the text is read.
@@ -69,6 +70,7 @@ class Origin:
     errors: Errors = "strict"
     max_types: int = 0
     column: str | None = None
+    encoding: str = UTF_8
     text: TextOptions = field(default_factory=TextOptions)
     phrases: bool | PathText = False
     notes: dict[str, Any] = field(default_factory=dict)

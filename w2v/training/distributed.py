@@ -358,8 +358,8 @@ class DistributedRun(Run):
         exchanged["share"] = self.exchange_seconds / seconds if seconds else 0.0  # of the time
         return {"ranks": self.world.size, "exchange": exchanged}
 
-    def _plan(self, start: Start, instructions: str | None) -> Plan:
-        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK)
+    def _plan(self, start: Start, instructions: str | None, ignore_memory: bool) -> Plan:
+        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK, ignore_memory)
         return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
 
     def restore(self, state: State) -> None:

@@ -68,5 +68,7 @@ def vectors_of(state: State) -> Vector:
     parameters = dict(state.parameters)
     if state.settings.ngrams:
         shared, parameters["inputs"] = parameters.pop("ngrams"), parameters["inputs"].copy()
-        SubwordRows.of(state.settings.ngrams, state.vocabulary.words).compose(parameters["inputs"], shared)
+        # The run has made this table before, so its memory is not checked again.
+        rows = SubwordRows.of(state.settings.ngrams, state.vocabulary.words, ignore_memory=True)
+        rows.compose(parameters["inputs"], shared)
     return Model(state.settings, state.vocabulary, loss=state.loss, **split(parameters)).vectors

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._kernels import END_OF_SENTENCE
-from w2v.errors import INSTALL, SettingsError, W2VError, one_line
+from w2v.errors import SettingsError, W2VError, install, one_line
 
 try:
     import numba
     from numba.core.registry import cpu_target
     from numba.misc.appdirs import AppDirs
 except ImportError as error:
-    raise SettingsError(f"the Numba kernel needs Numba: {INSTALL.format('numba')}") from error
+    raise SettingsError(f"the Numba kernel needs Numba: {install('numba')}") from error
 except Exception as error:  # from the values of Numba's environment variables
     said = one_line(str(error).partition("Traceback")[0])
     raise SettingsError(f"Numba cannot be used: {said} (see the variables NUMBA_…)") from error

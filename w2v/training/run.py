@@ -55,6 +55,7 @@ def plan_run(
     instructions: str | None = None,
     total: Callable[[int], int] = int,
     max_chunk: int = MAX_CHUNK_IDS,
+    ignore_memory: bool = False,
 ) -> Plan:
     """The plan of a run. Raises W2VError for a vocabulary that cannot be trained on.
 
@@ -75,7 +76,7 @@ def plan_run(
     if settings.ngrams:
         share = total(len(store.ids)) // SUBWORD_CHUNKS
         chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
-        subwords = SubwordRows.of(settings.ngrams, vocabulary.words)
+        subwords = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory)
         shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
     elif start.frozen is not None:  # the steps of a chunk update copies of rows, and frozen rows receive none of it
         chunk = min(chunk, FROZEN_CHUNK)
@@ -180,7 +181,7 @@ class Run:
         self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
         self._failed = False  # a thread or reading the ids failed: the matrices belong to no position of the run
         self.settings, self.stopping = settings, stopping
-        plan = self._plan(start, instructions)
+        plan = self._plan(start, instructions, ignore_memory)
         self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         self.schedule = Schedule(self.plan)
@@ -204,8 +205,8 @@ class Run:
         """Summed loss and number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
-    def _plan(self, start: Start, instructions: str | None) -> Plan:
-        return plan_run(self.settings, start, self.store, instructions)
+    def _plan(self, start: Start, instructions: str | None, ignore_memory: bool) -> Plan:
+        return plan_run(self.settings, start, self.store, instructions, ignore_memory=ignore_memory)
 
     def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import OnlyVectors, SettingsError, W2VError
+from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings, loss_for
 from w2v.options import options_of
@@ -74,12 +75,14 @@ def text_of(source: Model | KeyedVectors | None) -> TextOptions:
 def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:
     """The given settings, with the size of the vectors to start from. Raises SettingsError if they do not fit these.
 
-    To `freeze` these vectors, word vectors are input rows alone.
+    To `freeze` these vectors, word vectors are input rows alone, and are stored in a type that does not round them.
     """
     size = vectors.vector_size
     settings = Settings(**{"vector_size": size} | ({"vectors": "input"} if freeze else {}) | dict(given))
     if freeze and settings.word_vectors != "input":
         raise SettingsError(f"vectors {settings.vectors}: freeze keeps input rows as they are: choose input")
+    if freeze and not bfloat16.holds(vectors.vectors, settings.storage):
+        raise SettingsError(f"storage {settings.storage}: it would round the vectors that freeze keeps: choose float32")
     if settings.vector_size != size:
         raise SettingsError(f"vector_size {settings.vector_size}: the vectors of init have {size} values; leave it out")
     if settings.subwords is not None:
@@ -126,12 +129,14 @@ def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> 
     return Settings(**settings | dict(given))
 
 
-def start_from_model(model: Model, words: Vocab, settings: Settings, store: TypeCounts) -> Start:
+def start_from_model(
+    model: Model, words: Vocab, settings: Settings, store: TypeCounts, ignore_memory: bool = False
+) -> Start:
     """Start with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the counts of the text, and its words that occur at least
     min_count times, up to max_vocab words in all. Raises SettingsError if the loss does not allow that, W2VError for
-    a model with NaN or infinite values.
+    a model with NaN or infinite values and, unless `ignore_memory`, if memory is short for a table of n-grams.
     """
     if words not in get_args(Vocab):
         raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
@@ -140,20 +145,24 @@ def start_from_model(model: Model, words: Vocab, settings: Settings, store: Type
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
-        return Start(model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None)))
+        return Start(
+            model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None), ignore_memory)
+        )
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
     vocabulary, rows = united(model.vocabulary, store, settings)
-    return Start(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows), rows)
+    return Start(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
-def _subword_rows(model: Model, vocabulary: Vocabulary, words: NDArray[np.int64] | slice) -> dict[str, NDArray[Any]]:
+def _subword_rows(
+    model: Model, vocabulary: Vocabulary, words: NDArray[np.int64] | slice, ignore_memory: bool
+) -> dict[str, NDArray[Any]]:
     """The rows that make up the input rows of a vocabulary whose `words` are those of the model, if it has n-grams."""
     if not model.ngrams:
         return {}
-    subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words)
+    subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
     shared = subwords.join(model.ngrams.of(subwords.buckets))[len(vocabulary) :]
     return {"inputs": subwords.decompose(model.inputs, shared, words), "ngrams": shared}
 

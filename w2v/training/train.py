@@ -28,6 +28,7 @@ from w2v.system.version import __version__
 from w2v.text.advice import warn_of
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
+from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
@@ -119,8 +120,8 @@ def train(corpus: Source, **given: Any) -> Model:
             so does the output layer. With `freeze`, these words keep their vectors as they are.
         phrases: a file of Phrases.save, whose phrases are joined first; or True to find phrases in the corpus with the
             defaults of PhraseOptions.
-        cache, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus. With
-            continue_from and init, the last five default to those of the model.
+        cache, encoding, errors, max_types, column, strip_markup, normalize, digits, lower, tokenize: see read_corpus.
+            With continue_from and init, the last five default to those of the model.
         checkpoint: a folder in which to keep the last two states of the run, for `resume`; one is written every
             `checkpoint_every` ("30s", "10m", "2h", "1epoch", "never", or "500chunks" of at most 16,384 words), at the
             end, when an exception ends the run and, with stop_early, after each epoch unless it is "never".
@@ -169,7 +170,7 @@ class _Job:
 
     @property
     def reading(self) -> ReadingOptions:
-        names = ("cache", "errors", "max_types", "column")
+        names = ("cache", "errors", "max_types", "column", "encoding")
         return ReadingOptions(**{name: getattr(self.origin, name) for name in names}, **asdict(self.origin.text))
 
 
@@ -180,6 +181,7 @@ def _origin(run: RunOptions, text: Corpus) -> Origin:
         errors=run.errors,
         max_types=run.max_types,
         column=run.column,
+        encoding=run.encoding,
         text=TextOptions.of(run),
         phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
         notes=dict(run.notes or {}),
@@ -214,7 +216,7 @@ def _beginning(
 
     def make_start(store: TypeCounts) -> Start:
         if model is not None:
-            return start_from_model(model, run.vocab, settings, store)
+            return start_from_model(model, run.vocab, settings, store, run.ignore_memory)
         vocabulary = run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
         return Start(vocabulary) if vectors is None else start_from_vectors(vectors, vocabulary, run.freeze)
 
@@ -350,7 +352,8 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, bes
     if state:
         run.restore(state)
     elif leads(world):
-        warn_of(types, None if start.parameters else settings.epochs)
+        epochs = None if start.parameters else settings.epochs
+        warn_of(types, epochs, job.origin.text, start.vocabulary.words)
     return run
 
 
@@ -414,6 +417,10 @@ def _refuse_undividable(job: _Job) -> None:
     origin = job.origin
     if job.settings.stop_early:
         raise SettingsError("--stop-early (stop_early) holds out the end of the whole text: train in one process")
+    if origin.encoding != UTF_8:
+        raise SettingsError(
+            f"--encoding {origin.encoding} (encoding): only UTF-8 is divided among ranks: convert the text with iconv"
+        )
     if origin.phrases is True:
         raise SettingsError(
             "--phrases (phrases=True) finds the phrases of a whole text, and each rank reads a part of it: find them "

@@ -201,7 +201,7 @@ def tune(
         log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
         judge, keep = Judge(questions, pairs, held_out), partial(_keep, state, before, finished)
         tuner = Tuner(store, vocabulary, share, fixed, choices, judge, watch, keep, ignore_memory, list(before.trials))
-        warn_of(store, settings.epochs)
+        warn_of(store, settings.epochs, TextOptions.of(reading), vocabulary.words)
         tuner.search()
         run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
         run.train(watch)

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import INSTALL, SettingsError, W2VError, described, one_line
+from w2v.errors import SettingsError, W2VError, described, install, one_line
 from w2v.system.launcher import launched
 from w2v.system.threads import processors
 
@@ -51,9 +51,7 @@ def join() -> World | None:
     except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
         if found == (0, 0):  # probably the only rank; others would end with the error below
             return None
-        raise W2VError(
-            f"training on several ranks needs mpi4py: {INSTALL.format('mpi')} ({one_line(error)})"
-        ) from error
+        raise W2VError(f"training on several ranks needs mpi4py: {install('mpi')} ({one_line(error)})") from error
     if MPI.COMM_WORLD.size > 1:
         return World(MPI)
     if found[1]:

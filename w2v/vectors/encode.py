@@ -16,6 +16,7 @@ from w2v.system.files import Errors
 from w2v.text._text import PADDING, Lookup
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
+from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import naming
 from w2v.text.markup import without_markup
 from w2v.text.normalise import Normaliser, TextOptions
@@ -81,14 +82,17 @@ class Encoder:
             parts = (expected[start : start + len(rows)] @ rows for start, rows in bfloat16.blocks(vectors))
             self._common = unit(np.sum(list(parts), axis=0))
 
-    def blocks(self, texts: Corpus, progress: Report | None = None, column: str | None = PLAIN) -> Iterator[Array]:
+    def blocks(
+        self, texts: Corpus, progress: Report | None = None, column: str | None = PLAIN, encoding: str = UTF_8
+    ) -> Iterator[Array]:
         """The vectors of texts, one on each line or in the `column` of tables, (n, D), a block at a time.
 
-        Raises W2VError for what is no text and, if `column` is None, for tables.
+        Raises W2VError for what is no text and, if `column` is None, for tables; SettingsError for an unknown
+        `encoding` of their files.
         """
         meter = Meter(progress, "encode")
         rest, share, done = np.zeros(self.size, np.float32), np.float32(0), 0  # of a text that a block has cut
-        for text, bytes_done in self._read(texts, column):
+        for text, bytes_done in self._read(texts, column, encoding_name(encoding)):
             sums, shares = self._encoded(self._normalise(text))
             sums[0] += rest
             shares[0] += share
@@ -99,10 +103,10 @@ class Encoder:
         self.missing += texts.missing
         meter(done, done)
 
-    def _read(self, texts: Corpus, column: str | None) -> Iterator[tuple[bytes, int]]:
+    def _read(self, texts: Corpus, column: str | None, encoding: str) -> Iterator[tuple[bytes, int]]:
         """The text in blocks, in UTF-8, and the bytes read so far; each line without markup, if the options say so."""
         rest = b""
-        for block in texts.blocks(column, as_lines=True):
+        for block in texts.blocks(column, as_lines=True, encoding=encoding, errors=self._normalise.errors):
             with naming(block):
                 text = self._normalise.valid(block.text)
             if self._strips_markup:

@@ -13,6 +13,7 @@ from w2v.errors import W2VError, printable
 from w2v.options import did_you_mean
 
 MAX_NAMED = 10  # unknown words in a message
+MAX_CHARACTERS = 60  # of an unknown word in a message; longer words get no suggestions
 SUGGESTIONS = 3  # for each unknown word
 CANDIDATES = 20_000  # words compared with an unknown one: this takes well under a second
 SIMILAR = 0.75  # minimum ratio of matching characters (difflib)
@@ -41,8 +42,10 @@ def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
     """Return known words that may be meant by an unknown word: its lower-case form, then similar spellings.
 
     Spellings are compared if they have about as many characters, and the same first one or last two; at most the
-    first CANDIDATES, which are the most frequent.
+    first CANDIDATES, which are the most frequent. There are none for words of more than MAX_CHARACTERS.
     """
+    if len(word) > MAX_CHARACTERS:
+        return []
     lower = word.lower()
     found = [lower] if lower in known else []
     for spelling in dict.fromkeys((word, lower)):
@@ -59,7 +62,7 @@ def suggestions(word: str, known: Mapping[Any, int]) -> list[str]:
 
 def _quoted(word: Any) -> str:
     if isinstance(word, str):
-        return printable(repr(word[:60]))
+        return printable(repr(word[:MAX_CHARACTERS]))
     return str(int(word)) if isinstance(word, int | np.integer) else printable(f"{word!r:.60}")
 
 

@@ -180,6 +180,7 @@ def query(
     help="Encode the texts in this column of JSON lines, CSV or Parquet, a row each. `--column none` reads a file "
     "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
+@options.ENCODING
 @options.ERRORS
 @options.WRITING
 def encode(
@@ -188,6 +189,7 @@ def encode(
     output: Path,
     weights: Weights,
     column: str | None,
+    encoding: str | None,
     errors: Errors,
     force: bool,
     progress: Report,
@@ -204,9 +206,9 @@ def encode(
     """
     corpus = options.corpus_of(texts or ["-"])
     outputs.check(output, force, [model, *map(Path, texts)])
-    write = matrices.writer(output)
+    write, reading = matrices.writer(output), options.reading_options({"encoding": encoding})
     encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
-    write(output, encoder.size, encoder.blocks(corpus, progress, column), force)
+    write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
 

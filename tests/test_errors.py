@@ -1,0 +1,41 @@
+"""How to install what is missing."""
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from w2v import errors
+from w2v.errors import W2VError, install, optional
+
+ROOT = Path(errors.__file__).parents[1]
+
+
+def test_errors_name_the_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert install("plot") == "pip install matplotlib textalloc"
+    assert install("sklearn") == "pip install scikit-learn"
+    with pytest.raises(W2VError, match=r"^more is needed: pip install openTSNE umap-learn$"):
+        optional("more is needed", "maps", "w2v.nosuch")
+    monkeypatch.setattr(errors, "ON_INDEX", True)
+    assert install("plot") == "pip install 'w2v[plot]'"
+
+
+def test_every_extra_that_the_code_names_has_packages() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "w2v").rglob("*.py"))
+    named = {*re.findall(r"\binstall\('(\w+)'\)", code), *re.findall(r"\boptional\(\s*\S.*?, \"(\w+)\"", code)}
+    assert {"plot", "maps", "numba", "parquet", "tokenize", "zstd"} <= named <= {*extras}
+    for extra in named:
+        packages = [re.split("[>=<]", package)[0] for package in extras[extra]]
+        assert install(extra) == f"pip install {' '.join(packages)}"
+
+
+def test_sources_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", missing)
+    assert install("plot") == "pip install '.[plot]' in the folder of w2v's sources"
