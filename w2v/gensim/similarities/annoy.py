@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.system.files import PathLike, atomic_write
+from w2v.system.files import PathLike, atomic_write_together
 from w2v.system.schema import decode, encode
 from w2v.vectors.approximate import built_index, index_of_file
 from w2v.vectors.cosines import Vector
@@ -43,9 +45,15 @@ class AnnoyIndexer:
     def save(self, fname: PathLike, **_: Any) -> None:
         """Write the index, and its keys as JSON to a file that ends in .dict."""
         text = encode({"size": self.index.ndim, "num_trees": self.num_trees, "labels": self.labels}, fname)
-        self.index.save(str(fname))
-        with atomic_write(f"{fname}.dict") as file:
-            file.write(text.encode())
+        with (
+            atomic_write_together([f"{fname}.dict", fname]) as (keys, file),
+            tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(fname).absolute().parent) as folder,
+        ):
+            keys.write(text.encode())
+            made = Path(folder) / "index"
+            self.index.save(str(made))
+            with made.open("rb") as whole:
+                shutil.copyfileobj(whole, file)
 
     def load(self, fname: PathLike) -> None:
         """Read a file of `save`. Raises OSError if it is missing."""
