@@ -14,6 +14,7 @@ from gensim.models.doc2vec import TaggedDocument
 import w2v
 from tests.helpers import assert_refused, run
 from w2v.formats import gensim as ours
+from w2v.formats import table
 
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
@@ -105,6 +106,7 @@ def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
             shutil.copy(path, tmp_path)
     path, beside = tmp_path / "word2vec_pre_kv_sep_py3", tmp_path / "word2vec_pre_kv_sep_py3.syn0.npy"
     assert len(w2v.load(path)) == 9
+    assert beside in table.recognised(path).other_files(path)  # whose changes are noticed while they are read
     content = beside.read_bytes()
     for damage, message in (
         (content[:-1], r"syn0\.npy: cut: an array of type float32 and shape \(9, 2\) in 71 bytes"),

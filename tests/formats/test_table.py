@@ -3,8 +3,12 @@ unasked; damaged files are refused in one line.
 """
 
 import dataclasses
+import os
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +140,42 @@ def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
     assert "\n" not in line
     assert len(line) < 600 + len(str(path))
     return None
+
+
+def write_again(path: Path) -> None:
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(0, 1))
+
+
+def replace_by_a_copy(path: Path) -> None:
+    shutil.copy2(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("change", [write_again, replace_by_a_copy])
+def test_a_file_that_changes_while_it_is_loaded_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, change: Callable[[Path], None]
+) -> None:
+    """Whichever of its files it is, or else the vectors may be a mixture of two models."""
+    path = tmp_path / f"m{extension}"
+    table.write(path, content())
+    kind = table.recognised(path)
+
+    def load(changing: Path) -> VectorFile:
+        def read(*arguments: Any) -> VectorFile:
+            change(changing)
+            return kind.read(*arguments)
+
+        monkeypatch.setattr(table, "recognised", lambda path: kind._replace(read=read))
+        return table.read(path)
+
+    for file in [*([] if kind.folder else [path]), *kind.other_files(path)]:
+        with pytest.raises(W2VError, match=f"^{file} changed while it was read: try again when nothing writes to it$"):
+            load(file)
+    other = tmp_path / "other"
+    other.touch()
+    assert_same_content(load(other), content())
 
 
 @pytest.mark.parametrize("extension", COUNTED)

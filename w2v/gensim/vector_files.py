@@ -69,8 +69,8 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
-    with gensims_exceptions(path):
-        if table.recognised(path).name != "gensim":
+    with gensims_exceptions(path), table.reading(path) as found:
+        if found.name != "gensim":
             return table.read(path, mmap)
         saved = gensim.read_saved(path)
     numbers = {name: value for name, value in saved.numbers.items() if value is not None}

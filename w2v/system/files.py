@@ -146,7 +146,7 @@ class _Draft:
                 self.temporary.replace(self.target)
             else:
                 _rename_unless_there(self.temporary, self.target)
-            _sync_folder(self.target.parent)
+            sync_folder(self.target.parent)
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _restored_after_errors(drafts: list[_Draft], replace: bool) -> Iterator[None
         for target, hidden in old:
             with errors_named(target, "write"), suppress(FileNotFoundError):
                 target.rename(hidden)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
         yield
     except BaseException as error:
         try:
@@ -324,7 +324,7 @@ def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> 
             os.fsync(copy.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a renaming in a folder reach the disk, if the system can; the file's content is already on it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -438,4 +438,4 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
