@@ -178,6 +178,11 @@ def reading(path: PathLike) -> Iterator[Format]:
         yield found
 
 
+def files_of(path: PathLike) -> list[Path]:
+    """The vector file at `path` and the other files that it consists of. Raises W2VError as `recognised` does."""
+    return [Path(path), *recognised(path).other_files(Path(path))]
+
+
 def beside(path: PathLike) -> list[Path]:
     """The files beside one of this name that writing it makes or removes. Raises SettingsError as for_writing does."""
     one = for_writing(path)
