@@ -130,6 +130,38 @@ def test_words_that_a_format_cannot_hold(tmp_path: Path, extension: str, word: s
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "vectors"),
+    [
+        (["\ufeffthe", "b"], [[1, 2], [3, 4]]),  # begins like text with a byte order mark
+        (["2", "b"], [[1], [3]]),  # like a header
+        (["7", "3"], [[9], [5]]),  # like a header, and then words with their counts
+        (["the", "of"], [[9], [5]]),  # like words with their counts
+        ([":", "a", "b"], [[1, 2, 3]] * 3),  # like analogy questions
+        (["\x01a", "b"], [[1, 2], [3, 4]]),  # like binary data
+        (["a", "b\0c"], [[1, 2], [3, 4]]),
+        (["BZh91AY&SY", "b"], [[1, 2], [3, 4]]),  # like compressed data
+        (["PK\x03\x04", "b"], [[1, 2], [3, 4]]),  # like an archive
+        (["PAR1\x15", "b"], [[1, 2], [3, 4]]),  # like a table
+    ],
+)
+@pytest.mark.parametrize("extension", [".glove.txt", ".glove.txt.gz"])
+def test_text_without_a_header_is_read_as_it_was_written_or_not_written(
+    tmp_path: Path, extension: str, words: list[str], vectors: list[list[float]]
+) -> None:
+    written = VectorFile(Words.of(words), np.array(vectors, np.float32))
+    with pytest.raises(W2VError, match=r"not written: in this format, which has no header, what begins with '.* use"):
+        table.write(tmp_path / f"m{extension}", written)
+    assert not list(tmp_path.iterdir())
+    table.write(tmp_path / "m.vec", written)
+    assert_same_content(table.read(tmp_path / "m.vec"), written)
+    order = [*range(1, len(words)), 0]
+    if "\0" not in "".join(words) and len(vectors[0]) > 1 and ":" not in words:  # in other rows, it does no harm
+        written = VectorFile(Words.of(words[row] for row in order), written.vectors[order])
+        table.write(tmp_path / f"m{extension}", written)
+        assert_same_content(table.read(tmp_path / f"m{extension}"), written)
+
+
 def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
     """What a file holds; None if it is refused, in one short line."""
     try:
