@@ -223,3 +223,53 @@ def test_nowhere_else_to_save(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "gettempdir", lambda: (_ for _ in ()).throw(FileNotFoundError("no folder")))
     with pytest.raises(w2v.W2VError, match=r"^cannot write m.bin; cannot write words$"):
         outputs.save([(Path("m.bin"), refuse), (Path("words"), refuse)], False)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with models that consist of several files."""
+    folder = tmp_path_factory.mktemp("models")
+    vectors = w2v.KeyedVectors(["a", "b", "c"], [[1, 2], [3, 4], [5, 6.5]])
+    for name in ("a.npy", "a.tsv", "a.model2vec", "a.vec"):
+        vectors.save(folder / name)
+    (folder / "a.vec").rename(folder / "w.words.txt")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("convert a.npy a.words.txt", "a.words.txt belongs to a.npy, which is read"),
+        ("convert a.npy ./../{folder}/a.words.txt", "a.words.txt belongs to a.npy, which is read"),
+        ("convert a.tsv a.metadata.tsv", "a.metadata.tsv belongs to a.tsv, which is read"),
+        ("convert a.model2vec a.model2vec/model.safetensors", "belongs to a.model2vec, which is read"),
+        ("convert w.words.txt w.npy", "w.words.txt is named twice"),
+        ("convert a.npy b.vec --words b.vec", "b.vec is named twice"),
+        ("train {corpus} --init a.npy -o a.words.txt", "a.words.txt belongs to a.npy, which is read"),
+        ("train {corpus} --init a.npy -o b.bin --save-vocab a.words.txt", "a.words.txt belongs to a.npy"),
+        ("train {corpus} --init w.words.txt -o w.npy", "w.words.txt is named twice"),
+        ("train {corpus} --hs --tree clustered --tree-vectors a.npy -o a.words.txt", "a.words.txt belongs to a.npy"),
+        ("encode a.tsv {corpus} -o a.metadata.tsv", "a.metadata.tsv belongs to a.tsv, which is read"),
+        ("encode w.words.txt {corpus} -o a.npy", "would be read as those of the words in a.words.txt"),
+        ("encode w.words.txt {corpus} -o a.tsv", "would be read as those of the words in a.metadata.tsv"),
+        ("explore a.npy -o a.words.txt", "a.words.txt belongs to a.npy, which is read"),
+        ("plot a.npy -o a.words.txt", "a.words.txt belongs to a.npy, which is read"),
+        ("phrases {corpus} --connectors b.vec -o b.vec", "b.vec is named twice"),
+    ],
+)
+def test_no_file_of_a_model_that_is_read_is_replaced(sample, models, monkeypatch, command, message):
+    monkeypatch.chdir(models)
+    Path("b.vec").write_text("a\n")
+    command = command.format(corpus=sample, folder=models.name).split()
+    before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
+    result = run(*command, "--force", code=1 if "would be" in message else 2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.tsv"])
+def test_a_model_of_several_files_may_replace_itself(models, monkeypatch, name):
+    monkeypatch.chdir(models)
+    run("convert", name, name, "--force", "--top", 2)
+    assert w2v.load(name).index_to_key == ["a", "b"]

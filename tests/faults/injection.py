@@ -38,10 +38,10 @@ SMALL, LARGE = 1 << 12, 1 << 18
 
 
 class Job:
-    """A command line, and the files that it writes."""
+    """A command line, and the files that it writes; a `pair` is read together, its first file last to get its name."""
 
-    def __init__(self, command: str, *outputs: str) -> None:
-        self.command, self.outputs = command.split(), outputs
+    def __init__(self, command: str, *outputs: str, pair: bool = False) -> None:
+        self.command, self.outputs, self.pair = command.split(), outputs, pair
 
 
 RESUME = ["train", "--resume", "checkpoints", "--force", "--quiet"]
@@ -71,7 +71,7 @@ COMMANDS = {
     "query": Job("query model.safetensors w1 - w2 + w3 --vector --json"),
     "info": Job("info model.safetensors"),
     "convert": Job("convert model.safetensors new.txt.gz --force", "new.txt.gz"),
-    "convert to two files": Job("convert model.bin new.npy --force", "new.npy", "new.words.txt"),
+    "convert to two files": Job("convert model.bin new.npy --force", "new.npy", "new.words.txt", pair=True),
     "convert from text": Job("convert model.txt.gz new.safetensors --force", "new.safetensors"),
     "encode": Job("encode model.safetensors short.txt -o new.npy --force --quiet", "new.npy"),
     "vocab": Job("vocab corpus.txt -o new.txt --force --workers 1", "new.txt"),
@@ -274,7 +274,8 @@ class Runs:
 
         Either all is written and printed, or the exit code is 1 and each line on standard error a clear one, or the
         code is a signal's and no more than one line is said; each output is the old file or the new one, whole; nothing
-        unfinished is left, unless by a process that was killed before.
+        unfinished is left, unless by a process that was killed before. Of a pair, both are old or new, or one is
+        missing.
         """
         lines = "\n".join(outcome.said)
         if sys.version_info >= (3, 12):  # whose compile() may forget to raise MemoryError
@@ -300,11 +301,15 @@ class Runs:
         another has run.
         """
         written = 0
+        is_missing = job.pair and not (self.folder / job.outputs[0]).exists()
         for name in job.outputs:
+            if is_missing and not (self.folder / name).exists():
+                continue
             found = (self.folder / name).read_bytes()
             if found != OLD:
                 assert content(self.folder / name) == whole.files[name], f"{name} is neither the old file nor the new"
                 written += 1
+        assert not job.pair or is_missing or written in (0, len(job.outputs)), "a pair of an old file and a new one"
         for path in self.folder.rglob("*"):
             name = str(path.relative_to(self.folder))
             if path.is_dir() or name in self.inputs or name in job.outputs or name == "words.txt":
@@ -316,7 +321,7 @@ class Runs:
                 continue
             known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key|new\.tune\.json"
             known += r"|checkpoints/\.lock"  # of a run that was stopped while it took the lock: the next takes it
-            may_be_unfinished = killed or (after_kill and path.parent.name != "checkpoints")
+            may_be_unfinished = killed or is_missing or (after_kill and path.parent.name != "checkpoints")
             unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
             assert unfinished or re.fullmatch(known, name), f"{path} is left"
         return written

@@ -14,6 +14,7 @@ from gensim.models.doc2vec import TaggedDocument
 import w2v
 from tests.helpers import assert_refused, run
 from w2v.formats import gensim as ours
+from w2v.formats import table
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
 from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
 
@@ -121,6 +122,7 @@ def test_files_that_are_not_there_or_damaged(tmp_path: Path) -> None:
             shutil.copy(path, tmp_path)
     path, beside = tmp_path / "word2vec_pre_kv_sep_py3", tmp_path / "word2vec_pre_kv_sep_py3.syn0.npy"
     assert len(w2v.load(path)) == 9
+    assert beside in table.recognised(path).other_files(path)  # whose changes are noticed while they are read
     content = beside.read_bytes()
     for damage, message in (
         (content[:-1], r"syn0\.npy: cut: an array of type float32 and shape \(9, 2\) in 71 bytes"),

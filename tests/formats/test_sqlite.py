@@ -1,14 +1,18 @@
 """Databases: what SQLite and sqlite-vec find in them, and what is refused."""
 
 import sqlite3
+import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import assert_refused
+from tests.helpers import assert_refused, run
+from w2v.errors import W2VError
+from w2v.formats import sqlite
 from w2v.formats.sqlite import PLAIN, WORDS
 
 NAMES = ["the", "köln", "a b"]
@@ -69,3 +73,158 @@ def test_what_is_refused(change: str, message: str, tmp_path: Path) -> None:
         base.executescript(change)
     base.close()
     assert_refused(path, message)
+
+
+# -- changes that are in files beside a database ----------------------------------------------------
+
+ONES, SEVENS = np.ones((3, 2), np.float32), np.full((3, 2), 7, np.float32)
+# Changes all vectors of a database to 2, and leaves the changes in a WAL or, half of them, in a journal.
+CHANGE = """
+import os, sqlite3, sys
+base = sqlite3.connect(sys.argv[1], isolation_level=None)
+base.execute(f"pragma journal_mode = {sys.argv[2]}")
+base.execute("pragma cache_size = 1")
+base.execute("begin")
+base.execute("update vectors set vector = x'0000004000000040'")
+base.execute("insert into words values (9, hex(zeroblob(100000)), 1)")
+if sys.argv[2] == "wal":
+    base.execute("delete from words where id = 9")
+    base.execute("commit")
+os._exit(0)
+"""
+
+
+def save(path: Path, vectors: np.ndarray, force: bool = False) -> None:
+    w2v.KeyedVectors(NAMES, vectors).save(path, force=force)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database of ones."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    monkeypatch.setattr(sqlite, "TIMEOUT", 0.0)
+    save(tmp_path / "m.db", ONES)
+    return tmp_path / "m.db"
+
+
+@pytest.fixture(params=["wal", "delete"])
+def changed(request: pytest.FixtureRequest, base: Path) -> Path:
+    """A database with changes in a file beside it, of a process that was killed."""
+    subprocess.run([sys.executable, "-c", CHANGE, base, request.param], check=True)
+    assert len(names(base.parent)) > 1
+    return base
+
+
+def test_a_database_that_replaces_another_is_not_changed_by_the_files_beside_that(changed: Path) -> None:
+    save(changed, SEVENS, force=True)
+    assert names(changed.parent) == ["m.db"]
+    with closing(sqlite3.connect(changed)) as base:
+        assert base.execute("pragma integrity_check").fetchall() == [("ok",)]
+        assert {vector for (vector,) in base.execute("select vector from vectors")} == {SEVENS[0].tobytes()}
+    np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
+
+
+def test_a_link_leads_to_the_files_beside_its_target(changed: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "other" / "link.db"
+    link.symlink_to(changed)
+    save(link, SEVENS, force=True)
+    assert names(tmp_path) == ["m.db", "other"]
+    np.testing.assert_array_equal(w2v.load(link).vectors, SEVENS)
+
+
+def test_files_beside_no_database_are_removed_only_if_asked(changed: Path) -> None:
+    changed.unlink()
+    left = names(changed.parent)
+    with pytest.raises(W2VError, match=rf"cannot write {changed}: .*m\.db-\w+ exists, which SQLite would apply to it"):
+        save(changed, SEVENS)
+    given = changed.with_name("given.vec")
+    given.write_text("1 2\nthe 1 2\n")
+    assert "exists: name another file as OUT, or add --force" in run("convert", given, changed, code=1).stderr
+    given.unlink()
+    assert names(changed.parent) == left
+    changed.write_text("not a database")
+    save(changed, SEVENS, force=True)
+    assert names(changed.parent) == ["m.db"]
+    np.testing.assert_array_equal(w2v.load(changed).vectors, SEVENS)
+
+
+def test_an_old_database_is_whole_when_its_replacement_fails(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the disk is gone")
+
+    is_committed = changed.with_name("m.db-wal").exists()
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(W2VError, match="the disk is gone"):
+        save(changed, SEVENS, force=True)
+    np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES if is_committed else ONES)
+
+
+def test_a_journal_that_names_another_file_is_not_used(changed: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    with changed.with_name("m.db-journal").open("ab") as journal:
+        name = str(victim).encode()
+        journal.write((0).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big"))
+        journal.write(sqlite.NAMES_A_FILE)
+    save(changed, SEVENS, force=True)
+    assert names(tmp_path) == ["m.db", "victim"]
+
+
+def test_what_is_committed_is_read_and_nothing_else(changed: Path) -> None:
+    files = names(changed.parent)
+    if "m.db-wal" in files:
+        np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
+    else:
+        assert_refused(changed, r"m\.db: a change of it was interrupted: open it with sqlite3 or the like")
+    assert names(changed.parent) == files
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete", "persist", "truncate"])
+def test_reading_leaves_no_files(base: Path, mode: str) -> None:
+    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+        other.execute(f"pragma journal_mode = {mode}")
+        other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
+    files = names(base.parent)
+    np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
+    assert names(base.parent) == files
+
+
+def test_a_database_is_read_as_it_was_at_one_moment(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if another program changes it after its words were read, and before its vectors are."""
+    with closing(sqlite3.connect(base, isolation_level=None, timeout=0)) as other:
+        other.execute("pragma journal_mode = wal")
+        other.execute("update words set count = 5")
+
+        class Changing(sqlite.Gathered):
+            def add(self, word: bytes) -> None:
+                super().add(word)
+                other.execute("update vectors set vector = ?", [SEVENS[0].tobytes()])
+
+        monkeypatch.setattr(sqlite, "Gathered", Changing)
+        found = w2v.load(base)
+        assert found.counts is not None
+        assert found.counts.tolist() == [5, 5, 5]
+        np.testing.assert_array_equal(found.vectors, ONES)
+        np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
+
+
+def test_a_database_that_another_program_changes_is_neither_read_nor_replaced(base: Path) -> None:
+    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        other.execute("update words set count = 5")
+        with pytest.raises(W2VError, match=r"cannot write .*m\.db: another program is changing it: try again later"):
+            save(base, SEVENS, force=True)
+        other.execute("commit")
+        other.execute("begin exclusive")
+        assert_refused(base, r"m\.db: another program is changing it: try again later")
+    np.testing.assert_array_equal(w2v.load(base).vectors, ONES)
+    with closing(sqlite3.connect(base, isolation_level=None)) as other:
+        other.execute("pragma journal_mode = wal")
+        other.execute("update words set count = 6")
+        save(base, SEVENS, force=True)  # nothing is being changed
+    np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)

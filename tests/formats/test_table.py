@@ -3,8 +3,12 @@ unasked; damaged files are refused in one line.
 """
 
 import dataclasses
+import os
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,6 +130,38 @@ def test_words_that_a_format_cannot_hold(tmp_path: Path, extension: str, word: s
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "vectors"),
+    [
+        (["\ufeffthe", "b"], [[1, 2], [3, 4]]),  # begins like text with a byte order mark
+        (["2", "b"], [[1], [3]]),  # like a header
+        (["7", "3"], [[9], [5]]),  # like a header, and then words with their counts
+        (["the", "of"], [[9], [5]]),  # like words with their counts
+        ([":", "a", "b"], [[1, 2, 3]] * 3),  # like analogy questions
+        (["\x01a", "b"], [[1, 2], [3, 4]]),  # like binary data
+        (["a", "b\0c"], [[1, 2], [3, 4]]),
+        (["BZh91AY&SY", "b"], [[1, 2], [3, 4]]),  # like compressed data
+        (["PK\x03\x04", "b"], [[1, 2], [3, 4]]),  # like an archive
+        (["PAR1\x15", "b"], [[1, 2], [3, 4]]),  # like a table
+    ],
+)
+@pytest.mark.parametrize("extension", [".glove.txt", ".glove.txt.gz"])
+def test_text_without_a_header_is_read_as_it_was_written_or_not_written(
+    tmp_path: Path, extension: str, words: list[str], vectors: list[list[float]]
+) -> None:
+    written = VectorFile(Words.of(words), np.array(vectors, np.float32))
+    with pytest.raises(W2VError, match=r"not written: in this format, which has no header, what begins with '.* use"):
+        table.write(tmp_path / f"m{extension}", written)
+    assert not list(tmp_path.iterdir())
+    table.write(tmp_path / "m.vec", written)
+    assert_same_content(table.read(tmp_path / "m.vec"), written)
+    order = [*range(1, len(words)), 0]
+    if "\0" not in "".join(words) and len(vectors[0]) > 1 and ":" not in words:  # in other rows, it does no harm
+        written = VectorFile(Words.of(words[row] for row in order), written.vectors[order])
+        table.write(tmp_path / f"m{extension}", written)
+        assert_same_content(table.read(tmp_path / f"m{extension}"), written)
+
+
 def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
     """What a file holds; None if it is refused, in one short line."""
     try:
@@ -136,6 +172,42 @@ def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
     assert "\n" not in line
     assert len(line) < 600 + len(str(path))
     return None
+
+
+def write_again(path: Path) -> None:
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(0, 1))
+
+
+def replace_by_a_copy(path: Path) -> None:
+    shutil.copy2(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("change", [write_again, replace_by_a_copy])
+def test_a_file_that_changes_while_it_is_loaded_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, change: Callable[[Path], None]
+) -> None:
+    """Whichever of its files it is, or else the vectors may be a mixture of two models."""
+    path = tmp_path / f"m{extension}"
+    table.write(path, content())
+    kind = table.recognised(path)
+
+    def load(changing: Path) -> VectorFile:
+        def read(*arguments: Any) -> VectorFile:
+            change(changing)
+            return kind.read(*arguments)
+
+        monkeypatch.setattr(table, "recognised", lambda path: kind._replace(read=read))
+        return table.read(path)
+
+    for file in [*([] if kind.folder else [path]), *kind.other_files(path)]:
+        with pytest.raises(W2VError, match=f"^{file} changed while it was read: try again when nothing writes to it$"):
+            load(file)
+    other = tmp_path / "other"
+    other.touch()
+    assert_same_content(load(other), content())
 
 
 @pytest.mark.parametrize("extension", COUNTED)

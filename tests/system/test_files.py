@@ -11,7 +11,7 @@ import pytest
 
 import w2v
 from w2v.errors import W2VError
-from w2v.system.files import atomic_write
+from w2v.system.files import atomic_write, atomic_write_together, unchanged_files
 
 WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
 
@@ -237,3 +237,124 @@ def test_no_temporary_folder(tmp_path, monkeypatch):
     with pytest.raises(W2VError, match="variable TMPDIR, or with --cache"):
         train()
     train(cache=tmp_path)
+
+
+CHANGES = ("rename", "replace", "link", "unlink", "fsync")  # the calls that change names, or bring changes to the disk
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: no later call has an effect."""
+
+
+def failing(monkeypatch, at, error, *, later):
+    """Make one call of CHANGES fail, and with `later` also those after it; returns the list of calls so far."""
+    calls = []
+
+    def make(name, system):
+        def call(*arguments, **options):
+            calls.append(name)
+            if len(calls) == at or (later and len(calls) > at):
+                raise error
+            return system(*arguments, **options)
+
+        return call
+
+    for name in CHANGES:
+        monkeypatch.setattr(os, name, make(name, getattr(os, name)))
+    return calls
+
+
+def write_pair(folder, content, replace):
+    with atomic_write_together([folder / "words", folder / "matrix"], replace) as files:
+        for file in files:
+            file.write(content)
+
+
+@pytest.mark.parametrize("old", [b"old", b""], ids=["old files", "no files"])
+@pytest.mark.parametrize(
+    ("error", "later"),
+    [(OSError(errno.EIO, "broken"), False), (OSError(errno.EROFS, "read-only"), True), (Killed(), True)],
+    ids=["one call fails", "all calls fail from one on", "killed"],
+)
+def test_files_that_belong_together_are_never_mixed(tmp_path, way, monkeypatch, old, error, later):
+    pair = [tmp_path / "words", tmp_path / "matrix"]
+    seen, at, calls = set(), 0, [""]
+    while len(calls) > at:  # until all calls have had their turn
+        at += 1
+        for path in tmp_path.iterdir():
+            path.unlink()
+        if old:
+            write_pair(tmp_path, old, True)
+        with monkeypatch.context() as patch:
+            calls = failing(patch, at, error, later=later)
+            message = ""
+            try:
+                write_pair(tmp_path, b"new", bool(old))
+            except (W2VError, Killed) as raised:
+                message = str(raised)
+        state = tuple(path.read_bytes() if path.exists() else b"" for path in pair)
+        seen.add(state)
+        hidden = [path for path in tmp_path.iterdir() if path not in pair]
+        if later and old and not state[1]:
+            kept = [path.name for path in hidden if path.read_bytes() == old]
+            assert len(kept) + (state[0] == old) == 2
+            assert all(f" is now {name}" in message for name in kept if isinstance(error, OSError))
+        else:
+            assert state in {(old, old), (b"new", b"new")} or (later and not state[1])
+            assert later or not hidden
+    assert {(old, old), (b"new", b"new")} <= seen
+
+
+def test_one_file_and_a_device_are_written_together(tmp_path, way):
+    for name in ("new", "old"):
+        with atomic_write_together([Path("/dev/null"), tmp_path / "file"]) as files:
+            for file in files:
+                file.write(name.encode())
+        assert (tmp_path / "file").read_bytes() == name.encode()
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_a_file_that_appears_beside_another_meanwhile_stands(tmp_path, way):
+    def write(name):
+        with atomic_write_together([tmp_path / "words", tmp_path / "matrix"], replace=False):
+            (tmp_path / name).write_bytes(b"mine")
+
+    for name in ("words", "matrix"):
+        with pytest.raises(W2VError, match=rf"cannot write .*{name}: File exists"):
+            write(name)
+        assert list(tmp_path.iterdir()) == [tmp_path / name]
+        (tmp_path / name).unlink()
+
+
+def changed(path):
+    path.write_bytes(b"newer")
+    os.utime(path, ns=(0, 1))
+
+
+def replaced(path):
+    kept = path.stat()
+    path.with_name("new").write_bytes(b"new")
+    path.with_name("new").replace(path)
+    os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [changed, replaced, Path.unlink])
+@pytest.mark.parametrize("error", [None, ValueError("damaged")])
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_a_change_while_files_are_read_is_told(tmp_path, change, error, name):
+    for path in (tmp_path / "first", tmp_path / "second"):
+        path.write_bytes(b"old")
+
+    def read(path, error):
+        with unchanged_files(tmp_path / "first") as watch:
+            watch([tmp_path / "second"])
+            if path:
+                change(path)
+            if error:
+                raise error
+
+    with pytest.raises(W2VError, match=f"{name} changed while it was read: try again when nothing writes to it"):
+        read(tmp_path / name, error)
+    read(None, None)
+    with pytest.raises(ValueError, match="damaged"):
+        read(None, ValueError("damaged"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from w2v.cli.console import STDOUT, Stopped
 from w2v.errors import SettingsError, W2VError
+from w2v.formats import table
 from w2v.system.files import destination
 
 if TYPE_CHECKING:
@@ -19,19 +20,30 @@ if TYPE_CHECKING:
 Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if it exists and the flag is false
 
 
-def check(path: Path, force: bool, others: Iterable[Path] = (), option: str = "with -o") -> None:
+def check(
+    path: Path,
+    force: bool,
+    others: Iterable[Path] = (),
+    option: str = "with -o",
+    models: Iterable[Path] = (),
+) -> None:
     """Raise W2VError if `path` cannot be written or, without `force`, exists; `option` says where to name another.
 
-    Raises SettingsError if it is "-", or one of `others`, the files that the same command reads or writes.
+    Raises SettingsError if it is "-", one of `others`, the files that the same command reads or writes, or one of the
+    files of the `models` that it reads, such as the words beside a matrix.
     """
+    models = list(models)
     try:
         real, info = destination(path, force)
     except OSError as error:  # its name is too long, for instance
         raise W2VError(f"cannot write {path}: {error.strerror}") from error
     if path == Path("-") or (info and _is_standard_output(info)):
         raise SettingsError(f"{path}: outputs cannot be written to standard output: name a file")
-    if any(_same(real, other) for other in others):
+    if any(same(real, other) for other in [*others, *models]):
         raise SettingsError(f"{path} is named twice: choose another file for the output")
+    for model in models:
+        if any(same(real, other) for other in table.files_of(model)):
+            raise SettingsError(f"{path} belongs to {model}, which is read: choose another file for the output")
     if info is None and not real.parent.is_dir():
         raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
     if info and stat.S_ISDIR(info.st_mode):
@@ -49,9 +61,15 @@ def check(path: Path, force: bool, others: Iterable[Path] = (), option: str = "w
         raise W2VError(f"cannot write in folder {real.parent}: {error.strerror}") from error
 
 
-def check_picture(path: Path, force: bool, others: Iterable[Path] = (), option: str = "with -o") -> None:
+def check_picture(
+    path: Path,
+    force: bool,
+    others: Iterable[Path] = (),
+    option: str = "with -o",
+    models: Iterable[Path] = (),
+) -> None:
     """As `check`, for a picture. Also raises SettingsError for an unknown extension, W2VError without matplotlib."""
-    check(path, force, others, option)
+    check(path, force, others, option, models)
     from w2v.plotting.figure import format_of  # matplotlib is optional, and slow to import
 
     format_of(path)
@@ -64,7 +82,8 @@ def _is_standard_output(info: os.stat_result) -> bool:
     return False
 
 
-def _same(path: Path, other: Path) -> bool:
+def same(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, or would if it existed."""
     try:
         return path.samefile(other)
     except OSError:  # it does not exist yet

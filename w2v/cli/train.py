@@ -165,11 +165,12 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     output = options.output or file.output or default_output(settings)
     phrases = options.phrases or file.phrases
     phrase_file = Path(phrases) if isinstance(phrases, str) else None
-    read = [options.config, options.read_vocab, options.continue_from, options.init, phrase_file]
-    inputs = [*files, *filter(None, read)]
+    inputs = [*files, *filter(None, [options.config, options.read_vocab, phrase_file])]
+    tree_vectors = merged.get("tree_vectors")
+    models = filter(None, [options.continue_from, options.init, tree_vectors and Path(tree_vectors)])
     if leads(world):
         others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config, "--plot": options.plot}
-        check_outputs([("-o", output), *others.items()], options.force, inputs)
+        check_outputs([("-o", output), *others.items()], options.force, inputs, models)
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
     if model:
         refuse_together("--continue", ("read_vocab", "init"))
@@ -260,15 +261,17 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
     return Job(run, output, save_vocab, plot, options.force, folder, lambda: True, seconds_before=found.state.seconds)
 
 
-def check_outputs(files: Iterable[tuple[str, Path | None]], force: bool, inputs: Iterable[Path]) -> None:
-    """Check the files to be written, each against all that are read or written.
+def check_outputs(
+    files: Iterable[tuple[str, Path | None]], force: bool, inputs: Iterable[Path], models: Iterable[Path] = ()
+) -> None:
+    """Check the files to be written, each against all `inputs` and `models` that are read, and all that are written.
 
     They are given with the options that name them: first the model, then others or None.
     """
-    read, written = list(inputs), [(option, path) for option, path in files if path]
+    read, models, written = list(inputs), list(models), [(option, path) for option, path in files if path]
     for index, (option, path) in enumerate(written):
         check = outputs.check_picture if option == "--plot" else outputs.check
         others = [other for _, other in written[:index] + written[index + 1 :]]
-        check(path, force, [*read, *others], f"with {option}")
+        check(path, force, [*read, *others], f"with {option}", models)
     for path in table.beside(written[0][1]):
-        outputs.check(path, force, [*read, *(other for _, other in written)])
+        outputs.check(path, force, [*read, *(other for _, other in written)], models=models)

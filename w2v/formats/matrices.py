@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError
+from w2v.errors import SettingsError, W2VError
 from w2v.formats import arrow, npy, tsv
 from w2v.system.files import PathLike, atomic_write
 
@@ -52,10 +52,18 @@ WRITERS: dict[str, Callable[[PathLike, int, Blocks, bool], None]] = {
     ".arrow": arrow.write_vectors,
 }
 
+WORDS = {".npy": npy.WORDS, ".tsv": tsv.METADATA}  # by the same: what ends the name of the words beside a matrix
+
 
 def writer(path: PathLike) -> Callable[[PathLike, int, Blocks, bool], None]:
-    """The function that writes a file of this name. Raises SettingsError for an unknown extension."""
+    """The function that writes a file of this name. Raises SettingsError for an unknown extension.
+
+    Raises W2VError, too, if a file is there that would be read as the words of these vectors.
+    """
     end = Path(path).suffix.lower()
     if end not in WRITERS:
         raise SettingsError(f"{path}: unknown extension: use one of {', '.join(WRITERS)}")
+    words = Path(path).with_suffix(WORDS.get(end, end))
+    if end in WORDS and words.exists():
+        raise W2VError(f"{path}: its vectors would be read as those of the words in {words}: choose another output")
     return WRITERS[end]

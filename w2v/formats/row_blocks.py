@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES
 from w2v.errors import W2VError
-from w2v.system.files import PathLike, errors_named, unchanged
+from w2v.system.files import PathLike, errors_named
 from w2v.text import decompress
 
 BLOCK_BYTES = 2 << 20  # of a block of rows: large enough to outweigh switching threads, and small enough for the cache
@@ -34,7 +34,7 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
         if not stat.S_ISREG(status.st_mode):
             kind = "folder" if stat.S_ISDIR(status.st_mode) else "device"
             raise W2VError(f"cannot read {path}: it is a {kind}")
-        with Path(path).open("rb") as file, unchanged(path, file):
+        with Path(path).open("rb") as file:
             if decompress.is_compressed(file.peek(16)):
                 chunks = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
                 unpacked = decompress.Unpacked(str(path), chunks)

@@ -5,6 +5,7 @@ words (id integer primary key, word text, count integer); vectors (id integer pr
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -27,10 +28,15 @@ from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import Errors, PathLike, atomic_write, destination, errors_named, sync_folder
 
 ROWS_AT_ONCE = 1 << 12
 MAX_BYTES = 1 << 24  # of a value that is read
+TIMEOUT = 5.0  # seconds that SQLite waits for other programs
+COMPANIONS = ("-wal", "-shm", "-journal")  # end the names of files with changes that are not yet in the database
+NAMES_A_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # ends a journal of a transaction of several databases
+IN_USE = "another program is changing it: try again later"
+UNFINISHED = "a change of it was interrupted: open it with sqlite3 or the like, which undoes that, and try again"
 WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN = "create table vectors (id integer primary key, vector blob not null)"
 SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
@@ -41,6 +47,12 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     check_content(path, content)
     rows, size = content.vectors.shape
     meter = Meter(progress, "save")
+    with errors_named(path, "write"):
+        target, _ = destination(path, replace)
+    companions = [Path(f"{target}{end}") for end in COMPANIONS]
+    if not replace:
+        for file in filter(os.path.lexists, companions):
+            raise W2VError(f"cannot write {path}: {file} exists, which SQLite would apply to it: remove it first")
     with (
         atomic_write(path, replace) as file,
         tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(path).absolute().parent) as folder,
@@ -64,7 +76,39 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             base.execute("commit")
         with made.open("rb") as whole:
             shutil.copyfileobj(whole, file)
+        if any(map(os.path.lexists, companions)):
+            _finish_changes(path, target)
+            for companion in companions:
+                companion.unlink(missing_ok=True)
+            sync_folder(target.parent)
     meter(rows, rows)
+
+
+def _finish_changes(path: PathLike, target: Path) -> None:
+    """Let SQLite finish the changes of an old database, so that it is whole without its companions.
+
+    Raises W2VError if another program is changing it. A file that is not a database has no changes. A journal that
+    names a further file is not used, since SQLite would remove that file.
+    """
+    journal = Path(f"{target}-journal")
+    if journal.is_file() and journal.read_bytes().endswith(NAMES_A_FILE):
+        return
+    address = f"{target.as_uri()}?mode=rw"
+    with _problems(path, "cannot write {path}: "):
+        try:
+            with closing(sqlite3.connect(address, TIMEOUT, isolation_level=None, uri=True)) as base:
+                base.execute("begin immediate")
+                base.execute("commit")
+                is_busy = base.execute("pragma wal_checkpoint(full)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            is_busy = _name(error) == "SQLITE_BUSY"
+    if is_busy:
+        raise W2VError(f"cannot write {path}: {IN_USE}")
+
+
+def _name(error: Exception) -> str:
+    """SQLite's name of an error, without the part that makes it more specific."""
+    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
 
 
 def _extended(base: sqlite3.Connection) -> bool:
@@ -83,9 +127,12 @@ def _extended(base: sqlite3.Connection) -> bool:
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tables that `write` makes. Words and vectors belong together by their ids, which are 1, 2, 3, …"""
     with errors_named(path):
-        size = Path(path).stat().st_size
-        address = Path(path).absolute().as_uri() + "?mode=ro&immutable=1"
-    with _problems(path, "{path}: damaged: "), closing(sqlite3.connect(address, uri=True)) as base:
+        size, address = Path(path).stat().st_size, _address(Path(path))
+    with (
+        _problems(path, "{path}: damaged: "),
+        closing(sqlite3.connect(address, TIMEOUT, isolation_level=None, uri=True)) as base,
+    ):
+        base.execute("begin")  # all that follows is read from one state of the database
         base.execute("pragma trusted_schema = off")
         base.execute("pragma cell_size_check = on")
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
@@ -112,6 +159,19 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
     return checked(path, VectorFile(words.words, vectors, counts if known else None), errors)
+
+
+def _address(path: Path) -> str:
+    """The address of a database that is only read.
+
+    In WAL mode SQLite makes files beside it, for which there may be no permission, and leaves them there. Without a WAL
+    that is not necessary: then the database itself does not change before SQLite copies a new WAL into it.
+    """
+    with path.open("rb") as file:
+        is_in_wal_mode = file.read(20)[18:] == b"\2\2"
+    real = path.resolve()
+    has_changes = any(Path(f"{real}{end}").is_file() for end in COMPANIONS if end != "-shm")
+    return f"{real.as_uri()}?mode=ro{'&immutable=1' if is_in_wal_mode and not has_changes else ''}"
 
 
 def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
@@ -148,4 +208,5 @@ def _problems(path: PathLike, place: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: where a message is not UTF-8
-        raise W2VError(f"{place.format(path=path)}{one_line(error)}") from error
+        known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED}.get(_name(error))
+        raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{one_line(error)}") from error

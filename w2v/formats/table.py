@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -15,7 +18,7 @@ from w2v.formats.row_blocks import head_of, is_compressed, opened
 from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Report
-from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, errors_named
+from w2v.system.files import FASTTEXT, NUMPY, SQLITE, Errors, PathLike, errors_named, unchanged_files
 
 EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
@@ -37,6 +40,8 @@ class Format(NamedTuple):
         write: of (path, content, replace, progress), atomic; None for a format that is only read.
         keeps: the names of what it holds beside words and vectors; see VectorFile.
         beside: the end, instead of the extension, of the name of the file beside it. folder: whether it is a folder.
+        arrays: a pattern for what follows its name in the names of files that may be beside it.
+        leftovers: what follows its name in the names of files that belong to the one it replaces.
         packed: whether it is also read compressed.
         storages: the types in which it holds vectors.
     """
@@ -49,8 +54,18 @@ class Format(NamedTuple):
     keeps: tuple[str, ...] = ()
     beside: str = ""
     folder: bool = False
+    arrays: str = ""
+    leftovers: tuple[str, ...] = ()
     packed: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
+
+    def other_files(self, path: Path) -> list[Path]:
+        """The files that a vector file of this format consists of besides the one at `path`."""
+        if self.folder:
+            return [file for file in path.rglob("*") if file.is_file()]
+        if self.beside:
+            return [path.with_suffix(self.beside)]
+        return sorted(path.parent.glob(glob.escape(path.name) + self.arrays)) if self.arrays else []
 
 
 def _begins(pattern: bytes) -> Callable[[PathLike, bytes], bool]:
@@ -73,9 +88,13 @@ FORMATS = (
         "fasttext", (".ft.bin",), _begins(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
         packed=True,
     ),
-    Format("gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS),
+    Format(
+        "gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS, arrays=".*.npy"
+    ),
     Format("arrow", (".parquet", ".arrow"), _begins(arrow.BEGINNING), arrow.read, arrow.write, COUNTS),
-    Format("sqlite", (".db", ".sqlite"), _begins(SQLITE), sqlite.read, sqlite.write, COUNTS),
+    Format(
+        "sqlite", (".db", ".sqlite"), _begins(SQLITE), sqlite.read, sqlite.write, COUNTS, leftovers=sqlite.COMPANIONS
+    ),
     Format(
         "numpy", (".npy",), _begins(NUMPY), npy.read, npy.write, beside=npy.WORDS, storages=("float32", "f16")
     ),
@@ -147,10 +166,29 @@ def recognised(path: PathLike) -> Format:
     return found
 
 
+@contextmanager
+def reading(path: PathLike) -> Iterator[Format]:
+    """The format of a file, for a `with` block that reads it.
+
+    Raises W2VError as `recognised` does, and if one of the files that it consists of is changed or replaced within the
+    block: what was read may then be a mixture of two models.
+    """
+    with unchanged_files(path) as watch:
+        found = recognised(path)
+        watch(found.other_files(Path(path)))
+        yield found
+
+
+def files_of(path: PathLike) -> list[Path]:
+    """The vector file at `path` and the other files that it consists of. Raises W2VError as `recognised` does."""
+    return [Path(path), *recognised(path).other_files(Path(path))]
+
+
 def beside(path: PathLike) -> list[Path]:
-    """The files that are written beside one of this name. Raises SettingsError as for_writing does."""
-    other = for_writing(path).beside
-    return [Path(path).with_suffix(other)] if other else []
+    """The files beside one of this name that writing it makes or removes. Raises SettingsError as for_writing does."""
+    one = for_writing(path)
+    written = [Path(path).with_suffix(one.beside)] if one.beside else []
+    return [*written, *filter(os.path.lexists, (Path(f"{path}{end}") for end in one.leftovers))]
 
 
 def parts(content: VectorFile) -> list[str]:
@@ -201,11 +239,11 @@ def read(
     checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode; with None, words are not
     checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load".
 
-    Raises W2VError for a file that is missing, truncated, inconsistent or of unknown format, for NaN or infinite values
-    and for a word that appears twice.
+    Raises W2VError for a file that is missing, truncated, inconsistent, of unknown format or changed while it is read,
+    for NaN or infinite values and for a word that appears twice.
     """
-    found = recognised(path)
-    if mmap and found.read is not native.read:
-        raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
-    content = native.mapped(path) if mmap else found.read(path, errors, limit, progress)
+    with reading(path) as found:
+        if mmap and found.read is not native.read:
+            raise W2VError(f"{path}: only .safetensors files open memory-mapped: `w2v convert` makes one of it")
+        content = native.mapped(path) if mmap else found.read(path, errors, limit, progress)
     return content if limit is None else content.first(limit)

@@ -21,7 +21,7 @@ from w2v.formats.row_blocks import BLOCK_BYTES, RowBlocks, head_of, is_cut, open
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.files import Errors, PathLike, atomic_write, text_start
 from w2v.system.threads import NoThread, Pool
 from w2v.text.words import Words
 
@@ -45,6 +45,8 @@ def write(
     word does not fit the format.
     """
     blocks = encoded(path, content, binary=binary)
+    if not header:
+        _check_start(path, content)
     meter, rows = Meter(progress, "save"), len(content.words)
     with atomic_write(path, replace) as plain, packed(path, plain) as file:
         if header:
@@ -77,6 +79,32 @@ def encoded_blocks(content: VectorFile, binary: bool) -> Iterator[tuple[int, mem
         offsets = words.offsets[start : start + len(block) + 1]
         out = np.empty(len(block) * row_size + int(offsets[-1] - offsets[0]), np.uint8)
         yield start + len(block), out[: fill(block, words.blob, offsets, out)].data
+
+
+def _check_start(path: PathLike, content: VectorFile) -> None:
+    """Raise W2VError for text without a header whose start would not be read again as it is written.
+
+    Its first word may begin with a byte order mark or the signature of another kind of file, or its first row look like
+    a header; a control character makes it binary, and one number a row may look like counts of words.
+    """
+    head = b""
+    for _, block in encoded_blocks(content, binary=False):
+        head += block
+        if len(head) >= HEAD_BYTES:
+            break
+    head = head[:HEAD_BYTES]
+    expected = Layout("text", None, content.vectors.shape[1], 0)
+    try:
+        refuse_foreign(path, head)
+        is_readable = len(text_start(path, head)) == len(head) and recognise(path, head) == expected
+    except W2VError:
+        is_readable = False
+    if not is_readable:
+        begin = head[:40].decode(errors="replace")
+        raise W2VError(
+            f"{path}: not written: in this format, which has no header, what begins with {begin!r} would be read as "
+            "something else: use .vec or .safetensors"
+        )
 
 
 def packed(path: PathLike, file: BinaryIO) -> AbstractContextManager[Any]:

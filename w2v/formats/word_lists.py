@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import Layout
 from w2v.errors import W2VError, counted
-from w2v.system.files import PathLike, atomic_write, errors_named
+from w2v.system.files import PathLike, atomic_write_together, errors_named
 from w2v.text.words import Words
 
 HEADER = b"word\tcount"
@@ -23,7 +23,7 @@ MAX_COLUMNS = 100  # in which counts are looked for
 def atomic_pair(
     matrix: PathLike, end: str, words: Words, counts: NDArray[np.int64] | None, replace: bool
 ) -> Iterator[BinaryIO]:
-    """Open the file of a matrix, as atomic_write does; both files get their names when the matrix is complete, too.
+    """Open the file of a matrix, which is replaced together with the file of its words; see atomic_write_together.
 
     The name of the other has another end. It has a line for each word; if counts are known, with a tab and its count,
     after a header. Raises W2VError for a word that a line cannot hold, and as atomic_write does.
@@ -31,7 +31,7 @@ def atomic_pair(
     path = Path(matrix).with_suffix(end)
     if words.contain_any(b"\t\n\r"):
         raise W2VError(f"{path}: not written: a word holds a tab or the end of a line, which this format cannot store")
-    with atomic_write(path, replace) as lines, atomic_write(matrix, replace) as file:
+    with atomic_write_together([path, matrix], replace) as (lines, file):
         if counts is None:
             lines.writelines(f"{word}\n".encode() for word in words)
         else:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +19,7 @@ from w2v.formats import gensim, native, table, word2vec
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
-from w2v.system.files import Errors, PathLike, atomic_write
+from w2v.system.files import Errors, PathLike, atomic_write_together
 from w2v.system.schema import encode
 from w2v.text.words import Words
 
@@ -67,8 +67,8 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
-    with gensims_exceptions(path):
-        if table.recognised(path).name != "gensim":
+    with gensims_exceptions(path), table.reading(path) as found:
+        if found.name != "gensim":
             return table.read(path, mmap)
         saved = gensim.read_saved(path)
     numbers = {name: value for name, value in saved.numbers.items() if value is not None}
@@ -80,15 +80,29 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
 
 
 def write_word2vec(
-    path: PathLike, keys: list[str], vectors: Array, binary: bool, total: int, header: bool, append: bool
+    path: PathLike,
+    keys: list[str],
+    vectors: Array,
+    binary: bool,
+    total: int,
+    header: bool,
+    append: bool,
+    vocabulary: tuple[PathLike, Array] | None,
 ) -> None:
-    """Write keys and vectors, in the text format also keys that hold spaces, as that format can be read."""
+    """Write keys and vectors, in the text format also keys that hold spaces, as that format can be read.
+
+    The `vocabulary` is a file that is replaced together with this one, and the values to write to it after the keys.
+    """
     for key in keys:
         if key != key.strip():
             raise W2VError(f"{path}: not written: the key {key!r:.60} begins or ends with white space")
     content = VectorFile(Words.of(keys), vectors.astype(np.float32, copy=False))
     blocks = word2vec.encoded(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
-    with opened(path, append) as plain, word2vec.packed(path, plain) as out:
+    paths = [path] if vocabulary is None else [vocabulary[0], path]
+    with opened(paths, append) as (*lists, plain), word2vec.packed(path, plain) as out:
+        if vocabulary:
+            pairs = zip(keys, vocabulary[1], strict=True)
+            lists[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
         if header:
             out.write(f"{total} {vectors.shape[1]}\n".encode())
         for _, block in blocks:
@@ -96,10 +110,13 @@ def write_word2vec(
 
 
 @contextmanager
-def opened(path: PathLike, append: bool) -> Iterator[BinaryIO]:
-    """A file to write, which replaces another only once it is complete, or to append to."""
-    with gensims_exceptions(path), Path(path).open("ab") if append else atomic_write(path) as file:
-        yield file
+def opened(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
+    """Files to write, which replace others only once all are complete, or to append to."""
+    with gensims_exceptions(paths[-1]), ExitStack() as stack:
+        if append:
+            yield [stack.enter_context(Path(path).open("ab")) for path in paths]
+        else:
+            yield stack.enter_context(atomic_write_together(paths))
 
 
 def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | None) -> VectorFile:

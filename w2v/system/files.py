@@ -8,8 +8,9 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, Literal
 
@@ -86,6 +87,76 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
 
     Raises W2VError, naming the path, if the system reports an error.
     """
+    with _draft(path, replace, follow, mode) as draft:
+        yield draft.file
+        draft.complete()
+        draft.publish(replace)
+
+
+@contextmanager
+def atomic_write_together(paths: Sequence[PathLike], replace: bool = True) -> Iterator[list[BinaryIO]]:
+    """Open files for writing, as `atomic_write` does, that are read together and so must be replaced together.
+
+    All are complete before the first gets its name. If an error occurs, all old files are back under their names. The
+    last file has no name while the others change, so a process that is killed meanwhile, or a power cut, leaves either
+    all old files, all new ones, or no last file, never a mixture; the old files then have temporary names.
+    """
+    with ExitStack() as stack:
+        drafts = [stack.enter_context(_draft(path, replace)) for path in paths]
+        yield [draft.file for draft in drafts]
+        for draft in drafts:
+            draft.complete()
+        regular = [draft for draft in drafts if draft.temporary]
+        with _restored_after_errors(regular, replace) if len(regular) > 1 else nullcontext():
+            for draft in drafts:
+                draft.publish(replace)
+
+
+@dataclass
+class _Draft:
+    """A file that is written before it gets its name.
+
+    Attributes:
+        path: the name it was opened by. target: the path it gets. file: open for writing.
+        temporary: its path until then; None for a device or pipe, which is written through.
+        unnamed: whether it has no name at all yet.
+        old: the status of the file that it replaces, if there is one. mode: its permissions in the end.
+    """
+
+    path: PathLike
+    target: Path
+    file: BinaryIO
+    temporary: Path | None = None
+    unnamed: bool = False
+    old: os.stat_result | None = None
+    mode: int = 0
+
+    def complete(self) -> None:
+        """Bring the whole file to the disk, under its temporary name."""
+        with errors_named(self.path, "write"):
+            self.file.flush()
+            if self.temporary is None:
+                return
+            _set_owner_and_mode(self.file, self.old, self.mode)
+            os.fsync(self.file.fileno())
+            if self.unnamed:
+                _name(self.file, self.temporary, self.old, self.mode)
+
+    def publish(self, replace: bool) -> None:
+        """Give a complete file its name."""
+        if self.temporary is None:
+            return
+        with errors_named(self.path, "write"):
+            if replace:
+                self.temporary.replace(self.target)
+            else:
+                _rename_unless_there(self.temporary, self.target)
+            sync_folder(self.target.parent)
+
+
+@contextmanager
+def _draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 0o666) -> Iterator[_Draft]:
+    """Open a new file, as `atomic_write` describes. It is removed at the end unless it was published."""
     with errors_named(path, "write"):
         target, old = destination(path, replace) if follow else (Path(path), _status(path))
         if old and stat.S_ISDIR(old.st_mode):
@@ -96,30 +167,58 @@ def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode
             old = None  # whoever put it there does not own the new file
         elif old and not stat.S_ISREG(old.st_mode):
             with os.fdopen(os.open(target, os.O_WRONLY), "wb") as file:  # O_CREAT is refused for others' pipes
-                yield file
+                yield _Draft(path, target, file)
             return
-        # Names are limited in bytes, of which a character has at most four.
-        temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
+        temporary = _hidden(target)
         creation_mode = 0o600 if old else mode
         unnamed = _unnamed(target.parent, creation_mode)
         try:
             with unnamed or _exclusive(temporary, creation_mode) as file:
                 mode = (old or os.fstat(file.fileno())).st_mode & 0o777
                 _set_mode(file, 0o600)
-                yield file
-                file.flush()
-                _set_owner_and_mode(file, old, mode)
-                os.fsync(file.fileno())
-                if unnamed:
-                    _name(file, temporary, old, mode)
-            if replace:
-                temporary.replace(target)
-            else:
-                _rename_unless_there(temporary, target)
+                yield _Draft(path, target, file, temporary, unnamed is not None, old, mode)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # the first error says more
+                temporary.unlink()
             raise
-        _sync_folder(target.parent)
+
+
+def _hidden(path: Path) -> Path:
+    """A random path beside `path`. Names are limited in bytes, of which a character has at most four."""
+    return path.with_name(f".{path.name[:20]}.{secrets.token_hex(8)}.tmp")
+
+
+@contextmanager
+def _restored_after_errors(drafts: list[_Draft], replace: bool) -> Iterator[None]:
+    """Move the files that complete new ones `replace` out of their way; if the `with` block fails, bring them back.
+
+    The last is moved first and comes back last, so that no other changes while it is there.
+    """
+    new = [(draft.target, os.lstat(draft.temporary)) for draft in reversed(drafts) if draft.temporary]
+    old = [(target, _hidden(target)) for target, _ in new if replace]
+    try:
+        for target, hidden in old:
+            with errors_named(target, "write"), suppress(FileNotFoundError):
+                target.rename(hidden)
+                sync_folder(target.parent)
+        yield
+    except BaseException as error:
+        try:
+            for target, status in new:
+                now = _status(target)
+                if now and os.path.samestat(now, status):
+                    target.unlink()
+            for target, hidden in reversed(old):
+                with suppress(FileNotFoundError):
+                    hidden.rename(target)
+        except OSError:
+            moved = [f"{target} is now {hidden.name}" for target, hidden in old if os.path.lexists(hidden)]
+            if moved and isinstance(error, W2VError):
+                raise W2VError("; ".join([str(error), *moved])) from error
+        raise
+    for _, hidden in 2 * old:  # the second time, what the system would not remove the first time
+        with suppress(OSError):
+            hidden.unlink()
 
 
 def destination(path: PathLike, replace: bool) -> tuple[Path, os.stat_result | None]:
@@ -230,7 +329,7 @@ def _name(file: BinaryIO, path: Path, old: os.stat_result | None, mode: int) -> 
             os.fsync(copy.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a renaming in a folder reach the disk, if the system can; the file's content is already on it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -264,6 +363,42 @@ def unchanged(name: object, file: IO[bytes], info: os.stat_result | None = None)
             f"{name} changed while it was read: it had {info.st_size:,} bytes, and has {now.st_size:,} now; try again "
             "when nothing writes to it"
         )
+
+
+@contextmanager
+def unchanged_files(path: PathLike) -> Iterator[Callable[[Iterable[PathLike]], None]]:
+    """Raise W2VError if a file is changed or replaced within a `with` block, also in place of an error of the block.
+
+    Yields a function that adds more files to the one at `path`, before they are read.
+    """
+    found = {path: _version(path)}
+
+    def watch(paths: Iterable[PathLike]) -> None:
+        found.update((path, _version(path)) for path in paths)
+
+    def check(error: Exception | None = None) -> None:
+        for name, version in found.items():
+            if _version(name) != version:
+                raise W2VError(
+                    f"{one_line(os.fspath(name))} changed while it was read: try again when nothing writes to it"
+                ) from error
+
+    try:
+        yield watch
+    except Exception as error:
+        check(error)
+        raise
+    check()
+
+
+def _version(path: PathLike) -> tuple[int, ...]:
+    """What differs between a file and one that replaces it, and before and after a change; () if there is none."""
+    try:
+        info = Path(path).stat()
+    except (OSError, ValueError):  # ValueError: no file can have this name
+        return ()
+    is_folder = stat.S_ISDIR(info.st_mode)  # whose files are compared instead
+    return (info.st_dev, info.st_ino, *(() if is_folder else (info.st_size, info.st_mtime_ns)))
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:
@@ -300,7 +435,7 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
         target = Path(path)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "it is there already; name another folder")
-        temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(8)}.tmp")
+        temporary = _hidden(target)
         temporary.mkdir()
         try:
             yield temporary
@@ -308,4 +443,4 @@ def atomic_folder(path: PathLike) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        _sync_folder(target.parent)
+        sync_folder(target.parent)

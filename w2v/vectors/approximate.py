@@ -44,8 +44,9 @@ class ApproximateIndex:
                 raise W2VError(f"{path}: not an index of usearch: {one_line(error)}") from error
         return index
 
-    def save(self, path: PathLike) -> None:
-        self._index.save(str(path))
+    def to_bytes(self) -> bytes:
+        """Return the content of a file for `load`."""
+        return bytes(self._index.save())
 
     @property
     def vector_size(self) -> int:

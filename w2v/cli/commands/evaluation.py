@@ -124,7 +124,7 @@ def rank(model: Path, output: Path | None, force: bool, progress: Report, **size
     w2v rank model.safetensors --contexts 5000 --words 5000 -o rank.png --json
     """
     if output:
-        outputs.check_picture(output, force, [model])
+        outputs.check_picture(output, force, models=[model])
     result = ranks.rank(Model.load(model), **size, progress=progress)
     if output:
         from w2v.plotting.spectrum import spectrum

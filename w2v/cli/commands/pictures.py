@@ -116,7 +116,7 @@ def plot(
         raise click.UsageError("--questions has no effect without --analogies")
     if drawing["groups"] in ("sections", "frequency"):
         refuse_together(f"--groups {drawing['groups']}", ("clusters",))
-    outputs.check_picture(output, force, [path for path in (model, words_file, questions) if path])
+    outputs.check_picture(output, force, filter(None, (words_file, questions)), models=[model])
     from w2v.plotting.analogies import analogy_map
     from w2v.plotting.word_map import NAMES, read_sections, word_map
 
@@ -201,7 +201,7 @@ def explore(
 
     if output:
         refuse_together("--output", ("port", "host", "approximate"))
-        outputs.check(output, force, files)
+        outputs.check(output, force, models=files)
         if output.suffix.lower() not in PAGE_SUFFIXES:
             raise SettingsError(f"{output}: unknown extension of a page: use .html")
         with Reporter(quiet) as progress:

@@ -98,7 +98,8 @@ def phrases(
     if read_phrases:
         options.refuse_together("--read-phrases", (*options_of(PhraseOptions), "connectors", "save_phrases"))
     settings, text = options.chosen_settings(given), options.corpus_of(corpus)
-    inputs = [*map(Path, text.files), *filter(None, [read_phrases])]
+    connectors = None if given["connectors"] in (None, "english") else Path(given["connectors"])
+    inputs = [*map(Path, text.files), *filter(None, [read_phrases, connectors])]
     for number, path in enumerate(written):
         outputs.check(path, force, [*inputs, *written[:number]], "with -o" if path is output else "with --save-phrases")
     known = Phrases.load(read_phrases) if read_phrases else None

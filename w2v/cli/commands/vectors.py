@@ -205,7 +205,7 @@ def encode(
     w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
     """
     corpus = options.corpus_of(texts or ["-"])
-    outputs.check(output, force, [model, *map(Path, texts)])
+    outputs.check(output, force, map(Path, texts), models=[model])
     write, reading = matrices.writer(output), options.reading_options({"encoding": encoding})
     encoder = load(model, errors=errors, progress=progress).encoder(weights, errors)
     write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
@@ -276,9 +276,9 @@ def convert(
     w2v convert model.safetensors input-rows.bin --vectors input
     w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
     """
-    outputs.check(output, force, option="as OUT")
-    for path in table.beside(output):
-        outputs.check(path, force, option="as OUT")
+    models = [] if outputs.same(output, model) else [model]  # a model may replace itself, as a whole
+    for path in (output, *table.beside(output)):
+        outputs.check(path, force, filter(None, [smaller["words"]]), "as OUT", models)
     kind = table.for_writing(output).name
     if storage:
         table.check_storage(output, storage)

@@ -15,7 +15,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.gensim.sentences import Sentences
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, unchanged_files
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
@@ -192,7 +192,8 @@ KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files a
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
     """The model in a `.bin` file of fastText, whose training can be continued. Raises W2VError for any other file."""
-    found = fasttext.read(path, None)
+    with unchanged_files(path):
+        found = fasttext.read(path, None)
     found = replace(found, words=found.words.decoded("backslashreplace", encoding))
     settings = json.loads(found.metadata["settings"])
     wv = FastTextKeyedVectors._from_file(path, found)

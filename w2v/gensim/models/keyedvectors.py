@@ -246,13 +246,14 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         values = self._fitting().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
         keys = [f"{prefix}{self.index_to_key[row]}" for row in rows.tolist()]
+        vocabulary = None
         if fvocab is not None:
             if values is None:
                 raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
-            with vector_files.opened(fvocab, append) as file:
-                file.writelines(f"{key} {value}\n".encode() for key, value in zip(keys, values[rows], strict=True))
+            vocabulary = fvocab, values[rows]
         total = len(self) if total_vec is None else total_vec
-        vector_files.write_word2vec(fname, keys, self.vectors[rows], binary, total, write_header, append)
+        vectors = self.vectors[rows]
+        vector_files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
 
     @classmethod
     def load_word2vec_format(

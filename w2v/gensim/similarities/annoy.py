@@ -7,7 +7,7 @@ from typing import Any
 
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.system.files import PathLike, atomic_write
+from w2v.system.files import PathLike, atomic_write_together
 from w2v.system.schema import decode, encode
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.cosines import Vector
@@ -41,9 +41,9 @@ class AnnoyIndexer:
         """Write the index, and its keys as JSON to a file that ends in .dict."""
         index = self._built()
         text = encode({"size": index.vector_size, "num_trees": self.num_trees, "labels": self.labels}, fname)
-        index.save(fname)
-        with atomic_write(f"{fname}.dict") as file:
-            file.write(text.encode())
+        with atomic_write_together([f"{fname}.dict", fname]) as (keys, file):
+            keys.write(text.encode())
+            file.write(index.to_bytes())
 
     def _built(self) -> ApproximateIndex:
         if self.index is None:
