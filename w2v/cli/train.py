@@ -177,8 +177,14 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
     inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
-    named = {"-o": output, "--save-vocab": options.save_vocab, "--plot": options.plot, "--phrases": phrase_file}
-    named |= {"--cache": reading["cache"], "--objective": settings.objective}
+    named: dict[str, Path | str | None] = {
+        "-o": output,
+        "--save-vocab": options.save_vocab,
+        "--plot": options.plot,
+        "--phrases": phrase_file,
+        "--cache": reading["cache"],
+        "--objective": str(settings.objective) if settings.objective else None,
+    }
     run = partial(
         train,
         files,

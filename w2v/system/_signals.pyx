@@ -1,7 +1,7 @@
 """One line where a page of a memory-mapped file is lost, because another process truncated the file or its disk failed.
 
-The system then sends SIGBUS to the thread that reads the page, and ends the process. A handler in Python cannot say why:
-it would run after the access, which is repeated for ever.
+The system then sends SIGBUS to the thread that reads the page, and ends the process. A handler in Python cannot say
+why: it would run after the access, which is repeated for ever.
 """
 
 from posix.signal cimport sigaction, sigaction_t, sigemptyset
