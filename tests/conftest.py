@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # start and stop would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keeps the key of checkpoints' seals out of the home folder of whoever runs the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
 
 
 @pytest.fixture(scope="session")

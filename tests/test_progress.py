@@ -83,7 +83,7 @@ def test_a_resumed_run_does_not_count_what_was_trained_before(sample, tmp_path, 
             at(monkeypatch, 105)
 
     at(monkeypatch, 100)
-    w2v.resume(tmp_path, progress=report)
+    w2v.resume(tmp_path, sample, progress=report)
     first, *_, last = reports
     assert first.done == state.tokens_trained
     assert last.rate == (last.done - first.done) / 5

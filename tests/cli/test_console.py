@@ -323,7 +323,9 @@ def end_in(method):
     if method == METHOD:
         os.kill(os.getpid(), signal.SIGTERM)
         "here it is raised".split()
+report = console.Reporter.__call__
 def show(self, progress):
+    report(self, progress)
     if progress.phase == "train" and progress.done:
         Something()
 console.Reporter.__call__ = show

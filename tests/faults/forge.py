@@ -196,7 +196,7 @@ class Forger:
         def notes() -> None:
             checked(Notes, checkpoint.latest(self.room).origin.notes, path)
 
-        return path, [lambda: w2v.resume(self.room, self.text, progress=stop), lambda: w2v.resume(self.room), notes]
+        return path, [lambda: w2v.resume(self.room, self.text, progress=stop), notes]
 
     def cache(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         tail = len(self.ids) - len(idstore.SIGNATURE) - 8

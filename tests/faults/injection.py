@@ -43,8 +43,14 @@ class Job:
     def __init__(self, command: str, *outputs: str, pair: bool = False) -> None:
         self.command, self.outputs, self.pair = command.split(), outputs, pair
 
+    @property
+    def resume(self) -> list[str]:
+        """The command that resumes a training, with the same files."""
+        named = [word for pair in itertools.pairwise(self.command) if pair[0] in FILES for word in pair]
+        return ["train", self.command[1], "--resume", "checkpoints", *named, "--force", "--quiet"]
 
-RESUME = ["train", "--resume", "checkpoints", "--force", "--quiet"]
+
+FILES = ("-o", "--save-vocab", "--cache")
 SMALL_RUN = "--force --quiet --workers 1 --min-count 1 --vector-size 8"
 CHECKPOINTS = "--checkpoint checkpoints --checkpoint-every"
 TRAIN = Job(
@@ -253,7 +259,6 @@ class Runs:
             os.chdir(self.folder)
             os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder / "tmp")
             tempfile.tempdir = os.environ["TMPDIR"]  # else Python tries it with a file, which a kill leaves there
-            os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
             self.shim.arm(str(self.folder).encode(), fault.at, fault.action, fault.error, str(self.log).encode())
             if fault.allocation:
                 self.shim.limit_allocations(fault.allocation, fault.bytes)
@@ -319,7 +324,7 @@ class Runs:
                 assert saved, f"{path} is left"
                 assert content(path) == whole.files[saved[1]]
                 continue
-            known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|state/w2v/key|new\.tune\.json"
+            known = r"cache/w2v-\w+\.w2v-ids|checkpoints/checkpoint-\d+\.safetensors|new\.tune\.json"
             known += r"|checkpoints/\.lock"  # of a run that was stopped while it took the lock: the next takes it
             may_be_unfinished = killed or is_missing or (after_kill and path.parent.name != "checkpoints")
             unfinished = may_be_unfinished and re.fullmatch(r"\..*\.tmp", path.name)
@@ -371,7 +376,7 @@ class Runs:
     def goes_on(self, job: Job, whole: Whole) -> str:
         """What comes of a killed command that goes on or is begun again: it must end with the same files."""
         place = self.place()
-        outcome = self.run(RESUME if place else job.command)
+        outcome = self.run(job.resume if place else job.command)
         assert self.verdict(job, whole, outcome, after_kill=True) == "done", outcome.said
         return "gone on" if place else "begun again"
 
@@ -403,7 +408,7 @@ class Runs:
         self.fresh(job)
         place = stuck = 0
         while True:
-            command = RESUME if place else job.command
+            command = job.resume if place else job.command
             # Later and later while nothing is reached: on a machine that has become busy, runs take longer than usual.
             number, after = chance.choice(signals), usual * chance.uniform(0.02, 1.1) * (1 + stuck / 10)
             outcome = self.run(command, Fault(number=number, after=after))

@@ -6,7 +6,6 @@ whole model or none, and its newest checkpoint must lead to the same bits. Root 
 """
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -32,7 +31,6 @@ def main() -> None:
     amount, generator, verdicts = int(sys.argv[1]), random.Random(1), Counter[str]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.environ["XDG_STATE_HOME"] = str(folder / "state")
         text, image, cut = folder / "text", folder / "image", folder / "cut"
         text.write_text("".join(make.corpus(100_000, seed=1)), "utf-8")
         image.write_bytes(bytes(MEGABYTES << 20))

@@ -48,9 +48,12 @@ TESTS = {
         ["system/test_memory.py"],
         "smallest_limit",
     ),
-    "--resume of a stranger's checkpoint": (["training/test_seal.py"], ""),
+    "--resume of a stranger's checkpoint": (["training/test_stored_paths.py"], ""),
     "links and pipes planted under names that can be guessed": (
-        ["system/test_files.py", "text/test_idstore.py", "cli/test_outputs.py", "training/test_checkpoint.py"],
+        [
+            *("system/test_files.py", "text/test_idstore.py", "cli/test_outputs.py"),
+            *("training/test_checkpoint.py", "training/test_lock.py"),
+        ],
         "planted or lies_in_wait or no_link or in_place_of",
     ),
     "files that promise more than they hold, read by every command that opens a model: memory": (

@@ -135,7 +135,7 @@ def test_new_loss_works_everywhere(name: str, kernel: str, sample: Path, tmp_pat
     assert more.settings.loss == name
     states = tmp_path / "states"
     stopped(states, sample, **options)
-    resumed = w2v.resume(states)
+    resumed = w2v.resume(states, sample)
     assert resumed.metrics["loss"] == model.metrics["loss"]
     np.testing.assert_array_equal(resumed.inputs, model.inputs)
 

@@ -40,7 +40,7 @@ def test_a_picture_shows_loss_rate_and_speed(sample: Path, tmp_path: Path) -> No
 def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> None:
     state = stopped(tmp_path, sample, share=0.5).state
     assert len(state.history)
-    model = w2v.resume(tmp_path)
+    model = w2v.resume(tmp_path, sample)
     check(model)
     np.testing.assert_array_equal(model.history[: len(state.history)], state.history)
     run_picture(model)
@@ -61,5 +61,5 @@ def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> No
     states, plot = tmp_path / "states", tmp_path / "run.png"
     interrupted(sample, "-o", tmp_path / "m.bin", "--plot", plot, "--checkpoint", states, *QUICK)
     assert not plot.exists()
-    run("train", "--resume", states)
+    run("train", sample, "--resume", states, "-o", tmp_path / "m.bin", "--plot", plot)
     assert plot.read_bytes()[1:4] == b"PNG"

@@ -85,11 +85,9 @@ DAMAGE = [
     *(("max_types", wrong) for wrong in ("5", -1, 0, 1 << 64, None)),
     *(("files", wrong) for wrong in (5, [5], [["a"]], [["a", "b", "c"]], "abc")),
     *(("sources", wrong) for wrong in (5, [5], "abc", ["\0"], ["\ud800"], None)),
-    *(("cache", wrong) for wrong in (5, "\0", "\ud800", [])),
     *(("errors", wrong) for wrong in ("other", 5)),
     *(("output", wrong) for wrong in (5, None, "\0", [])),
     *(("save_vocab", wrong) for wrong in (5, "\0\0", [])),
-    *(("force", wrong) for wrong in ("yes", 5, [])),
 ]
 
 

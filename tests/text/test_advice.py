@@ -222,4 +222,4 @@ def test_the_command_says_it_once_and_not_with_quiet(tmp_path: Path) -> None:
     shown = run("train", text, "-o", tmp_path / "m.bin", *QUICK, "--checkpoint", states)
     assert [line.split(":")[0] for line in shown.stderr.splitlines()] == 2 * ["w2v"]
     assert run("train", text, "-o", tmp_path / "n.bin", *QUICK, "--quiet").output == ""
-    assert run("train", "--resume", states, "--force").stderr == ""
+    assert run("train", text, "--resume", states, "-o", tmp_path / "m.bin", "--force").stderr == ""

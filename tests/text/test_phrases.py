@@ -383,13 +383,13 @@ def test_a_run_on_phrases_is_resumed(tmp_path: Path) -> None:
     Phrases.find(path).save(table)
     for option in (True, table):
         model = w2v.train(path, phrases=option, checkpoint=states, epochs=1, vector_size=8, workers=1)
-        assert_same(w2v.resume(states), model)
+        assert_same(w2v.resume(states, path, phrases=option), model)
         for state in states.iterdir():
             state.unlink()
     w2v.train(path, phrases=table, checkpoint=states, epochs=1, vector_size=8, workers=1)
     Phrases.find(path, threshold=1).save(table, force=True)
     with pytest.raises(W2VError, match="another corpus"):
-        w2v.resume(states)
+        w2v.resume(states, path, phrases=table)
 
 
 def test_phrases_in_a_query(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import resource
+import shlex
 import shutil
 import signal
 import threading
@@ -80,19 +81,19 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
     assert {array.dtype.name for array in kept.values()} == {"bfloat16" if "storage" in options else "float32"}
     assert ("ngrams" in kept) == ("subwords" in options)
     with pytest.raises(Stop):
-        w2v.resume(tmp_path, progress=stop_at(0.5))  # in a later epoch
-    resumed = w2v.resume(tmp_path)
+        w2v.resume(tmp_path, text, progress=stop_at(0.5))  # in a later epoch
+    resumed = w2v.resume(tmp_path, text)
     assert_same(resumed, whole)
     for name, model in ("resumed", resumed), ("whole", whole):
         model.save(tmp_path / f"{name}.safetensors")
     assert (tmp_path / "resumed.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
-    assert_same(w2v.resume(tmp_path), whole)  # which has nothing left to do
+    assert_same(w2v.resume(tmp_path, text), whole)  # which has nothing left to do
 
 
 def test_lists_of_words_are_given_again(sample: Path, tmp_path: Path, whole: w2v.Model) -> None:
     lists = [line.split() for line in sample.read_text("utf-8").splitlines()]
     stopped(tmp_path, lists)
-    with pytest.raises(w2v.W2VError, match="was no file: give it again"):
+    with pytest.raises(w2v.W2VError, match=r"give the corpus again, .*; it was not a file"):
         w2v.resume(tmp_path)
     assert_same(w2v.resume(tmp_path, lists), whole)
 
@@ -104,7 +105,7 @@ def test_words_are_made_in_the_same_way_after_a_stop(sample: Path, tmp_path: Pat
     options = {"column": "t", "lower": True, "tokenize": "words", "digits": "spell", "strip_markup": True}
     found = stopped(tmp_path / "states", text, **options)
     assert w2v.load(found.path).words_in("Paris, 7!") == ["paris", "seven"]
-    again = w2v.resume(tmp_path / "states")
+    again = w2v.resume(tmp_path / "states", text)
     assert again.text == w2v.train(text, **SMALL, **options).text == found.origin.text
     assert "one" in again.vocabulary.words
     assert_same(again, w2v.train(text, **SMALL, **options))
@@ -116,7 +117,7 @@ def test_the_same_text_may_have_moved(sample: Path, tmp_path: Path, whole: w2v.M
     stopped(tmp_path / "states", tmp_path / "a.txt")
     (tmp_path / "a.txt").rename(tmp_path / "b.txt")
     with pytest.raises(w2v.W2VError, match=r"a\.txt' does not exist"):
-        w2v.resume(tmp_path / "states")
+        w2v.resume(tmp_path / "states", tmp_path / "a.txt")
     assert_same(w2v.resume(tmp_path / "states", tmp_path / "b.txt"), whole)
 
 
@@ -142,7 +143,7 @@ def test_another_version_is_told(sample: Path, tmp_path: Path, caplog: pytest.Lo
         stopped(tmp_path, sample)
     told = f"the checkpoint was written by w2v 0.0.7, this is {w2v.__version__}: last bits may differ"
     for _ in range(2):
-        w2v.resume(tmp_path)
+        w2v.resume(tmp_path, sample)
         assert caplog.messages == [told]
 
 
@@ -198,7 +199,7 @@ def test_a_tree_from_a_file_is_kept(sample: Path, tmp_path: Path) -> None:
     whole = w2v.train(sample, **SMALL | options)
     stopped(tmp_path / "states", sample, **options)
     tree.unlink()
-    assert_same(w2v.resume(tmp_path / "states"), whole)
+    assert_same(w2v.resume(tmp_path / "states", sample), whole)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "matrix", "settings"])
@@ -316,7 +317,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_and_training_goes_on(
     reason = f"cannot write {tmp_path / 'checkpoint-000002.safetensors'}: No space left on device"
     assert set(caplog.messages) == {f"checkpoint not written: {reason}; {only} is kept"}
     assert len(caplog.records) > 1
-    assert_same(w2v.resume(tmp_path), whole)
+    assert_same(w2v.resume(tmp_path, sample), whole)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -335,7 +336,7 @@ def test_threads_that_cannot_be_started_cost_no_checkpoint(
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", progress=progress, **options)
     monkeypatch.undo()
     assert latest(tmp_path).state.position == 3
-    model = w2v.resume(tmp_path)
+    model = w2v.resume(tmp_path, sample)
     assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
 
 
@@ -414,7 +415,7 @@ def test_the_last_checkpoint_is_written_once_though_its_thread_is_interrupted(
     assert not caplog.records
     assert sorted(tmp_path.iterdir()) == checkpoint.files(tmp_path) != []
     monkeypatch.undo()
-    assert_same(w2v.resume(tmp_path), whole)
+    assert_same(w2v.resume(tmp_path, sample), whole)
 
 
 # -- the command ----------------------------------------------------------------------------
@@ -433,20 +434,21 @@ def expected(whole: w2v.Model, tmp_path: Path) -> bytes:
     return (tmp_path / "whole.bin").read_bytes()
 
 
-def test_resuming_needs_nothing_else(
+def test_resuming_needs_the_files_and_no_settings(
     sample: Path, tmp_path: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(sample.parent)
-    arguments = [sample.name, "-o", os.path.relpath(tmp_path / "out.bin"), "--save-vocab", tmp_path / "words.txt"]
-    said = interrupted(*arguments, *quick(sample, tmp_path)[4:])
-    assert said == f"w2v: stopped by Ctrl-C; resume with: w2v train --resume {tmp_path / 'states'}\n"
-    monkeypatch.chdir(tmp_path)
-    assert run("train", "--resume", "states", "--quiet").stderr == ""
+    out, words = os.path.relpath(tmp_path / "out.bin"), tmp_path / "words.txt"
+    said = interrupted(sample.name, "-o", out, "--save-vocab", words, *quick(sample, tmp_path)[4:])
+    command = f"w2v train {sample.name} --resume {tmp_path / 'states'} -o {out} --save-vocab {words}"
+    assert said == f"w2v: stopped by Ctrl-C; resume with: {command}\n"
+    assert run(*command.split()[1:], "--quiet").stderr == ""
     assert (tmp_path / "out.bin").read_bytes() == expected
-    assert len(w2v.Vocabulary.load(tmp_path / "words.txt")) == len(w2v.load(tmp_path / "out.bin"))
-    run("train", "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
+    assert len(w2v.Vocabulary.load(words)) == len(w2v.load(tmp_path / "out.bin"))
+    monkeypatch.chdir(tmp_path)
+    run("train", sample, "--resume", "states", "-o", "other.bin", "--save-vocab", "words2.txt")
     assert (tmp_path / "other.bin").read_bytes() == expected
-    run("train", "--resume", "states", "--force", sample, "--size", 16, "--iter", 3, "--cbow")
+    run("train", sample, "--resume", "states", "-o", "out.bin", "--force", "--size", 16, "--iter", 3, "--cbow")
 
 
 def test_times_include_those_before_the_stop(
@@ -477,19 +479,24 @@ def test_times_include_those_before_the_stop(
     ],
 )
 def test_what_is_given_beside_must_be_the_same(
-    given: checkpoint.Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], message: str
+    sample: Path,
+    given: checkpoint.Checkpoint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[object],
+    message: str,
 ) -> None:
     monkeypatch.chdir(given.path.parent.parent)
-    arguments = ["train", "--resume", given.path.parent.name, "-o", tmp_path / "out.bin", *options]
+    arguments = ["train", sample, "--resume", given.path.parent.name, "-o", tmp_path / "out.bin", *options]
     assert message in run(*arguments, code=2).stderr
     assert not (tmp_path / "out.bin").exists()
 
 
 def test_a_run_begun_in_python_needs_an_output(sample: Path, tmp_path: Path, expected: bytes) -> None:
     stopped(tmp_path / "states", sample)
-    assert "name its output with -o" in run("train", "--resume", tmp_path / "states", code=2).stderr
+    assert " -o MODEL\n" in run("train", sample, "--resume", tmp_path / "states", code=2).stderr
     assert "holds checkpoints of another run" in run(*quick(sample, tmp_path), code=1).stderr
-    run("train", "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
+    run("train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin")
     assert (tmp_path / "out.bin").read_bytes() == expected
 
 
@@ -505,11 +512,12 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
     by = "Ctrl-C" if number == signal.SIGINT else number.name
-    assert stderr == f"w2v: stopped by {by}; resume with: w2v train --resume '{states}'\n"
+    command = f"w2v train {sample} --resume '{states}' -o {tmp_path / 'out.bin'}"
+    assert stderr == f"w2v: stopped by {by}; resume with: {command}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "whole.bin"]
     assert [each.name[11:17] for each in sorted(states.iterdir())] == ["000001", "000002"]
     assert latest(states).state.position == 4
-    run("train", "--resume", states, "--checkpoint-every", "1h")
+    run(*shlex.split(command)[1:], "--checkpoint-every", "1h")
     assert (tmp_path / "out.bin").read_bytes() == expected
 
 

@@ -1,5 +1,6 @@
 """The lock of a folder of checkpoints: one run at a time, of this user."""
 
+import errno
 import os
 import shutil
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,10 +30,29 @@ def test_a_lock_is_of_one_run_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("plant", [lambda file: file.touch(mode=0o644), lambda file: os.mkfifo(file, 0o666)])
-def test_a_file_that_others_may_open_is_no_lock(tmp_path: Path, plant: Callable[[Path], None]) -> None:
-    plant(tmp_path / ".lock")
-    with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock belongs to another user, or others may open it"):
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / ".lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(w2v.W2VError, match="cannot write checkpoints in"):
+        Checkpoints(tmp_path)
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_lock_that_a_killed_run_left_is_taken(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch(mode=0o644)  # as an archive unpacks it
+    with Checkpoints(tmp_path), pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
+        Checkpoints(tmp_path)
+
+
+def test_the_lock_of_another_user_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = os.open
+
+    def refused(path: str, *arguments: Any, **options: Any) -> int:
+        if path == ".lock":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return system(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(w2v.W2VError, match=r"^\S+/\.lock is another user's: .* remove that file if no run uses"):
         Checkpoints(tmp_path)
 
 
@@ -62,7 +83,7 @@ def test_a_folder_takes_the_checkpoints_of_one_run(sample: Path, tmp_path: Path,
     if begin:
         stopped(states, sample)
     resuming = begin == ["--resume"]
-    arguments = ["train", *begin, states] if resuming else ["train", sample, "--checkpoint", states, *QUICK, *begin]
+    arguments = ["train", sample, *([*begin, states] if resuming else ["--checkpoint", states, *QUICK, *begin])]
     with Checkpoints(states, replace=True):
         there = checkpoint.files(states)
         message = f"w2v: another run is writing checkpoints in {states}: wait for its end, or name another folder\n"

@@ -89,7 +89,7 @@ def test_another_processor_is_told(
 ) -> None:
     w2v.train(text, kernel="numba", checkpoint=tmp_path, **SMALL)
     here = numba_kernel.target()
-    w2v.resume(tmp_path)
+    w2v.resume(tmp_path, text)
     assert caplog.records == []
     code = "from w2v.training.numba_kernel import target; print(target())"
     for name, value in ("UNRELATED", "1"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_CPU_FEATURES", "+sse2"):
@@ -98,7 +98,7 @@ def test_another_processor_is_told(
         elsewhere = done.stdout.strip()
         assert (elsewhere == here) == (name == "UNRELATED"), done.stderr
         monkeypatch.setattr(numba_kernel, "target", functools.partial(str, elsewhere))
-        w2v.resume(tmp_path)
+        w2v.resume(tmp_path, text)
         message = f"the run began with {here}, and this machine uses {elsewhere}: last bits will differ"
         assert caplog.messages == ([] if elsewhere == here else [message])
         caplog.clear()
@@ -255,7 +255,7 @@ def test_objective_of_a_user(text: Path, tmp_path: Path) -> None:
     with pytest.raises(w2v.W2VError, match=r"^vocab union: with loss objective"):
         w2v.train(text, continue_from=path, vocab="union")
     assert w2v.train(text, continue_from=path, epochs=1).metrics["loss"][0] < model.metrics["loss"][0]
-    assert w2v.resume(tmp_path / "states").metrics["loss"] == model.metrics["loss"]
+    assert w2v.resume(tmp_path / "states", [text] * 5).metrics["loss"] == model.metrics["loss"]
 
 
 class Raising(Hinge):

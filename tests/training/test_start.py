@@ -159,7 +159,7 @@ def test_command(sample: Path, tmp_path: Path, first: w2v.Model) -> None:
 def test_a_continued_run_can_be_stopped_and_resumed(first: w2v.Model, sample: Path, tmp_path: Path) -> None:
     whole = w2v.train(sample, continue_from=first, epochs=3)
     stopped(tmp_path, sample, continue_from=first)
-    np.testing.assert_array_equal(w2v.resume(tmp_path).inputs, whole.inputs)
+    np.testing.assert_array_equal(w2v.resume(tmp_path, sample).inputs, whole.inputs)
 
 
 def test_a_model_that_is_not_made_of_numbers(first: w2v.Model) -> None:
@@ -267,7 +267,7 @@ def test_frozen_words_keep_their_vectors(
     barely = w2v.train(text, **options | {"epochs": 1, "alpha": 1e-9})
     assert np.all(np.any(whole.wv[others] != barely.wv[others], axis=1))
     stopped(tmp_path, text, **options)
-    resumed = w2v.resume(tmp_path)
+    resumed = w2v.resume(tmp_path, text)
     if options["workers"] == 1:
         assert_same(resumed, whole)
     np.testing.assert_array_equal(resumed.wv[known], whole.wv[known])

@@ -10,6 +10,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
+from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import OWN, Settings, joined
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED
@@ -49,7 +50,7 @@ class Config:
         """
         options = {name: kind for kind in KINDS for name in options_of(kind)}
         if path.suffix == MODEL_SUFFIX:
-            # A model may be a stranger's, so paths to write are not read from it.
+            # A model may be a stranger's, so its paths are not used.
             values, names = _of_model(path), [*Settings.names(), *options_of(TextOptions)]
         else:
             values, names = _of_toml(path), [*options, "corpus", "output", "phrases"]
@@ -99,6 +100,10 @@ def _of_model(path: Path) -> dict[str, Any]:
     values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
     if values.get("loss") == OWN or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
+        raise SettingsError(
+            f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of settings"
+        )
     values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
     return {name: value for name, value in values.items() if value is not None}
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 LOG_EVERY = 10.0  # seconds between lines of progress without a terminal
 ROOM_FOR_CTRL_C = 2  # columns: a terminal shows ^C there, and in the next line if a bar ends at the last column
 MIN_BAR = 4  # columns
-RETRY = 0.001  # seconds until a swallowed exception is raised again
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
 _silent = False  # true in all ranks of an MPI job except rank 0
+_stopped = 0  # the signal that asked the program to end
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 
 
@@ -94,7 +94,8 @@ def _fail(code: int, message: str) -> NoReturn:
 def say(message: str) -> None:
     """One line on standard error."""
     if not _silent:
-        print(f"w2v: {printable(' '.join(message.split()))}", file=sys.stderr)  # click.echo writes into a bar
+        line = printable(" ".join(map(str.strip, message.splitlines())))
+        print(f"w2v: {line}", file=sys.stderr)  # click.echo writes into a bar
 
 
 def _set_up_streams() -> None:
@@ -167,14 +168,15 @@ class _Warnings(logging.Handler):
 def _signals_raise() -> Iterator[None]:
     """Turn signals that end a program into an exception, so that threads are stopped and checkpoints written.
 
-    A second signal ends the program at once.
+    A second signal ends the program at once. If the first one arrives in a destructor, where Python ignores exceptions,
+    Reporter raises it again.
     """
 
-    stopped = False
-
     def stop(number: int, frame: object) -> NoReturn:
-        nonlocal stopped
-        stopped = True
+        global _stopped
+        _stopped = number
+        # Destructors may fail now for objects that are half made. This stays, as tracebacks keep objects to the end.
+        sys.unraisablehook = lambda _: None
         for other in handled:  # the system repeats SIGXCPU every second
             signal.signal(other, signal.SIG_IGN if other == signal.SIGXCPU else signal.SIG_DFL)
         if os.isatty(STDERR):  # a bar hides the cursor, and a second signal would leave it hidden
@@ -182,31 +184,17 @@ def _signals_raise() -> Iterator[None]:
                 os.write(STDERR, SHOW_CURSOR)  # not through sys.stderr, which the bar has replaced
         raise Stopped(number)
 
-    def swallowed(ignored: Any) -> None:
-        """Raise an exception again a little later if it was raised in a destructor, where Python ignores it.
-
-        Other exceptions there are not shown after a signal, which may have interrupted the making of the object.
-        """
-        if isinstance(ignored.exc_value, Stopped):
-            number = ignored.exc_value.args[0]
-            signal.signal(signal.SIGALRM, lambda _, frame: stop(number, frame))
-            signal.setitimer(signal.ITIMER_REAL, RETRY)
-        elif not stopped:
-            hook(ignored)
-
-    hook, sys.unraisablehook = sys.unraisablehook, swallowed
-    before = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    global _stopped
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]  # as under nohup
     for number in handled:
         signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-        if not stopped:  # otherwise the traceback keeps objects until the process ends
-            sys.unraisablehook = hook
+        _stopped = 0
 
 
 class Reporter:
@@ -214,7 +202,7 @@ class Reporter:
     with the time of day.
 
     `output` is a stream to which results are printed meanwhile. The bars are below them and disappear at the end; there
-    are none if it is a pipe, whose reader may write to the same terminal.
+    are none if it is a pipe, whose reader may write to the same terminal. Raises Stopped after a signal.
     """
 
     def __init__(self, quiet: bool = False, output: TextIO | None = None) -> None:
@@ -237,6 +225,8 @@ class Reporter:
         self._exit.close()
 
     def __call__(self, progress: Progress) -> None:
+        if _stopped:
+            raise Stopped(_stopped)
         if self._quiet:
             return
         now, new = time.monotonic(), progress.phase not in self._phases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -42,6 +43,7 @@ from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
 LONG, MEASURED = 600, 5  # seconds: longer runs are announced, after this time
+SHOWN_FILES = 3  # of the text, in the command that resumes a run
 RESUMABLE = "with --checkpoint states, a run can be resumed after Ctrl-C"
 
 
@@ -76,7 +78,8 @@ class Job:
         run: trains, with the argument `progress`.
         output, save_vocab, plot: files for the model and, if given, its vocabulary and the plot of the run.
         force: whether existing files are replaced.
-        states: the folder of its checkpoints, if any. resumable: whether there is one to resume from.
+        resume_with: the command that resumes the run; None if it writes no checkpoints.
+        resumable: whether there is a checkpoint to resume from.
         config: the content of the file of --save-config.
         seconds_before: of training, before the run was resumed.
     """
@@ -86,7 +89,7 @@ class Job:
     save_vocab: Path | None
     plot: Path | None
     force: bool
-    states: Path | None
+    resume_with: str | None
     resumable: Callable[[], bool]
     config: Config | None = None
     seconds_before: float = 0.0
@@ -94,7 +97,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """The notes in a checkpoint: the output files, for `--resume`."""
+    """The notes in a checkpoint: the output files, which `--resume` shows if they are not named again."""
 
     output: PathText | None = None
     save_vocab: PathText | None = None
@@ -183,6 +186,14 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
     inherited = asdict(text_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
+    named: dict[str, Path | str | None] = {
+        "-o": output,
+        "--save-vocab": options.save_vocab,
+        "--plot": options.plot,
+        "--phrases": phrase_file,
+        "--cache": reading["cache"],
+        "--objective": str(settings.objective) if settings.objective else None,
+    }
     run = partial(
         train,
         files,
@@ -200,7 +211,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         options.save_vocab,
         options.plot,
         options.force,
-        options.checkpoint,
+        resume_command(options.checkpoint, corpus, named, options) if options.checkpoint else None,
         resumable=lambda: bool(checkpoints and checkpoints.newest),
         config=Config(corpus, output, settings.saved() | reading, phrases),
     )
@@ -219,9 +230,13 @@ def default_output(settings: Settings) -> Path:
 
 
 def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
-    """The run whose checkpoints are in a folder; settings, if given, must be those of the run."""
-    others = ("read_vocab", "continue_from", "vocab", "init", "freeze", "phrases", "checkpoint", "config")
-    refuse_together("--resume", (*options_of(ReadingOptions), *others, "save_config"))
+    """The run whose checkpoints are in a folder; settings, if given, must be those of the run.
+
+    Its files are named again: the checkpoint may be a stranger's, and would have this user's files read and replaced,
+    or a new ~/.bash_profile written. Raises SettingsError, with the whole command, if one is missing.
+    """
+    others = ("read_vocab", "continue_from", "vocab", "init", "freeze", "checkpoint", "config", "save_config")
+    refuse_together("--resume", (*(name for name in options_of(ReadingOptions) if name != "cache"), *others))
     find_objective(given["objective"])
     found = latest(folder)
     settings = found.state.settings.as_dict()
@@ -231,34 +246,66 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
                 f"{first_name(name)} {value}: the run in {folder} has {settings[name]}; "
                 "leave it out, or start a new run"
             )
-    origin = found.origin
-    notes = origin.notes if found.trusted else {}
-    if not found.trusted:
-        missing = [
-            f"{option} ({one_line(str(value))} when the run began)"
-            for option, value, given_now in (
-                ("CORPUS", ", ".join(map(str, origin.sources)), options.corpus),
-                ("-o", origin.notes.get("output", "none"), options.output),
-            )
-            if not given_now
-        ]
-        if missing:
-            raise SettingsError(
-                f"the checkpoints in {folder} were not written there by this user, so the paths in them are not used: "
-                f"give {' and '.join(missing)}"
-            )
-    kept = asdict(checked(Notes, notes, f"{found.path}: its notes"))
-    output, save_vocab, plot = (getattr(options, name) or (path and Path(path)) for name, path in kept.items())
-    if not output:
-        raise click.UsageError("this run was not started by w2v train: name its output with -o")
-    files = [*map(Path, corpus_of(options.corpus).files if options.corpus else origin.sources)]
+    phrase_file = Path(options.phrases) if isinstance(options.phrases, str) else None
+    written = {"-o": options.output, "--save-vocab": options.save_vocab, "--plot": options.plot}
+    named = written | {"--phrases": phrase_file, "--cache": given["cache"], "--objective": given["objective"]}
+    origin, notes = found.origin, checked(Notes, found.origin.notes, f"{found.path}: its notes")
+    before = {"-o": notes.output, "--save-vocab": notes.save_vocab, "--plot": notes.plot}
+    before["--phrases"] = origin.phrases if isinstance(origin.phrases, str) else None
+    unnamed = {option: one_line(path) for option, path in before.items() if path and not named[option]}
+    if not options.corpus or not options.output or "--phrases" in unnamed:
+        named = {"-o": "MODEL"} | {option: path for option, path in named.items() if path} | unnamed
+        command = resume_command(folder, options.corpus or _shown(origin.sources), named, options)
+        raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
+    files = [*map(Path, corpus_of(options.corpus).files)]
     if leads(world):
-        written = [("-o", output), ("--save-vocab", save_vocab), ("--plot", plot)]
-        check_outputs(written, options.force, files)
-    found = replace(found, every=options.checkpoint_every or found.every)
-    notes = Notes.of(output=output, save_vocab=save_vocab, plot=plot)
-    run = partial(resume, found, files or None, notes=notes, ignore_memory=options.ignore_memory, world=world)
-    return Job(run, output, save_vocab, plot, options.force, folder, lambda: True, seconds_before=found.state.seconds)
+        check_outputs(written.items(), options.force, [*files, *filter(None, [phrase_file])])
+        for option, path in unnamed.items():
+            say(f"the run began with {option} {path}: give it again to write that file, too")
+    run = partial(
+        resume,
+        replace(found, every=options.checkpoint_every or found.every),
+        files,
+        phrases=options.phrases or False,
+        cache=given["cache"],
+        notes=Notes.of(output=options.output, save_vocab=options.save_vocab, plot=options.plot),
+        ignore_memory=options.ignore_memory,
+        world=world,
+    )
+    again = resume_command(folder, options.corpus, named, options)
+    return Job(
+        run,
+        options.output,
+        options.save_vocab,
+        options.plot,
+        options.force,
+        again,
+        resumable=lambda: True,
+        seconds_before=found.state.seconds,
+    )
+
+
+def resume_command(
+    folder: Path, corpus: Iterable[str], named: Mapping[str, Path | str | None], options: Options
+) -> str:
+    """The command that resumes the run whose checkpoints are in a folder, with the files that its options name."""
+    words = [*map(_as_argument, corpus), "--resume", _as_argument(folder)]
+    for option, value in named.items():
+        words += [option, _as_argument(value)] if value else []
+    words += ["--force"] if options.force else []
+    words += ["--ignore-memory"] if options.ignore_memory else []
+    return shlex.join(["w2v", "train", *words])
+
+
+def _as_argument(path: Path | str) -> str:
+    """A path as a command takes it: it does not look like an option."""
+    return f"./{path}" if str(path).startswith("-") and str(path) != "-" else str(path)
+
+
+def _shown(sources: list[str]) -> list[str]:
+    """The text of a run as its checkpoint names it, shortened."""
+    more = ["..."] if len(sources) > SHOWN_FILES else []
+    return [one_line(source) for source in sources[:SHOWN_FILES]] + more or ["CORPUS"]
 
 
 def check_outputs(

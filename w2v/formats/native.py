@@ -90,16 +90,15 @@ def write_native(
     metadata: Mapping[str, str],
     replace: bool = True,
     follow: bool = True,
-    mode: int = 0o666,
     progress: Report | None = None,
 ) -> None:
-    """Write arrays and strings to one file, atomically; `replace`, `follow` and `mode` as in atomic_write.
+    """Write arrays and strings to one file, atomically; `replace` and `follow` as in atomic_write.
 
     The arrays may be views with padded rows, which are written without a copy of the whole array.
     """
     names, text = header_bytes(path, tensors, metadata)
     meter, done, size = Meter(progress, "save"), 0, sum(len(np.atleast_1d(tensors[name])) for name in names)
-    with atomic_write(path, replace, follow, mode) as file:
+    with atomic_write(path, replace, follow) as file:
         file.write(text)
         for name in names:
             array = bfloat16.bits(np.atleast_1d(tensors[name]))

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from w2v.errors import W2VError
-from w2v.system._signals import Guard
 
 CACHE_LINE = 64  # bytes; also the width of the widest vector register
 
@@ -64,20 +63,16 @@ def _aligned(
 class MappedFile(mmap.mmap):
     """A whole file, memory-mapped for reading.
 
-    If another process truncates the file, reading a lost page ends this process with a line on standard error. With
-    `zeros`, lost pages are read as zeros instead, and `cut` becomes true: for files that are checked after reading.
+    If another process truncates the file, reading a lost page ends this process, see _signals.pyx; the rest of the last
+    page is read as zeros, and `is_cut` tells.
     """
 
-    def __new__(cls, file: BinaryIO, zeros: bool = False) -> "MappedFile":
-        made = super().__new__(cls, file.fileno(), 0, access=mmap.ACCESS_READ)
-        made._guard = Guard(made, zeros)
-        return made
-
-    _guard: Guard
+    def __new__(cls, file: BinaryIO) -> "MappedFile":
+        return super().__new__(cls, file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @property
-    def cut(self) -> bool:
-        return self._guard.cut or self.size() < len(self)
+    def is_cut(self) -> bool:
+        return self.size() < len(self)
 
 
 def peak() -> int:

@@ -109,7 +109,7 @@ class IdStore(TypeCounts):
     """
 
     def __init__(self, file: BinaryIO, reused: bool = False) -> None:
-        self._memory = memory = MappedFile(file, zeros=True)
+        self._memory = memory = MappedFile(file)
         tail = len(memory) - len(SIGNATURE) - 8
         if tail < 0 or memory[tail + 8 :] != SIGNATURE:
             raise ValueError("an id file is incomplete")
@@ -167,7 +167,7 @@ class IdStore(TypeCounts):
     @property
     def is_cut(self) -> bool:
         """Whether the file has been truncated: then some ids that were read may not be those of the text."""
-        return self._memory.cut
+        return self._memory.is_cut
 
     def release(self) -> None:
         """Free the memory of the file's pages; those used again are read again from disk.

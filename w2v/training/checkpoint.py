@@ -27,7 +27,7 @@ from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_l
 from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.system.files import Errors, PathLike, errors_named, is_own
+from w2v.system.files import Errors, PathLike, errors_named
 from w2v.system.schema import Count, PathText, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
@@ -39,7 +39,6 @@ from w2v.text.words import Words
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.interval import DEFAULT_INTERVAL, interval
 from w2v.training.lock import Lock
-from w2v.training.seal import is_sealed, make_key, seal
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -55,10 +54,12 @@ log = logging.getLogger("w2v")
 class Origin:
     """The text of a run, and notes of its caller.
 
+    Whoever wrote a checkpoint chose its paths: they are shown to the user, who names the files again, and never opened.
+
     Attributes:
-        sources: absolute paths of the text; ["-"] for standard input, [] for what is no file.
+        sources: absolute paths of the text; ["-"] for standard input, [] for a text that was not read from files.
         files: (path, bytes) of each file; None if the text can be read only once.
-        cache, errors, max_types, column, encoding, text: see read_corpus.
+        errors, max_types, column, encoding, text: see read_corpus.
         phrases: the file of phrases that were joined; True for those found in the text.
         notes: JSON values of the caller.
         checksum: of the ids, once the text is read.
@@ -66,7 +67,6 @@ class Origin:
 
     sources: list[PathText] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
-    cache: PathText | None = None
     errors: Errors = "strict"
     max_types: int = 0
     column: str | None = None
@@ -141,18 +141,13 @@ class State(Course):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The content of a checkpoint file; its arrays are memory-mapped.
-
-    `trusted` says whether a run of this user, writing to this folder, made it: only then are the paths in its origin
-    used.
-    """
+    """The content of a checkpoint file; its arrays are memory-mapped."""
 
     path: Path
     state: State
     origin: Origin
     every: str
     version: str  # of the package that has written it
-    trusted: bool
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -161,11 +156,10 @@ class Checkpoint:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
 
-    `every` is an interval, see interval.py. `after` is the checkpoint that the run resumes from. `sealed` is false for
-    a folder from which no run resumes. The folder is locked until the end of a `with` block, or of the process. Raises
-    SettingsError for an impossible interval; W2VError if the folder cannot be written, another run writes to it, or it
-    holds checkpoints of another run and `replace` is false. A folder that is removed during the run is made again; if
-    another run has taken its place, nothing more is written.
+    `every` is an interval, see interval.py. `after` is the checkpoint that the run resumes from. The folder is locked
+    until the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
+    folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is false. A
+    folder that is removed during the run is made again; if another run has taken its place, nothing more is written.
     """
 
     def __init__(
@@ -175,7 +169,6 @@ class Checkpoints:
         *,
         replace: bool = False,
         after: Checkpoint | None = None,
-        sealed: bool = True,
     ):
         self.folder = Path(folder).absolute()
         self.every = every
@@ -216,8 +209,6 @@ class Checkpoints:
                 f"{self.folder} holds checkpoints of another run: continue it with --resume, name another folder, or "
                 "add --force to replace them"
             )
-        if sealed:
-            make_key()
 
     def __enter__(self) -> Self:
         return self
@@ -374,9 +365,8 @@ class Checkpoints:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
         metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
         metadata |= {"package_version": __version__, "checksum": checksum(arrays, metadata["settings"])}
-        metadata["seal"] = seal(self.folder, metadata["checksum"])
         self._keep_lock()
-        native.write_native(path, arrays, metadata, replace=best, follow=False, mode=0o644)
+        native.write_native(path, arrays, metadata, replace=best, follow=False)
         if best:
             self._old = [old for old in self._old if old != path]
             return
@@ -425,7 +415,6 @@ def latest(folder: PathLike) -> Checkpoint:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises W2VError if it is none or is damaged, OtherVersion if only another w2v can read it."""
     with errors_named(path), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        own = is_own(file.fileno(), others=0o022)
         arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")
@@ -433,8 +422,7 @@ def read(path: Path) -> Checkpoint:
     try:
         if found != metadata.get("checksum"):
             raise ValueError("its checksum is wrong")
-        trusted = own and is_sealed(metadata.get("seal", ""), path.parent, found)
-        return _checkpoint(path, arrays, metadata["settings"], version, trusted)
+        return _checkpoint(path, arrays, metadata["settings"], version)
     except LossMissing as error:
         raise LossMissing(f"{path}: {one_line(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
@@ -446,7 +434,7 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
-def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, trusted: bool) -> Checkpoint:
+def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str) -> Checkpoint:
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
     run = decode(RunDescription, arrays["run"].tobytes(), "its description")
     settings = settings_from(settings_text, "its settings")
@@ -481,7 +469,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str, tr
         frozen=frozen,
         **run.course,
     )
-    return Checkpoint(path, state, run.origin, run.every, version, trusted)
+    return Checkpoint(path, state, run.origin, run.every, version)
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from w2v.errors import W2VError
-from w2v.system.files import is_own
 
 NAME = ".lock"
 
@@ -18,10 +17,10 @@ log = logging.getLogger("w2v")
 
 
 class Lock:
-    """The lock of a folder. It is on a file that only this user can open, so that nobody else can hold it.
+    """The lock of a folder, on a file that this user creates for this user alone: whoever reads the folder cannot lock.
 
     It ends with `release`, with this object or with the process, even if a forked child lives on. Raises
-    BlockingIOError if another run holds it, W2VError if its file is not this user's alone, OSError.
+    BlockingIOError if another run holds it, W2VError if its file is another user's, OSError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,24 +56,17 @@ def _locked(path: Path, folder: int) -> int:
     try:
         file = os.open(NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
     except PermissionError as error:
-        raise _foreign(path) from error
+        raise W2VError(
+            f"{path / NAME} is another user's: name another folder, or remove that file if no run uses this one"
+        ) from error
     try:
-        if not is_own(file, others=0o077):
-            raise _foreign(path)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:  # some network file systems cannot lock files
-            if isinstance(error, BlockingIOError):
-                raise
-            log.debug("%s is not locked: %s", path, error)
-    except BaseException:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         os.close(file)
         raise
+    except OSError as error:  # some network file systems cannot lock files
+        log.debug("%s is not locked: %s", path, error)
     return file
-
-
-def _foreign(path: Path) -> W2VError:
-    return W2VError(f"{path / NAME} belongs to another user, or others may open it: name another folder")
 
 
 def _is_same(path: str | Path, descriptor: int, folder: int | None = None) -> bool:

@@ -152,7 +152,8 @@ def train(corpus: Source, **given: Any) -> Model:
         checkpoint = run.checkpoint if leads(run.world) else None
         if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
             checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
-        job = _Job(source, _origin(run, source), settings, make_start, checkpoint, None, run.ignore_memory)
+        origin = _origin(run, source)
+        job = _Job(source, origin, run.phrases, run.cache, settings, make_start, checkpoint, None, run.ignore_memory)
     return _train(job, run.progress, run.world)
 
 
@@ -162,6 +163,8 @@ class _Job:
 
     text: Corpus
     origin: Origin
+    phrases: bool | PathLike
+    cache: PathLike | None
     settings: Settings
     make_start: Callable[[TypeCounts], Start]
     checkpoints: Checkpoints | None
@@ -170,22 +173,27 @@ class _Job:
 
     @property
     def reading(self) -> ReadingOptions:
-        names = ("cache", "errors", "max_types", "column", "encoding")
-        return ReadingOptions(**{name: getattr(self.origin, name) for name in names}, **asdict(self.origin.text))
+        names = ("errors", "max_types", "column", "encoding")
+        values = {name: getattr(self.origin, name) for name in names} | asdict(self.origin.text)
+        return ReadingOptions(cache=self.cache, **values)
 
 
 def _origin(run: RunOptions, text: Corpus) -> Origin:
     return Origin(
         **_location(text),
-        cache=None if run.cache is None else str(Path(run.cache).absolute()),
         errors=run.errors,
         max_types=run.max_types,
         column=run.column,
         encoding=run.encoding,
         text=TextOptions.of(run),
-        phrases=run.phrases if isinstance(run.phrases, bool) else str(Path(run.phrases).absolute()),
+        phrases=_stored(run.phrases),
         notes=dict(run.notes or {}),
     )
+
+
+def _stored(phrases: bool | PathLike) -> bool | str:
+    """How a checkpoint names the phrases."""
+    return phrases if isinstance(phrases, bool) else str(Path(phrases).absolute())
 
 
 def _location(text: Corpus) -> dict[str, Any]:
@@ -228,6 +236,8 @@ def resume(
     folder: PathLike | Checkpoint,
     corpus: Source | None = None,
     *,
+    phrases: bool | PathLike = False,
+    cache: PathLike | None = None,
     notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
@@ -235,26 +245,29 @@ def resume(
 ) -> Model:
     """Resume a run from the newest whole checkpoint in a folder.
 
-    With one worker, or `deterministic`, it ends with the same bits as if it had never been stopped.
+    With one worker, or `deterministic`, it ends with the same bits as if it had never been stopped. Files are named
+    again, because paths in a checkpoint are never opened: the checkpoint may be a stranger's.
 
     Args:
         folder: the `checkpoint` folder of `train`, or the result of checkpoint.latest for it.
-        corpus: the same text, where it is now; sentences in a list must be given again. By default the files of the
-            run, if its checkpoints were written to this folder by this user: paths in others' checkpoints are not used.
+        corpus: the same text, where it is now.
+        phrases: the same file of phrases, if the run joined those of a file.
         notes: replace those of the run.
-        ignore_memory, progress, world: see train. The number of ranks may differ from that of the run so far.
+        cache, ignore_memory, progress, world: see train. The number of ranks may differ from that of the run so far.
 
-    Raises W2VError if the folder holds no whole checkpoint, for another text, and for a checkpoint of another user
-    without `corpus`.
+    Raises W2VError if the folder holds no whole checkpoint, for another text, and without `corpus`: the error says
+    which it was.
     """
     with together(world):
-        job = _resumed(folder, corpus, notes, ignore_memory, world)
+        job = _resumed(folder, corpus, phrases, cache, notes, ignore_memory, world)
     return _train(job, progress, world)
 
 
 def _resumed(
     folder: PathLike | Checkpoint,
     corpus: Source | None,
+    phrases: bool | PathLike,
+    cache: PathLike | None,
     notes: Mapping[str, Any] | None,
     ignore_memory: bool,
     world: World | None,
@@ -262,29 +275,39 @@ def _resumed(
     """The rest of a run, with the present location of its text."""
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
     origin, state = found.origin, found.state
-    if corpus is None and not origin.sources:
-        raise W2VError("the corpus of this run was no file: give it again")
-    stranger = f"{found.path} was not written by this user to this folder, so its"
-    if corpus is None and not found.trusted:
-        sources = one_line(", ".join(map(str, origin.sources)))
-        raise W2VError(f"{stranger} paths are not used: give the corpus, {sources} when the run began")
-    text = Corpus([*map(Path, origin.sources)]) if corpus is None else Corpus(corpus)
+    if corpus is None:
+        before = f"the run began with {one_line(', '.join(origin.sources))}" if origin.sources else "it was not a file"
+        raise W2VError(f"give the corpus again, because paths in a checkpoint are not used; {before}")
+    phrases = _phrases_again(origin, phrases)
+    text = Corpus(corpus)
     location = _location(text)
     for (path, size, *_), (now, size_now) in zip(origin.files or [], location["files"] or [], strict=False):
         if size != size_now:  # known before the text is read, unlike its checksum
-            raise W2VError(f"another corpus: {path} had {size:,} bytes when the run began, and {now} has {size_now:,}")
-    if not found.trusted:
-        if isinstance(origin.phrases, str):
-            raise W2VError(f"{stranger} file of phrases is not used")
-        origin = replace(origin, cache=None, notes={})
-    origin = replace(origin, **location, notes=origin.notes if notes is None else dict(notes))
+            before = f"{one_line(path)} had {size:,} bytes when the run began"
+            raise W2VError(f"another corpus: {before}, and {now} has {size_now:,}")
+    origin = replace(origin, **location, phrases=_stored(phrases), notes=origin.notes if notes is None else dict(notes))
     checkpoints = Checkpoints(found.path.parent, found.every, after=found) if leads(world) else None
     if found.version != __version__:
         log.warning(
             "the checkpoint was written by w2v %s, this is %s: last bits may differ", found.version, __version__
         )
     start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
-    return _Job(text, origin, state.settings, lambda _: start, checkpoints, state, ignore_memory)
+    return _Job(text, origin, phrases, cache, state.settings, lambda _: start, checkpoints, state, ignore_memory)
+
+
+def _phrases_again(origin: Origin, phrases: bool | PathLike) -> bool | PathLike:
+    """The phrases of a resumed run. Raises W2VError unless they are of a file where the run's were of a file."""
+    if isinstance(origin.phrases, bool):
+        if phrases in (False, origin.phrases):
+            return origin.phrases
+        had = "those that it found in the text" if origin.phrases else "none"
+        raise SettingsError(f"phrases {phrases}: the run joined {had}; leave it out")
+    if isinstance(phrases, bool):
+        raise W2VError(
+            "give the file of phrases again with --phrases (phrases=), because paths in a checkpoint are not used; the "
+            f"run began with {one_line(origin.phrases)}"
+        )
+    return phrases
 
 
 def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
@@ -292,7 +315,7 @@ def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
     with together(world):
         if world:
             _refuse_undividable(job)
-        given = loaded_phrases(job.origin.phrases)
+        given = loaded_phrases(job.phrases)
     if world:
         world.agree(_alike(job))
         threads = world.threads()
@@ -302,13 +325,13 @@ def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
         with together(world):
             best = job.checkpoints
             if job.settings.stop_early and best is None:
-                best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER, sealed=False)
+                best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER)
             if best:
                 stack.enter_context(best)
             whole = has_columns(job.origin.column)
             part = job.text.part(world.rank, world.size, whole=whole) if world else job.text
             store = stack.enter_context(read_corpus(part, job.reading, **work))
-            store, phrases = join_phrases(store, given, job.origin.cache, **work)
+            store, phrases = join_phrases(store, given, job.cache, **work)
             stack.enter_context(store)
         types = merged_types(world, store) if world else store
         run = _made(job, store, types, world, best)
@@ -435,10 +458,10 @@ def _refuse_undividable(job: _Job) -> None:
 
 def _alike(job: _Job) -> dict[str, Any]:
     """Values that must be the same on all ranks of a run."""
-    text, phrases = job.text, job.origin.phrases
+    text, phrases = job.text, job.phrases
     about = {"w2v": __version__, **job.settings.as_dict(), **asdict(job.reading)}
     del about["workers"], about["cache"]
-    if isinstance(phrases, str):
+    if not isinstance(phrases, bool):
         about["checksum of the phrases"] = crc32(Path(phrases).read_bytes())
     about |= {"files of the text": len(text.files), "bytes of the text": text.total_bytes}
     if text.sizes:

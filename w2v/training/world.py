@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -33,8 +32,6 @@ LOOK = 2e-4  # seconds between checks of a message under way: MPI makes progress
 BUSY = 2e-3  # seconds that a rank which only waits checks without sleeping
 LAST_LOOK = 5e-3  # seconds between checks for the last sign of life
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# A shell program that prints its argument if standard input ends without a line.
-UNLESS_GOODBYE = "trap '' INT TERM HUP; read -r goodbye || echo \"$0\" >&2"
 
 
 def join() -> World | None:
@@ -84,7 +81,6 @@ class World:
         self._ended = threading.Event()
         self._hosts = [""] * self.size
         self._hosts = self.gather(socket.gethostname())
-        self._death_notice = self._start_death_notice()
         self._watch = threading.Thread(target=self._exchange_signs_of_life, daemon=True)
         self._watch.start()
         atexit.register(self._end_watch)  # before MPI ends
@@ -103,26 +99,6 @@ class World:
     def _end_watch(self) -> None:
         self._ended.set()
         self._watch.join()
-        self._say_goodbye()
-
-    def _start_death_notice(self) -> subprocess.Popen[bytes] | None:
-        """A process that prints a line if this one is killed, under MPICH's mpiexec.
-
-        That mpiexec kills all ranks as soon as the socket PMI_FD of one is closed, so no rank could say which one died.
-        This process shares the socket, prints its line first, and is itself killed silently with a rank that mpiexec
-        kills, being in its process group.
-        """
-        if "HYDI_CONTROL_FD" not in os.environ:
-            return None
-        message = f"w2v: {self.name(self.rank)} was killed or crashed: the run ends"
-        command = ["/bin/sh", "-c", UNLESS_GOODBYE, message]
-        sockets = [int(os.environ["PMI_FD"])]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=sockets)
-
-    def _say_goodbye(self) -> None:
-        if self._death_notice:
-            self._death_notice.communicate(b"goodbye\n")
-            self._death_notice = None
 
     @property
     def leads(self) -> bool:
@@ -228,7 +204,6 @@ class World:
     def abort(self, message: str) -> NoReturn:
         """End the processes of all ranks, after one line."""
         print(f"w2v: {message}", file=sys.stderr, flush=True)
-        self._say_goodbye()
         self._comm.Abort(1)
         raise AssertionError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -120,7 +119,11 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     f"[default: {DEFAULT_INTERVAL}]",
 )
 @click.option(
-    "--resume", cls=Option, type=FILE, metavar="DIR", help="Resume the run whose checkpoints are in this folder."
+    "--resume",
+    cls=Option,
+    type=FILE,
+    metavar="DIR",
+    help="Resume the run whose checkpoints are in this folder. Name its CORPUS and -o again.",
 )
 @click.option(
     "--plot",
@@ -142,7 +145,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     zcat corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --phrases
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
-    w2v train --resume states
+    w2v train corpus.txt --resume states -o model.bin
     w2v train --config run.toml --epochs 10
     w2v train mine.txt --init GoogleNews-vectors-negative300.bin -o mine.safetensors
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
@@ -161,17 +164,16 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
             with Reporter(quiet or not leads(world)) as report:
                 progress: Report = report
                 if job.config and not quiet:
-                    progress = jobs.Forecast(report, job.config.settings, bool(job.states))
+                    progress = jobs.Forecast(report, job.config.settings, bool(job.resume_with))
                 model = job.run(progress=progress)
             trained = time.perf_counter()
             with together(world):
                 if leads(world):
                     save_all(job, model)
         except Stopped as stopped:
-            if job.states and job.resumable():
-                own = f" --objective {given['objective']}" if given["objective"] else ""
-                stopped.add_note(f"resume with: w2v train --resume {shlex.quote(str(job.states))}{own}")
-            elif not job.states and sys.stderr.isatty():
+            if job.resume_with and job.resumable():
+                stopped.add_note(f"resume with: {job.resume_with}")
+            elif not job.resume_with and sys.stderr.isatty():
                 stopped.add_note(f"nothing was saved; {jobs.RESUMABLE}")
             raise
     now = time.perf_counter()
