@@ -39,7 +39,7 @@ demo: sample.txt
 	w2v train sample.txt -o sample.bin --force
 	w2v analogy sample.bin
 	w2v query sample.bin king - man + woman --topn 5
-	w2v query sample.bin france --topn 5 --top 1000
+	w2v query sample.bin france --topn 5 --restrict-vocab 1000
 
 # A text of yours, or one of ../shared; with QUESTIONS and PAIRS, as make bench takes them, if there are any.
 demo-real: $(VENV)/.built

@@ -69,7 +69,7 @@ def main() -> None:
     pairs = options.pairs or [path for name in PAIRS if (path := options.shared / name).exists()]
     w2v("train", corpus, *PREPARED, "-o", options.output, "--force")
     w2v("query", options.output, "king", "-", "man", "+", "woman", "--topn", "5")
-    w2v("query", options.output, "france", "--topn", "5", "--top", "10000")
+    w2v("query", options.output, "france", "--topn", "5", "--restrict-vocab", "10000")
     model = Model.load(options.output)
     row = expected(model.metrics["tokens"])
     print(f"\n{'':18}{'reached':>9}  expected of {row['text']} of Wikipedia")

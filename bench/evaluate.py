@@ -1,6 +1,6 @@
 """How fast are analogy questions answered? Against a bare matrix product of the same shape, and gensim.
 
-    python bench/evaluate.py MODEL QUESTIONS [--top 30000] [--repeats 7] [--json FILE]
+    python bench/evaluate.py MODEL QUESTIONS [--restrict-vocab 30000] [--repeats 7] [--json FILE]
 
 The product is (questions answered × D) · (D × top), in blocks of 256 questions, float32, by the same BLAS: what the
 usual evaluator computes before it searches for the best answer. First the number of correct answers in each section is
@@ -23,10 +23,10 @@ def main() -> None:
     parser = arguments(__doc__, repeats=7)
     parser.add_argument("model", type=Path)
     parser.add_argument("questions", type=Path)
-    parser.add_argument("--top", type=int, default=30_000)
+    parser.add_argument("--restrict-vocab", type=int, default=30_000)
     options = parser.parse_args()
     vectors = w2v.load(options.model)
-    top = min(options.top, len(vectors))
+    top = min(options.restrict_vocab, len(vectors))
     result = w2v.analogies(vectors, options.questions, top)
     unit, rows = prepared(vectors, options.questions, top)
     right = bare(unit, rows, answer=True)

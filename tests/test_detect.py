@@ -66,6 +66,7 @@ def test_files_of_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         (b"PK\x03\x04\x14\0\0\0vectors.txt", "a zip archive: unpack it and give the vector file in it"),
         ("2 3\nthe 1 2 3\nof 4 5 6\n".encode("utf-16"), "UTF-16 or UTF-32 text: convert it to UTF-8: iconv "),
         ("the 1 2 3\nof 4 5 6\n".encode("utf-16-le"), "UTF-16 or UTF-32 text: convert it to UTF-8: iconv "),
+        (b"PK\x03\x04" + bytes(26) + b"word/document.xml", "an office document, without vectors"),
         (b"\x89HDF\r\n\x1a\n\0\0\0\0", "an HDF5 file: read its words and vectors, by h5py"),
         (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94.", "a Python pickle, which can run any code when it is loaded"),
         (b"\x80\x02}q\0U" + b"x" * 60 + b"gensim.models.word2vec\nWord2Vec", "a Python pickle"),

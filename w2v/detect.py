@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,6 +16,7 @@ from typing import Literal, NamedTuple
 from w2v.errors import W2VError
 from w2v.system.files import (
     BYTE_ORDER_MARK,
+    DOCUMENT,
     HDF5,
     IDS,
     NUMPY,
@@ -30,6 +32,7 @@ from w2v.system.files import (
 HEAD_BYTES = 1 << 20  # inspected at the start of a file
 HEAD_LINES = 16  # in which numbers are counted, to find the number of columns
 MAX_LINE_BYTES = 1 << 24
+LAYOUT_LINES = 20  # that show how the lines of a file of word pairs are written
 KIND_BYTES = 1 << 15  # inspected where a file should be of another kind
 SENTENCE_END_WORD = b"</s>"  # stands for the sentence ends in a vocabulary file
 
@@ -40,10 +43,17 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 # What a file is, by kind, and where it is given.
 _KINDS = {
-    "text": ("a text", "w2v train CORPUS learns vectors from it; in w2v perplexity MODEL CORPUS it comes second"),
+    "text": (
+        "a text",
+        "w2v train CORPUS learns vectors from it; w2v perplexity MODEL CORPUS and w2v evaluate MODEL --held-out FILE "
+        "test models with it",
+    ),
     "model": ("a model", "give it to w2v query MODEL, w2v info MODEL or w2v train CORPUS --continue MODEL"),
-    "questions": ("analogy questions", "give them after the model: w2v analogy MODEL QUESTIONS"),
-    "pairs": ("scored word pairs", "give them after the model: w2v similarity MODEL PAIRS"),
+    "questions": (
+        "analogy questions",
+        "give them to w2v analogy MODEL QUESTIONS, or w2v evaluate MODEL --questions FILE",
+    ),
+    "pairs": ("scored word pairs", "give them to w2v similarity MODEL PAIRS, or w2v evaluate MODEL --pairs FILE"),
     "vocabulary": ("words and their counts", "give them as w2v train CORPUS --read-vocab FILE"),
     "ids": ("the cached ids of a text", "only w2v train --cache reads them; give the text or a model itself"),
 }
@@ -72,7 +82,10 @@ def head(path: PathLike) -> bytes:
 
 
 def kind_of(head: bytes, least: int = 1) -> str:
-    """The kind of a file that begins with `head`; "" for a text and others. Files of words need `least` lines."""
+    """The kind of a file that begins with `head`; "" for a text and others.
+
+    Files of words need `least` lines: more than one where a text is expected, which may look like them at first.
+    """
     head = head.removeprefix(BYTE_ORDER_MARK)
     header = _HEADER.match(head)
     if is_native(head) or _NOT_TEXT.search(head):
@@ -80,13 +93,19 @@ def kind_of(head: bytes, least: int = 1) -> str:
     lines = head.split(b"\n")
     if len(lines) > 1:
         del lines[-1]  # it is cut, or empty
-    rows = [line.split() for line in lines if line.strip() and not line.startswith(b"#")]
+    lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
+    rows = [line.split() for line in lines]
     if header and _are_vectors(rows[1:], int(header[2])):
         return "model"
     if len(rows) < max(1, least):
         return ""
-    tests = {"model": _are_vectors, "questions": _are_questions, "pairs": _are_pairs, "vocabulary": _is_vocabulary}
-    return next((kind for kind, fits in tests.items() if fits(rows)), "")
+    if _are_vectors(rows):
+        return "model"
+    if _are_questions(rows):
+        return "questions"
+    if _are_pairs(lines, tables=least == 1):
+        return "pairs"
+    return "vocabulary" if _is_vocabulary(rows) else ""
 
 
 def _are_vectors(rows: list[list[bytes]], columns: int = 0) -> bool:
@@ -104,10 +123,83 @@ def _are_questions(rows: list[list[bytes]]) -> bool:
     return sections[0] and not all(sections) and all(len(row) == 4 or row[0].startswith(b":") for row in rows)
 
 
-def _are_pairs(rows: list[list[bytes]]) -> bool:
-    """Whether rows are two words and a score; before them may be names of columns."""
-    rows = rows[len(rows) > 2 and not _is_number(rows[0][-1]) :]
-    return all([*map(_is_number, row)] == [False, False, True] for row in rows)
+class PairLayout(NamedTuple):
+    """How the lines of a file of scored word pairs are written.
+
+    Attributes:
+        separator: of fields: a tab, a comma, a semicolon, or a space for any white space.
+        first: the field of the first word, which the second follows. score: the field of the score.
+    """
+
+    separator: str
+    first: int
+    score: int
+
+    def fields(self, line: str) -> list[str]:
+        """The fields of a line, without white space around them; none if it is not CSV where it should be."""
+        if self.separator == " ":
+            found = line.split("\t" if "\t" in line else None)
+        elif self.separator == "\t":
+            found = line.split("\t")
+        else:
+            try:
+                found = next(csv.reader([line], delimiter=self.separator, skipinitialspace=True), [])
+            except csv.Error:
+                return []
+        return [field.strip() for field in found]
+
+    def pair(self, fields: list[str]) -> tuple[str, str, float] | None:
+        """The words and the score, which must be finite, in the fields of a line; None if one of them is missing."""
+        if len(fields) <= self.score or not _is_number(fields[self.score]):
+            return None
+        words = fields[self.first : self.first + 2]
+        return (*words, float(fields[self.score])) if all(words) else None  # type: ignore[return-value]
+
+    def is_header(self, fields: list[str]) -> bool:
+        """Whether the fields of the first line are names of columns: they have text in place of the score."""
+        if len(fields) <= self.score:
+            return False
+        try:
+            float(fields[self.score])
+        except ValueError:
+            return True
+        return False
+
+
+def pair_layout(lines: Sequence[str]) -> PairLayout | None:
+    """The layout that most of these lines have, which are the first of a file of scored word pairs; None without any.
+
+    The score is the first number after two words; a number before them, as of a table's row, does not count.
+    """
+    found: Counter[PairLayout] = Counter()
+    for separator in "\t,; ":  # the first of equal counts is taken
+        for line in lines:
+            fields = PairLayout(separator, 0, 2).fields(line)
+            if separator in ("\t", " ") or separator in line:
+                numbers = [_is_number(field) for field in fields]
+                first = int(numbers[:3] == [True, False, False])
+                if True in numbers[first + 2 :] and all(fields[first : first + 2]):
+                    found[PairLayout(separator, first, numbers.index(True, first + 2))] += 1
+    return found.most_common(1)[0][0] if found else None
+
+
+def _are_pairs(lines: list[bytes], tables: bool) -> bool:
+    """Whether all lines are two words, without spaces in them, and a score; before them may be names of columns.
+
+    Without `tables`, they must not have more columns, nor commas or semicolons: a table can also hold a text.
+    """
+    texts = [line.decode(errors="replace") for line in lines]
+    layout = pair_layout(texts[:LAYOUT_LINES])
+    if layout is None:
+        return False
+    rows = [layout.fields(text) for text in texts]
+    rows = rows[len(rows) > 2 and layout.is_header(rows[0]) :]
+    if {len(row) for row in rows} != {3} and (layout.separator == " " or not tables):
+        return False
+    if layout.separator in ",;" and not tables:
+        return False
+    words = [row[layout.first : layout.first + 2] for row in rows if layout.pair(row)]
+    return len(words) == len(rows) and not any(" " in word or _is_number(word) for pair in words for word in pair)
 
 
 def _is_vocabulary(rows: list[list[bytes]]) -> bool:
@@ -118,7 +210,7 @@ def _is_vocabulary(rows: list[list[bytes]]) -> bool:
     return bool(counts) and len({row[0] for row in rows}) == len(rows) and counts == sorted(counts, reverse=True)
 
 
-def _is_number(field: bytes) -> bool:
+def _is_number(field: str | bytes) -> bool:
     with suppress(ValueError):
         return math.isfinite(float(field))
     return False
@@ -237,6 +329,7 @@ _OTHERS = {  # signature: what the file is, and how to convert it; {path} is the
     HDF5: f"an HDF5 file: read its words and vectors, by h5py for instance, and use {_BUILD}",
     PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
     f"that wrote it, and use {_BUILD}",
+    DOCUMENT: "an office document, without vectors",
     ZIP: "a zip archive: unpack it and give the vector file in it",
     UTF_16: "UTF-16 or UTF-32 text: convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {path} > vectors.txt",
 }

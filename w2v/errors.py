@@ -87,6 +87,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def malformed_lines(number: int, first: int | None) -> str:
+    """The number of malformed lines and the first of them: "1 malformed line: line 5"."""
+    return f"{counted(number, 'malformed line')}: {'' if number == 1 else 'the first is '}line {first}"
+
+
 def printable(text: str) -> str:
     """One line of text in which characters that could control a terminal are escaped, as \\x1b for instance."""
     return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

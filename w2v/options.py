@@ -10,13 +10,16 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from w2v.errors import SettingsError
 from w2v.system.files import is_nameable
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 SIMILAR, ALMOST_BEST = 0.6, 0.9  # of suggested names: ratio of matching characters (difflib), and share of the best's
 SUGGESTIONS = 3
@@ -143,6 +146,22 @@ def check_whole(minimum: int, **values: Any) -> None:
     """Raise SettingsError, naming the argument, for one that is not a whole number, `minimum` or more."""
     for name, value in values.items():
         _checked_number(name, value, int, Option("", "", minimum), ())
+
+
+def formerly(**names: str) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """A decorator for a function whose arguments had other names, which still work: old="new"."""
+
+    def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        @wraps(function)
+        def called(*args: Parameters.args, **given: Parameters.kwargs) -> Returned:
+            for old, new in names.items():
+                if old in given and new not in given:
+                    given[new] = given.pop(old)
+            return function(*args, **given)
+
+        return called
+
+    return decorate
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[str, str]) -> None:

@@ -39,7 +39,7 @@ WORK = {
     "evaluate": "{model}",
     "compare": "{model} {model}",
     "perplexity": "{model} {corpus}",
-    "rank": "{model} --contexts 9 --words 9 -o out.svg",
+    "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",
     "explore": "{model} --top 9 -o out.html",
 }
@@ -191,7 +191,7 @@ def test_the_same_words_in_all_commands(sample, tmp_path):
         "King, 18": ["king", "one", "eight"],
     }.items():
         assert run_json("query", model, asked)["positive"] == words
-    assert run_json("similarity", model, "--words", "King,", "Queen")["cosine"] == pytest.approx(
+    assert run_json("similarity", model, "King,", "Queen")["cosine"] == pytest.approx(
         w2v.load(model).similarity("king", "queen"), abs=1e-6
     )
     (tmp_path / "pairs.txt").write_text("King, Queen 5\n(king man 4\nking man! 3\n")
@@ -273,7 +273,8 @@ def test_analogy(model):
     for expected in ("country-capital", "semantic", f"{result['accuracy']:.1%}", "3CosAdd: cos(x, b)", "100.0%"):
         assert expected in shown
     assert run_json("analogy", model, "--method", "mul")["formula"].startswith("3CosMul")
-    assert run_json("analogy", model, "--top", 100)["top"] == 100
+    for option in ("--restrict-vocab", "--top"):
+        assert run_json("analogy", model, option, 100)["top"] == 100
 
 
 def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
@@ -283,10 +284,11 @@ def test_malformed_questions_are_skipped_and_counted(model, tmp_path):
     assert (result["questions"], result["answered"], result["malformed"]) == (3, 2, 1)
     assert (result["semantic"], result["syntactic"]) == (result["accuracy"], None)
     shown = run("analogy", model, file).stdout
-    assert "skipped 1 malformed line\n" in shown
+    assert "skipped 1 malformed line: line 3\n" in shown
     assert "answered 66.7%" in shown
     file.write_text("a q x z\n", "utf-8")
     assert run_json("analogy", model, file)["accuracy"] is None
+    assert "no question has only words of the model: w2v evaluate MODEL" in run("analogy", model, file).stdout
 
 
 def test_similarity(model, tmp_path):
@@ -302,7 +304,11 @@ def test_similarity(model, tmp_path):
     assert "not in the vocabulary: 1 word (--verbose: which)\n" in run("similarity", model, file).stdout
     shown = run("similarity", model, file, "--verbose").stdout
     assert "not in the vocabulary: unheard\n" in shown
-    assert "skipped 1 malformed line\n" in shown
+    assert "skipped 1 malformed line: line 5\n" in shown
+    file.write_text("a,b,1\nc,d,2\ne\nf\n", "utf-8")
+    shown = run("similarity", model, file).stdout
+    assert "no pair has both words in the model: w2v evaluate MODEL" in shown
+    assert "skipped 2 malformed lines: the first is line 3\n" in shown
 
 
 # -- query, info, convert -------------------------------------------------------------------
@@ -327,6 +333,8 @@ def test_query_one_word(model):
         (["king", "+", "queen"], ["king", "queen"], [], "cos(x, mean of king, queen)"),
         (["--method", "mul", "king", "-", "man"], ["king"], ["man"], "3CosMul: cos(x, king) / (cos(x, man))"),
         (["--method", "mul", "-", "man"], [], ["man"], "3CosMul: 1 / (cos(x, man))"),
+        (["king", "-man", "+woman"], ["king", "woman"], ["man"], "3CosAdd: cos(x, king + woman - man)"),
+        (["king", "-man", "--topn", "10", "-queen"], ["king"], ["man", "queen"], "3CosAdd: cos(x, king - man - queen)"),
     ],
 )
 def test_query_several_words(model, words, positive, negative, formula):
@@ -357,7 +365,8 @@ def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tm
     assert [one["count"] for one in result["found"]] == [counts[one["word"]] for one in result["found"]]
     assert result["vectors"] == {word: vectors[word].tolist() for word in ("king", "man")}
     for method in ("add", "mul"):
-        found = run_json("query", model, "king", "--top", 30, "--method", method)["found"]
+        found = run_json("query", model, "king", "--restrict-vocab", 30, "--method", method)["found"]
+        assert found == run_json("query", model, "king", "--top", 30, "--method", method)["found"]
         assert {one["word"] for one in found} <= set(vectors.index_to_key[:30])
         assert len(found) == 10
     first = result["found"][0]
@@ -371,9 +380,12 @@ def test_query_shows_counts_and_vectors_and_searches_the_most_frequent(model, tm
 
 def test_similarity_of_two_words(model):
     expected = w2v.load(model).similarity("king", "queen")
-    assert run_json("similarity", model, "--words", "king", "queen") == {"words": ["king", "queen"], "cosine": expected}
-    assert run("similarity", model, "--words", "king", "queen").stdout == f"{expected:.4f}\n"
-    error = run("similarity", model, "--words", "king", "quen", code=1).stderr
+    for words in (["king", "queen"], ["--words", "king", "queen"]):
+        assert run_json("similarity", model, *words) == {"words": ["king", "queen"], "cosine": expected}
+        assert run("similarity", model, *words).stdout == f"{expected:.4f}\n"
+    error = run("similarity", model, "king", "http://queen/", code=1).stderr
+    assert "not in the vocabulary: 'http://queen/'" in error  # not changed as a path would be
+    error = run("similarity", model, "king", "quen", code=1).stderr
     assert "not in the vocabulary: 'quen' (did you mean queen" in error
 
 
@@ -532,7 +544,8 @@ def test_nearest_names_are_suggested(command, expected):
         ("vocab {corpus} -o {corpus} --force", "is named twice"),
         ("tree {corpus} {corpus} --vocabulary", "--vocabulary takes one file"),
         ("tree {corpus} --vocabulary --lower", "--lower has no effect with a file of words and counts"),
-        ("analogy {model} --top 0", "top"),
+        ("analogy {model} --restrict-vocab 0", "Invalid value for '--restrict-vocab': 0"),
+        ("analogy {model} --top 0", "Invalid value for '--restrict-vocab': 0"),
         ("train {corpus} -dim 50", "-dim 50: write --vector-size 50"),
         ("train {corpus} -minCount 2", "-minCount 2: write --min-count 2"),
         ("train {corpus} --dim 50", "--dim 50: write --vector-size 50"),
@@ -544,12 +557,27 @@ def test_nearest_names_are_suggested(command, expected):
         ("train {corpus} --window 5;0", "window '5;0': write how many words before and after the centre"),
         ("train {corpus} --buckets 50", "--buckets has no effect without --subwords"),
         ("query king {model}", "the model comes first: w2v query "),
-        ("similarity {model} a b", "for the cosine of two words: --words a b"),
-        ("similarity {model} pairs --words a b", "pairs has no effect with --words"),
-        ("similarity {model} --verbose --words a b", "--verbose has no effect with --words"),
-        ("query {model} king --top 0", "--top"),
-        ("query {model} king -man", "w2v: No such option '-m'; see"),
-        ("convert {model} model.h5", "extension"),
+        ("similarity {model} a b c", "give one file of word pairs, or two words, not 3: a b c; see"),
+        ("similarity {model} pairs --words a b", "give one file of word pairs, or two words, not 3: pairs a b; see"),
+        ("similarity {model} --verbose a b", "--verbose has no effect with two words"),
+        ("similarity {model} {corpus} {corpus}", "is a file, and two arguments are two words: give one file of pairs"),
+        ("query {model} king --restrict-vocab 0", "--restrict-vocab"),
+        ("query {model} king -topn 3", "No such option '-topn': did you mean --topn?"),
+        ("query -man {model}", "No such option '-m'"),
+        ("query {model} king --topn -3", "Invalid value for '--topn': -3"),
+        ("–help", "–help begins with a typographic dash: write --help; see w2v --help"),
+        ("—version", "—version begins with a typographic dash: write --version; see w2v --help"),
+        ("train {corpus} –epochs=2", "–epochs=2 begins with a typographic dash: write --epochs; see w2v train --help"),
+        ("train {corpus} –o model.bin", "–o begins with a typographic dash: write -o; see"),
+        ("query {model} king -–topn 3", "-–topn begins with a typographic dash: write --topn; see"),
+        ("plot {model} king -o out.svg --analogies", "WORDS has no effect with --analogies"),
+        ("evaluate {model} --keep-case", "--lower has no effect without --held-out"),
+        ("convert {model} model.h5", "model.h5: unknown extension: use one of .safetensors"),
+        (
+            "convert {model} model.kv",
+            "model.kv: gensim's own files are only read, not written: use one of .safetensors",
+        ),
+        ("train {corpus} -o new.model", "new.model: gensim's own files are only read, not written: use one of"),
         ("train {corpus} --epochs often", "epochs 'often': it must be a whole number, from 1 to 1,000,000, or auto"),
     ],
 )

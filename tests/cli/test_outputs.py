@@ -25,7 +25,7 @@ OUTPUTS = {
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
     ("plot", "output"): ["plot", "{model}", "--top", "9", "-o", "{out}.svg"],
-    ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--words", "9", "-o", "{out}.svg"],
+    ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--top", "9", "-o", "{out}.html"],
     ("convert", "output"): ["convert", "{model}", "{out}.txt"],
     ("encode", "output"): ["encode", "{model}", "{corpus}", "-o", "{out}.npy"],
@@ -34,11 +34,11 @@ OUTPUTS = {
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
 FOLDERS = {("train", "checkpoint")}
-FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity")}
+FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrases", "tree", "perplexity", "evaluate")}
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
-    "tree_vectors", "questions", "pairs", "words", "words_file", "read_vocab", "read_phrases",
+    "tree_vectors", "questions", "pairs", "held_out", "asked", "words", "words_file", "read_vocab", "read_phrases",
 }  # fmt: skip
 
 

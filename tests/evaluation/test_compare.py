@@ -22,7 +22,7 @@ def test_a_rotated_model_is_the_same() -> None:
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(10, 10)))[0]
     order = np.random.default_rng(3).permutation(300)
     other = w2v.KeyedVectors([f"w{row}" for row in order], 3 * one.vectors[order] @ rotation)
-    found = compare(one, other, top=50, words=3)
+    found = compare(one, other, top=50, show=3)
     assert (found.shared, found.only_first, found.only_second) == (300, 0, 0)
     assert [(band.first, band.last, band.overlap) for band in found.bands] == [(1, 100, 1), (101, 300, 1)]
     assert [band.words for band in found.bands] == [100, 200]
@@ -41,7 +41,7 @@ def test_the_word_that_moved_is_named() -> None:
     one = random_vectors(2000)
     vectors = one.vectors.copy()
     vectors[7] = vectors[1500]
-    found = compare(one, w2v.KeyedVectors(one.index_to_key, vectors), top=100, words=2)
+    found = compare(one, w2v.KeyedVectors(one.index_to_key, vectors), top=100, show=2)
     assert found.moved[0].word == "w7"
     assert found.moved[0].first == [word for word, _ in one.most_similar("w7")]
     assert found.moved[0].second[0] == "w1500"
@@ -53,7 +53,7 @@ def test_the_word_that_moved_is_named() -> None:
 
 def test_overlaps_and_distances_by_definition() -> None:
     one, other = random_vectors(40), random_vectors(50, seed=2)
-    found = compare(one, other, words=40)
+    found = compare(one, other, show=40)
     assert (found.shared, found.only_first, found.only_second) == (40, 0, 10)
     shared = w2v.KeyedVectors(other.index_to_key[:40], other.vectors[:40])
     overlaps = []
@@ -79,12 +79,16 @@ def test_models_without_shared_words() -> None:
 def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     run("train", sample, "-o", other, "--vector-size", 20, "--epochs", 1, "--workers", 1, "--max-vocab", 500)
-    result = run_json("compare", model, other, "--words", 2)
+    result = run_json("compare", model, other, "--show", 2)
     assert result["models"] == [str(model), str(other)]
     assert result["shared"] == 500
     assert len(result["moved"]) == 2
     assert result["judgements"] == run_json("evaluate", model, other)["results"]
-    shown = run("compare", model, other, "--words", 2).stdout
+    shown = run("compare", model, other, "--show", 2).stdout
     for expected in ("500 words in both models", "1-100", result["moved"][0]["word"], "bundled pairs"):
         assert expected in shown
+    assert "words whose neighbourhoods differ most, by their distance: 0 if they are the same, 2 at most" in shown
+    first = result["moved"][0]
+    assert f"\n{first['word']} (distance {first['distance']:.3f})\n" in shown
+    assert run_json("compare", model, other, "--words", 2) == result
     assert "top 0: it must be" in run("compare", model, other, "--top", 0, code=2).stderr

@@ -184,4 +184,111 @@ def test_evaluate_command(model: Path, pairs: Path, tmp_path: Path) -> None:
     assert "difference to the first" not in run("evaluate", model).stdout
     assert "missing" in run("evaluate", model, "--questions", tmp_path / "missing", code=1).stderr
     assert "MODEL" in run("evaluate", code=2).stderr
-    assert "top 0: it must be" in run("evaluate", model, "--top", 0, code=2).stderr
+    assert "'--restrict-vocab': 0" in run("evaluate", model, "--restrict-vocab", 0, code=2).stderr
+    for option in ("--restrict-vocab", "--top"):
+        assert run_json("evaluate", model, option, 100)["results"][0]["scores"][0]["items"] < first["items"]
+    questions = tmp_path / "questions.txt"
+    questions.write_text(": some\n" + 20 * "a b c d\n")
+    error = run("evaluate", model, questions, code=1).stderr
+    assert (
+        "questions, not a model: give them to w2v analogy MODEL QUESTIONS, or w2v evaluate MODEL --questions" in error
+    )
+
+
+def test_malformed_lines_are_named_once(pairs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pairs.write_text(pairs.read_text() + "a1 b1\na2\n")
+    evaluate(noisy(1, 0.0), noisy(2, 0.0), pairs=pairs)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{pairs}: skipped 2 malformed lines: the first is line 61"
+    ]
+
+
+def test_models_without_the_words_of_the_sets_are_named(model: Path, pairs: Path, tmp_path: Path) -> None:
+    noisy(1, 0.0).save(tmp_path / "own.bin")
+    shown = run("evaluate", model, tmp_path / "own.bin", "--pairs", pairs).stdout.splitlines()
+    advice = (
+        "w2v evaluate MODEL --questions FILE --pairs FILE takes sets of your own, and w2v evaluate MODEL --held-out"
+    )
+    first, second = (line for line in shown if advice in line)
+    assert first.startswith(f"{model} lacks a word of every item of pairs.txt: ")
+    assert second.startswith(
+        f"{tmp_path / 'own.bin'} lacks a word of every item of bundled questions and bundled pairs"
+    )
+    (said,) = (line for line in shown if "rare neighbours cannot be counted" in line)
+    assert said.startswith(f"{tmp_path / 'own.bin'} has no counts of its words, ")
+    assert "lacks" not in run("evaluate", model).stdout
+
+
+# -- held-out text --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    """A text whose lines have words of one of four topics, and a word that no model has."""
+    random = np.random.default_rng(1)
+    lines = [
+        " ".join([f"t{topic}w{word}" for word in random.integers(10, size=7)] + ["unheard"])
+        for topic in random.integers(4, size=1500)
+    ]
+    path = tmp_path / "later.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def of_topics(noise: float = 0, words: int = 10) -> KeyedVectors:
+    """The words of `topics`, with the vector of their topic, and noise."""
+    names = [f"t{topic}w{word}" for topic in range(4) for word in range(words)]
+    vectors = np.eye(4)[[int(name[1]) for name in names]]
+    return KeyedVectors(names, vectors + noise * np.random.default_rng(2).normal(size=vectors.shape))
+
+
+def test_gaps_in_a_held_out_text(topics: Path) -> None:
+    """Words of the other topics are never preferred, and those of the same topic in half of the cases."""
+    *others, found = evaluate(of_topics(), of_topics(noise=2), held_out=topics)
+    assert others == evaluate(of_topics(), of_topics(noise=2))
+    assert (found.name, found.measure) == ("later.txt", "gaps")
+    good, bad = found.scores
+    assert good.value == pytest.approx(1 - 1 / 4 / 2, abs=0.01)
+    assert 0.5 < bad.value < 0.8  # type: ignore[operator]
+    assert bad.difference == pytest.approx(bad.value - good.value)  # type: ignore[operator]
+    assert bad.p < 0.01  # type: ignore[operator]
+    assert (good.items, good.total) == (bad.items, 1500 * 8)
+    assert 0 < good.items < 1500 * 7
+    texts = [line.split() for line in topics.read_text().splitlines()]
+    assert evaluate(of_topics(), held_out=texts)[-1].scores[0] == evaluate(of_topics(), held_out=topics)[-1].scores[0]
+
+
+def test_gaps_are_of_words_that_all_models_have(topics: Path) -> None:
+    whole, part = of_topics(noise=1), of_topics(noise=1, words=5)
+    first, second = evaluate(whole, part, held_out=topics)[-1].scores
+    assert first.items == second.items < evaluate(whole, held_out=topics)[-1].scores[0].items
+    renamed = KeyedVectors(["other"], np.ones((1, 4)))
+    with pytest.raises(w2v.W2VError, match=r"later\.txt: none of its words is in all models"):
+        evaluate(whole, renamed, held_out=topics)
+
+
+def test_a_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.LogCaptureFixture) -> None:
+    topics.write_text(topics.read_text().upper())
+    plain = of_topics()
+    lower = KeyedVectors(plain.index_to_key, plain.vectors, metadata={"text": '{"lower": true}'})
+    score = evaluate(lower, held_out=topics)[-1].scores[0]
+    assert evaluate(plain, held_out=topics, lower=True)[-1].scores[0] == score
+    assert not caplog.records
+    evaluate(lower, plain, held_out=topics)
+    assert "later.txt is split as for the first" in caplog.text
+    with pytest.raises(w2v.W2VError, match=r"later\.txt: none of its words is in the model"):
+        evaluate(plain, held_out=topics)
+    with pytest.raises(w2v.SettingsError, match="lower has no effect without held_out"):
+        evaluate(plain, lower=True)
+
+
+def test_evaluate_command_with_a_held_out_text(topics: Path, tmp_path: Path) -> None:
+    of_topics().save(tmp_path / "m.bin")
+    expected = evaluate(of_topics(), held_out=topics)[-1].scores[0]
+    result = run("evaluate", tmp_path / "m.bin", "--held-out", topics)
+    assert f"{expected.value:.3f} [" in result.stdout
+    assert "gaps: how often the words around a gap in the text are nearer" in result.stdout
+    assert "later.txt: left out 1,500 of 12,000 words that not all models have" in result.stderr
+    topics.write_text(topics.read_text().upper())
+    found = run_json("evaluate", tmp_path / "m.bin", "--held-out", topics, "--lower")["results"][-1]
+    assert found["scores"][0]["value"] == expected.value

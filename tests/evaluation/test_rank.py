@@ -39,9 +39,9 @@ def test_singular_values_are_those_of_all_predictions(models: dict[str, w2v.Mode
     assert len(rank(models["mos"], 10, 20).singular_values) == 10
 
 
-@pytest.mark.parametrize("options", [{"contexts": 1}, {"words": 10**6}])
+@pytest.mark.parametrize("options", [{"contexts": 1}, {"targets": 10**6}, {"words": 10**6}])
 def test_rank_of_what_is_not_there(models: dict[str, w2v.Model], options: dict[str, int]) -> None:
-    with pytest.raises(w2v.SettingsError, match=r"^(contexts 1|words 1000000): it must be from 2 to 300"):
+    with pytest.raises(w2v.SettingsError, match=r"^(contexts 1|targets 1000000): it must be from 2 to 300"):
         rank(models["softmax"], **options)
 
 
@@ -52,7 +52,7 @@ def test_command(models: dict[str, w2v.Model], tmp_path: Path) -> None:
         shown = run("rank", path).stdout
         assert [line.split()[-1] for line in shown.splitlines() if line.startswith("limit of the loss")] == [limit]
     assert re.search("^rank +6 of 300$", shown, re.MULTILINE)
-    facts = run_json("rank", path, "--contexts", 50, "--words", 60)
+    facts = run_json("rank", path, "--contexts", 50, "--targets", 60)
     assert (facts["rank"], facts["contexts"], facts["words"], facts["vector_size"]) == (6, 50, 60, 5)
     assert len(facts["singular_values"]) == 50
 

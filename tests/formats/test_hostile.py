@@ -294,7 +294,7 @@ COMMANDS = {
     "analogy": "analogy MODEL",
     "similarity": "similarity MODEL",
     "perplexity": "perplexity MODEL CORPUS",
-    "rank": "rank MODEL --contexts 2 --words 2",
+    "rank": "rank MODEL --contexts 2 --targets 2",
     "continue": "train CORPUS --continue MODEL -o OUT.safetensors --force",
     "tree": "tree CORPUS --tree clustered --tree-vectors MODEL --min-count 1",
     "vector": "query MODEL a --vector",

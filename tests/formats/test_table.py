@@ -351,3 +351,7 @@ def test_help_errors_and_docs_are_made_from_it() -> None:
         assert one.write is None or all(
             f"{end}" in help_text and f"{end}" in str(error.value) for end in one.extensions
         )
+        if one.write is None:
+            for end in one.extensions:
+                with pytest.raises(SettingsError, match=f"m{end}: {one.name}'s own files are only read, not written: "):
+                    table.for_writing(f"m{end}")

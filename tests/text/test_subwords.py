@@ -206,5 +206,5 @@ def test_wrong_lengths(wrong: Any) -> None:
 def test_command(sample: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     run("train", sample, "-o", path, "--subwords", "3-4", "--vector-size", 20, "--epochs", 2)
-    assert "queen" in run("query", path, "queenish", "--top", 300, "--topn", 20).stdout
+    assert "queen" in run("query", path, "queenish", "--restrict-vocab", 300, "--topn", 20).stdout
     assert "not in the vocabulary" in run("plot", path, "queenish", "-o", tmp_path / "p.svg", code=1).stderr

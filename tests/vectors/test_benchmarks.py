@@ -123,7 +123,7 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
     path = tmp_path / "questions"
     path.write_bytes(b"\xef\xbb\xbfa0 b0 a1 b1\r\n\r\n: empty\r\na0 b0 a1\na0 b0 a1 b1 a2\n: gram\na0 b0 a1 nowhere\n")
     result = analogies(vectors, path)
-    assert (result.questions, result.answered, result.malformed) == (2, 1, 2)
+    assert (result.questions, result.answered, result.malformed, result.first_malformed) == (2, 1, 2, 4)
     assert [(section.name, section.answered, section.total) for section in result.sections] == [
         ("without a section", 1, 1),
         ("empty", 0, 0),
@@ -151,7 +151,7 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
 
 def test_impossible_settings(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"all": all_questions(range(2))})
-    with pytest.raises(SettingsError, match="top"):
+    with pytest.raises(SettingsError, match="restrict_vocab 0: it must be"):
         analogies(related(3), path, top=0)
     with pytest.raises(SettingsError, match="divide"):
         analogies(related(3), path, method="divide")  # type: ignore[arg-type]
@@ -190,7 +190,8 @@ def test_faults_in_a_pair_file(tmp_path: Path) -> None:
         "Word 1\tWord 2\tHuman\n\n# x\nA0 B0 1\r\na1 b1 2\na1 b1\na2 b2 nan\na3 b5 0.5\nno never 3\nno a0 1\n"
     )
     result = word_pairs(vectors, path)
-    assert (result.found, result.pairs, result.malformed, result.unknown) == (3, 5, 3, ["no", "never"])
+    assert (result.found, result.pairs, result.unknown) == (3, 5, ["no", "never"])
+    assert (result.malformed, result.first_malformed) == (2, 6)  # the names of columns are not malformed
     assert result.spearman is not None
     assert word_pairs(vectors, path, case_insensitive=False).found == 2
     for text in ("a0 b0 1\n", "a0 b0 1\na1 b1 1\n", "a0 b0 1\na0 b0 2\n", "no never 1\nno never 2\n"):
@@ -201,8 +202,58 @@ def test_faults_in_a_pair_file(tmp_path: Path) -> None:
     with pytest.raises(W2VError, match="more than 100000 pairs"):
         word_pairs(vectors, path)
     path.write_text("# nothing\n")
-    with pytest.raises(W2VError, match="no pairs: they are"):
+    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score$"):
         word_pairs(vectors, path)
+    path.write_text("# nothing\na0 b0\nb1\n")
+    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score, and line 2 is 'a0 b0'$"):
+        word_pairs(vectors, path)
+    path.write_bytes(b"a0,b0,1\na1,b1,2\na2,caf\xe9,3\n")
+    with pytest.raises(W2VError, match=r"pairs, line 3: b'a2,caf\\xe9,3\\n' is not UTF-8$"):
+        word_pairs(vectors, path)
+
+
+# Tables in the layouts of usual sets, each with the pairs a0 b0 1.5, a1 b1 2.5 and a2 b2 0.5, in this order.
+SETS = {
+    "SimLex-999": "word1\tword2\tPOS\tSimLex999\tconc(w1)\tconcQ\na0\tb0\tN\t1.5\t3.1\t2\na1\tb1\tV\t2.5\t1\t2\n"
+    "a2\tb2\tA\t0.5\t4.2\t1\n",
+    "SimVerb-3500": "a0\tb0\tV\t1.5\tSYNONYMS\na1\tb1\tV\t2.5\tNONE\na2\tb2\tV\t0.5\tNONE\n",
+    "WordSim-353, CSV": "Word 1,Word 2,Human (mean)\r\na0,b0,1.5\r\na1,b1,2.5\r\na2,b2,0.5\r\n",
+    "WordSim-353, all scores": "Word 1,Word 2,Human (mean),1,2\na0,b0,1.5,1,2\na1,b1,2.5,2,3\na2,b2,.5,0,1\n",
+    "WordSim-353, TSV": "Word 1\tWord 2\tHuman (mean)\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
+    "semicolons": "a0;b0;1.5\na1;b1;2.5\na2;b2;0.5\n",
+    "quoted": '"x","y","score"\n"a0","b0","1.5"\n"a1", "b1", "2.5"\n"a2","b2","0.5"\n',
+    "numbered rows": ",x,y,score\n0,a0,b0,1.5\n1,a1,b1,2.5\n2,a2,b2,0.5\n",
+    "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
+    "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
+    vectors = related(9)
+    path = tmp_path / "pairs"
+    path.write_text(SETS[name])
+    rated = benchmarks.rated_pairs(vectors, path)
+    assert rated.rows.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert rated.scores.tolist() == [1.5, 2.5, 0.5]
+    assert (rated.malformed, rated.first_malformed) == (0, None)
+    path.write_text(SETS[name] + "a3 b3\n")
+    assert word_pairs(vectors, path).first_malformed == SETS[name].count("\n") + 1
+
+
+def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path) -> None:
+    vectors = KeyedVectors(["3", "q17", "new york", "a,b"], np.eye(4) + 0.1)
+    path = tmp_path / "pairs"
+    for text in ("3 q17 0.5\nq17 3 0.25\n", "new york\ta,b\t0.5\n3\tq17\t1\n", '"a,b",new york,0.5\n3,q17,1\n'):
+        path.write_text(text)
+        assert word_pairs(vectors, path).found == 2
+
+
+def test_a_row_too_long_to_be_a_pair_is_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs"
+    path.write_text("a0 b0 1\na1 b1 2 " + "x" * benchmarks.MAX_LINE_BYTES + "\na2 b2 3\n")
+    result = word_pairs(related(9), path)
+    assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
 
 
 def test_bundled_sets() -> None:

@@ -48,6 +48,11 @@ def test_contexts_are_the_words_around_in_the_same_sentence() -> None:
     assert inside.sum(axis=1).max() <= 6
 
 
+def test_words_of_a_short_text_are_kept() -> None:
+    gaps, _ = held_out([["one", "two"], ["three", "four"], ["five", "six"]], 0)
+    assert sorted(gaps.words.tolist()) == list(range(6))
+
+
 def test_too_little_text() -> None:
     with pytest.raises(w2v.W2VError, match=r"too short to judge vectors by: give more text"):
         held_out([["one"], ["two"], ["three"], ["four"]])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import io
+import itertools
 import logging
 import os
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 LOG_EVERY = 10.0  # seconds between lines of progress without a terminal
 ROOM_FOR_CTRL_C = 2  # columns: a terminal shows ^C there, and in the next line if a bar ends at the last column
 MIN_BAR = 4  # columns
+DASHES = "\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}\N{MINUS SIGN}"
 SHOW_CURSOR = b"\x1b[?25h"
 STDOUT, STDERR = 1, 2  # file descriptors
 _silent = False  # true in all ranks of an MPI job except rank 0
@@ -78,10 +80,26 @@ class Program(click.Command):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def options_by_name(context: click.Context) -> dict[str, click.Option]:
+    """The options of a command by each of their names, with dashes."""
+    found = [each for each in context.command.get_params(context) if isinstance(each, click.Option)]
+    return {name: each for each in found for name in (*each.opts, *each.secondary_opts)}
+
+
+def refuse_typographic_dashes(context: click.Context, args: Sequence[str]) -> None:
+    """Raise click.UsageError for an option whose dashes are typographic, as word processors and pages make them."""
+    known = options_by_name(context)
+    for argument in itertools.takewhile(lambda argument: argument != "--", args):
+        name = argument.partition("=")[0].lstrip(f"-{DASHES}")
+        dashes = argument[: argument.find(name)]
+        right = next((option for option in (f"--{name}", f"-{name}") if option in known), None)
+        if right and not set(DASHES).isdisjoint(dashes):
+            raise click.UsageError(f"{argument} begins with a typographic dash: write {right}", context)
+
+
 def _no_such_option(error: click.NoSuchOption) -> str:
     """The message for an unknown option, with those that may be meant."""
-    parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
-    known = [name for each in parameters for name in (*each.opts, *each.secondary_opts) if name.startswith("--")]
+    known = [name for name in (options_by_name(error.ctx) if error.ctx else ()) if name.startswith("--")]
     message, hint = f"No such option '{error.option_name}'", suggestion(error.option_name, known)
     return f"{message}: {hint}" if hint.endswith("?") and error.option_name.startswith("--") else message
 

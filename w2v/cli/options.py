@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from w2v import settings
 from w2v.cli import show
-from w2v.cli.console import Reporter
+from w2v.cli.console import Reporter, refuse_typographic_dashes
 from w2v.errors import W2VError
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
@@ -37,11 +37,26 @@ SHORT = {"sg": ("model", "skipgram"), "cbow": ("model", "cbow"), "hs": ("loss", 
 
 
 class Option(click.Option):
-    """An option that --help-all lists under a heading, and --help only if it is a common one."""
+    """An option that --help-all lists under a heading, and --help only if it is a common one.
 
-    def __init__(self, *arguments: Any, group: str = settings.RUN, common: bool = False, **more: Any) -> None:
+    `formerly` are its names in earlier versions, which still work, but are not shown.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        group: str = settings.RUN,
+        common: bool = False,
+        formerly: Sequence[str] = (),
+        **more: Any,
+    ) -> None:
         super().__init__(*arguments, **more)
-        self.group, self.common = group, common
+        self.group, self.common, self.formerly = group, common, list(formerly)
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        if self.formerly:
+            parser.add_option(obj=self, opts=self.formerly, dest=self.name, action="store", nargs=self.nargs)
 
 
 def is_common(parameter: click.Parameter) -> bool:
@@ -57,6 +72,10 @@ def show_all(context: click.Context, parameter: click.Parameter, value: bool) ->
 
 class ShortHelp(click.Command):
     """A command whose --help lists its common options; if it has others, --help-all lists all, in groups."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        refuse_typographic_dashes(context, args)
+        return super().parse_args(context, args)
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         *parameters, help_option = super().get_params(context)
@@ -263,8 +282,16 @@ ERRORS = click.option(
     show_default=True,
     help="What to do with words that are not UTF-8.",
 )
-TOP = click.option(
-    "--top", type=int, default=30_000, show_default=True, metavar="N", help="Restrict to the N most frequent words."
+RESTRICT_VOCAB = click.option(
+    "--restrict-vocab",
+    cls=Option,
+    common=True,
+    formerly=["--top"],
+    type=click.IntRange(min=1),
+    default=30_000,
+    show_default=True,
+    metavar="N",
+    help="Answer questions with, and search, the N most frequent words only.",
 )
 METHOD = click.option(
     "--method",
@@ -386,4 +413,5 @@ def refuse_together(option: str, others: Iterable[str]) -> None:
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in others and source is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"{parameter.opts[0]} has no effect with {option}")
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
+            raise click.UsageError(f"{name.strip('[].')} has no effect with {option}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.cli.console import STDERR, STDOUT
-from w2v.errors import counted, printable
+from w2v.errors import counted, malformed_lines, printable
 from w2v.shown import text
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from w2v.training.tune import Trial, Tuner
     from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
 
+OWN_SETS = (
+    "w2v evaluate MODEL --questions FILE --pairs FILE takes sets of your own, and w2v evaluate MODEL --held-out FILE "
+    "needs only a text"
+)
+GAPS = (
+    "how often the words around a gap in the text are nearer to the word in it than to another; without any knowledge "
+    "this is 0.5"
+)
 Result = Any  # of a command: a dictionary or dataclass, or a pair of it and a function that prints it for people
 BRIEF = ("model", "loss", "window", "epochs")  # the settings in the summary of a run
 TRIAL_HEADER = ("trial", "epochs", "seed", "score", "best", "seconds", "settings")
@@ -144,12 +152,15 @@ def analogies(result: AnalogyResult) -> None:
     correct = sum(part.correct for part in result.sections)
     rows.append(("all", percent(result.accuracy), correct, result.answered, result.questions))
     table(rows, ("section", "accuracy", "correct", "answered", "questions"))
+    if not result.answered:
+        line(f"no question has only words of the model: {OWN_SETS}")
+        return
     others = f"the others contain words outside the {result.top:,} most frequent; "
     line(
         f"answered {share(result.answered, result.questions)} of the questions; "
         f"{others if result.answered < result.questions else ''}{ANALOGY_FORMULA[result.method]}"
     )
-    skipped(result.malformed)
+    _malformed(result.malformed, result.first_malformed)
 
 
 def word_pairs(result: PairsResult, verbose: bool) -> None:
@@ -157,10 +168,12 @@ def word_pairs(result: PairsResult, verbose: bool) -> None:
     correlations = {"Spearman": result.spearman, "Pearson": result.pearson}
     table([(name, "-" if value is None else f"{value:.4f}") for name, value in correlations.items()])
     line(f"found {result.found:,} of {result.pairs:,} pairs ({share(result.found, result.pairs)})")
+    if not result.found:
+        line(f"no pair has both words in the model: {OWN_SETS}")
     if result.unknown:
         unknown = ", ".join(result.unknown) if verbose else f"{counted(len(result.unknown), 'word')} (--verbose: which)"
         line(f"not in the vocabulary: {unknown}")
-    skipped(result.malformed)
+    _malformed(result.malformed, result.first_malformed)
 
 
 def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
@@ -172,6 +185,14 @@ def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
             rows.append(("", "difference to the first", *map(_difference, one.scores)))
         rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
     table(rows, ("set", "measure", *names))
+    for number, name in enumerate(names):
+        lacking = [(one.measure, one.name) for one in results if not one.scores[number].items]
+        if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
+            line(f"{name} lacks a word of every item of {' and '.join(sets)}: {OWN_SETS}")
+        if any(measure == "rare neighbours" for measure, _ in lacking):
+            line(f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted")
+    if any(one.measure == "gaps" for one in results):
+        line(f"gaps: {GAPS}")
     line("95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap")
     if len(names) > 1:
         line("differences are over the items that both models score")
@@ -195,9 +216,9 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
     if result.moved:
-        line("words whose neighbourhoods differ most:")
+        line("words whose neighbourhoods differ most, by their distance: 0 if they are the same, 2 at most")
     for moved in result.moved:
-        line(f"{moved.word} ({moved.distance:.3f})")
+        line(f"{moved.word} (distance {moved.distance:.3f})")
         table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
     scored = [one for one in result.judgements if all(score.value is not None for score in one.scores)]
     left_out = [f"{one.name}, {one.measure}" for one in result.judgements if one not in scored]
@@ -225,6 +246,11 @@ def perplexity(result: Perplexity) -> None:
             ("skipped", f"{counted(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
+    if skipped := result.skipped:
+        line(
+            f"perplexities are comparable only over the same vocabulary: {share(skipped, result.tokens + skipped)} of "
+            "the words are skipped, some of which a model with more words has to predict"
+        )
 
 
 def rank(result: Rank) -> None:
@@ -258,9 +284,9 @@ def code_lengths(result: CodeLengths) -> None:
         table([(name, len(word.codes[name]), word.codes[name]) for name in names])
 
 
-def skipped(malformed: int) -> None:
-    if malformed:
-        line(f"skipped {counted(malformed, 'malformed line')}")
+def _malformed(number: int, first: int | None) -> None:
+    if number:
+        line(f"skipped {malformed_lines(number, first)}")
 
 
 def neighbours(formula: str, found: Sequence[Mapping[str, Any]], vectors: Mapping[str, Sequence[float]]) -> None:

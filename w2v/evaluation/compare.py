@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, counted
 from w2v.evaluation.evaluate import NEIGHBOURS, Judgement, evaluate
-from w2v.options import check_whole
+from w2v.options import check_whole, formerly
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.training.model import Model
@@ -79,22 +79,23 @@ class Comparison(Result):
         return {f"{one.name}, {one.measure}": one.scores[1].value for one in self.judgements}
 
 
+@formerly(words="show")
 def compare(
     first: KeyedVectors | Model,
     second: KeyedVectors | Model,
     *,
     top: int = 10_000,
-    words: int = 20,
+    show: int = 20,
     progress: Report | None = None,
 ) -> Comparison:
     """Compare the neighbours of words that two models share: the 10 nearest shared words.
 
     The first `top` shared words of the first model, which are the most frequent, and a sample of the others are
-    compared. The `words` of the former that differ most are listed. Raises W2VError for models that share fewer than
-    two words, SettingsError for an impossible `top` or number of `words`.
+    compared. Of the former, `show` words that differ most are listed. Raises W2VError for models that share fewer than
+    two words, SettingsError for an impossible `top` or number of words to show.
     """
     check_whole(1, top=top)
-    check_whole(0, words=words)
+    check_whole(0, show=show)
     models = vectors_of(first), vectors_of(second)
     shared = [word for word in models[0].index_to_key if models[1].is_known(word)]
     if len(shared) < 2:
@@ -108,7 +109,7 @@ def compare(
     both = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)  # (n, k): is a neighbour in both models
     overlaps = both.mean(axis=1)
     distances = _distances(vectors, rows[:head], [each[:head] for each in nearest])
-    moved = np.argsort(-distances, kind="stable")[:words]
+    moved = np.argsort(-distances, kind="stable")[:show]
     return Comparison(
         shared=len(shared),
         only_first=len(models[0]) - len(shared),

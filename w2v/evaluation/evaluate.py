@@ -7,22 +7,34 @@ wrong, otherwise by the paired bootstrap (Efron & Tibshirani 1993, section 15.4;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.options import check_whole
+from w2v.errors import SettingsError, W2VError, counted, malformed_lines
+from w2v.options import check_whole, formerly, options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.system.files import PathLike, as_paths
+from w2v.system.threads import processors
+from w2v.text._text import FIRST_TYPE
+from w2v.text.corpus import Corpus, Source
+from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import Model
 from w2v.vectors.benchmarks import Method, Questions, RatedPairs, answers, rated_pairs, vectors_of
+from w2v.vectors.held_out import DRAWS, MAX_IDS, HeldOut
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
+
+log = logging.getLogger("w2v")
 
 RESAMPLES = 2000
 RESAMPLED_AT_ONCE = 1 << 22  # items drawn at a time
@@ -61,8 +73,9 @@ class Judgement(Result):
     Attributes:
         name: of the set. measure: "accuracy" (share of analogy questions answered correctly), "spearman" (correlation
             of cosines with the scores of pairs), "related neighbours" (share of the pairs in the upper third of the
-            scores whose words are among each other's 10 nearest) or "rare neighbours" (share of words that occur fewer
-            than 20 times among the 10 nearest of each of the 500 most frequent words).
+            scores whose words are among each other's 10 nearest), "rare neighbours" (share of words that occur fewer
+            than 20 times among the 10 nearest of each of the 500 most frequent words) or "gaps" (how often the words
+            around a gap in a text are nearer to the word in it than to another word of the text; see HeldOut).
     """
 
     name: str
@@ -88,45 +101,81 @@ class Outcomes:
         return Outcomes(self.items[rows], self.values[rows], self.others[rows], self.total)
 
 
+@formerly(top="restrict_vocab")
 def evaluate(
     *models: KeyedVectors | Model,
     questions: PathLike | Sequence[PathLike] = (),
     pairs: PathLike | Sequence[PathLike] = (),
-    top: int = 30_000,
+    held_out: Source | None = None,
+    restrict_vocab: int = 30_000,
     method: Method = "add",
     seed: int = 1,
     progress: Report | None = None,
+    **reading: Any,
 ) -> list[Judgement]:
     """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
 
-    The first model is the baseline; every other model is compared with it. `questions` and `pairs` are files, one or
-    several; `top` and `method` are those of `analogies`; `seed` draws the resamples. Raises W2VError for a file that
-    cannot be used, SettingsError for an impossible number.
+    The first model is the baseline; every other model is compared with it.
+
+    Args:
+        questions, pairs: files, one or several; see `analogies` and `word_pairs`.
+        held_out: a text that no model was trained on; the score on it needs no questions. Words that a model lacks are
+            left out for all models, and of a long text the last 500,000 words are used.
+        restrict_vocab, method: see `analogies`.
+        seed: of the resamples.
+        progress: called in the phases "evaluate" and, with `held_out`, "read".
+        reading: the arguments of `train` for reading `held_out`; by default those that the first model was trained
+            with.
+
+    Raises W2VError for a file that cannot be used, SettingsError for an impossible number.
     """
     check_whole(0, seed=seed)
-    found: list[Judgement] = []
+    refuse_unknown(reading, options_of(ReadingOptions), {})
+    if reading and held_out is None:
+        raise SettingsError(f"{next(iter(reading))} has no effect without held_out")
     questions, pairs = as_paths(questions), as_paths(pairs)
-    meter, total = Meter(progress, "evaluate"), 4 + len(questions) + 2 * len(pairs)
+    meter = Meter(progress, "evaluate")
+    total = 4 + len(questions) + 2 * len(pairs) + (held_out is not None)
     vectors = [vectors_of(model) for model in models]
-    for name, measure, outcomes, samples in _measured(vectors, questions, pairs, top, method):
+    found: list[Judgement] = []
+    for name, measure, outcomes, samples in _measured(vectors, questions, pairs, restrict_vocab, method):
         found.append(Judgement(name, measure, _scores(outcomes, samples, seed)))
+        meter(len(found), total)
+    if held_out is not None:
+        name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
+        outcomes = _gaps(name, vectors, held_out, reading, progress)
+        found.append(Judgement(name, "gaps", _scores(outcomes, _means, seed)))
         meter(len(found), total)
     return found
 
 
 def _measured(
-    models: Sequence[KeyedVectors], questions: Sequence[PathLike], pairs: Sequence[PathLike], top: int, method: Method
+    models: Sequence[KeyedVectors],
+    questions: Sequence[PathLike],
+    pairs: Sequence[PathLike],
+    restrict_vocab: int,
+    method: Method,
 ) -> Iterator[tuple[str, str, list[Outcomes], Samples]]:
     """The name of each set, the measure, the outcomes of all models, and how they are summed up."""
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
-        yield name, "accuracy", [_accuracy(*answers(model, file, top, method)) for model in models], _means
+        answered = [answers(model, file, restrict_vocab, method) for model in models]
+        _warn_of_malformed(file, [asked for asked, _ in answered])
+        yield name, "accuracy", [_accuracy(*one) for one in answered], _means
     for file in (None, *pairs):
         name = "bundled pairs" if file is None else Path(file).name
         rated = [(model, rated_pairs(model, file)) for model in models]
+        _warn_of_malformed(file, [one for _, one in rated])
         yield name, "spearman", [_cosines(one) for _, one in rated], _correlations
         yield name, "related neighbours", [_related(*one) for one in rated], _means
     yield "frequent words", "rare neighbours", [_rare(model) for model in models], _means
+
+
+def _warn_of_malformed(file: PathLike | None, read: Sequence[Questions | RatedPairs]) -> None:
+    """Warn once of the malformed lines of a file, which was read for each model."""
+    for one in read[:1]:
+        if one.malformed:
+            log.warning("%s: skipped %s", file, malformed_lines(one.malformed, one.first_malformed))
 
 
 # -- scored items ---------------------------------------------------------------------------
@@ -163,6 +212,36 @@ def _rare(model: KeyedVectors) -> Outcomes:
     shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1) if judged else []
     words = np.array([model.index_to_key[row] for row in frequent[: len(shares)]], str)
     return Outcomes(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
+
+
+def _gaps(
+    name: str, models: Sequence[KeyedVectors], text: Source, reading: Mapping[str, Any], progress: Report | None
+) -> list[Outcomes]:
+    """How often each model prefers the word in a gap of a text to others; all of them are words that all models have.
+
+    The items of all models are the same gaps, as many as `HeldOut` draws; `total` is the number of the text's words.
+    """
+    split = [TextOptions.from_metadata(getattr(model, "metadata", {}), "a model's text options") for model in models]
+    if not reading and any(other != split[0] for other in split):
+        log.warning("the models split texts into words in different ways: %s is split as for the first", name)
+    options = ReadingOptions(**asdict(split[0]) | dict(reading))
+    with read_corpus(Corpus(text), options, workers=processors(), progress=progress) as store:
+        start = max(0, len(store.ids) - MAX_IDS)
+        ids, counts = np.unique(store.ids[start:].astype(np.int64), return_counts=True)
+        ids, counts = ids[ids >= FIRST_TYPE], counts[ids >= FIRST_TYPE]
+        words = store.words(ids).tolist()
+        known = np.flatnonzero([all(word in model for model in models) for word in words])
+        known = known[np.argsort(-counts[known], kind="stable")]
+        if not len(known):
+            raise W2VError(f"{name}: none of its words is in {'all models' if len(models) > 1 else 'the model'}")
+        vocabulary = Vocabulary([words[row] for row in known.tolist()], counts[known])
+        gaps = HeldOut.of(store, vocabulary, start)
+    total = int(counts.sum())
+    if skipped := total - vocabulary.tokens:
+        log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", counted(total, "word"))
+    items = np.arange(len(gaps.words))
+    won = [gaps.won(model[vocabulary.words.tolist()]) / DRAWS for model in models]
+    return [Outcomes(items, each, np.zeros(len(items), int), total) for each in won]
 
 
 # -- uncertainty ----------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Perplexity(Result):
         tokens: words predicted: those of the vocabulary with another in their window.
         predictions: pairs of words in skip-gram; `tokens` in CBOW.
         skipped: words that are not in the vocabulary. They are removed before windows are formed, as in training.
+            Perplexities are comparable only between models of the same vocabulary: with fewer words, the task is
+            easier.
     """
 
     perplexity: float

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.perplexity import MAX_SCORES
+from w2v.options import formerly
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.system.files import PathLike
@@ -39,21 +40,22 @@ class Rank(Result):
     singular_values: list[float]
 
 
+@formerly(words="targets")
 def rank(
-    model: Model | PathLike, contexts: int | None = None, words: int | None = None, progress: Report | None = None
+    model: Model | PathLike, contexts: int | None = None, targets: int | None = None, progress: Report | None = None
 ) -> Rank:
-    """The rank of log p of the first `words` words given each of the first `contexts` words, by default 2000 or all.
+    """The rank of log p of the first `targets` words given each of the first `contexts` words, by default 2000 or all.
 
     In CBOW, too, a context is a single word. The distribution is over the whole vocabulary, in float64. Raises
-    SettingsError for fewer than two contexts or words, or more than there are; W2VError for a model with values that
+    SettingsError for fewer than two contexts or targets, or more than there are; W2VError for a model with values that
     are not finite.
     """
     model = Model.of(model)
     size = len(model.vocabulary)
-    for name, number in (("contexts", contexts), ("words", words)):
+    for name, number in (("contexts", contexts), ("targets", targets)):
         if number is not None and not 2 <= number <= size:
             raise SettingsError(f"{name} {number}: it must be from 2 to {size:,}, the size of the vocabulary")
-    n, m = contexts or min(SAMPLE, size), words or min(SAMPLE, size)
+    n, m = contexts or min(SAMPLE, size), targets or min(SAMPLE, size)
     blocks = np.array_split(model.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
     logs: NDArray[Any] = np.empty((n, m))
     meter, done = Meter(progress, "predict"), 0

@@ -140,8 +140,10 @@ def for_writing(path: PathLike) -> Format:
     for one in WRITTEN:
         if name.endswith(one.extensions):
             return one
+    only_read = next((one for one in FORMATS if name.endswith(one.extensions)), None)
     known = ", ".join(end for one in WRITTEN for end in one.extensions)
-    raise SettingsError(f"{path}: unknown extension: use one of {known}")
+    reason = f"{only_read.name}'s own files are only read, not written" if only_read else "unknown extension"
+    raise SettingsError(f"{path}: {reason}: use one of {known}")
 
 
 def check_storage(path: PathLike, storage: FileStorage) -> None:

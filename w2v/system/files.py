@@ -26,6 +26,10 @@ UTF_16 = (
     rb"([!-~]\0){2}([\t\n\r -~]\0){6}|(\0[!-~]){2}(\0[\t\n\r -~]){6}"  # without a byte order mark
 )
 ZIP = rb"PK\x03\x04"
+DOCUMENT = (  # Word, Excel, PowerPoint, LibreOffice, EPUB: a zip archive whose first file has one of these names
+    ZIP + rb"(?s:.{26})(\[Content_Types\]\.xml|_rels/\.rels|docProps/|word/|xl/|ppt/"
+    rb"|mimetypeapplication/(vnd\.oasis\.opendocument|epub))"
+)
 NUMPY = rb"\x93NUMPY"
 HDF5 = rb"\x89HDF\r\n\x1a\n"
 FASTTEXT = rb"\xba\x16\x4f\x2f"  # 793712314, fastText's magic number, little-endian
@@ -37,6 +41,7 @@ PARQUET = rb"PAR1\x15"
 
 _NOT_TEXT = {  # signature: what the file is, and what to do
     UTF_16: "UTF-16 or UTF-32: convert it to UTF-8, with iconv for instance",
+    DOCUMENT: "an office document: save it as plain text, in UTF-8; of a spreadsheet, save the sheet as CSV",
     ZIP: "a zip archive: unpack it and give the text file in it",
     rb"\x1f\x8b\x08|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd": "compressed: unpack it first",
     rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|(?s:.{257})ustar": "an archive: unpack it and give the text file in it",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib.resources
-import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import lines
+from w2v.detect import LAYOUT_LINES, PairLayout, lines, pair_layout
 from w2v.errors import SettingsError, W2VError, one_line
-from w2v.options import check_whole
+from w2v.options import check_whole, formerly
 from w2v.progress import Meter, Report
 from w2v.shown import Result
 from w2v.system.files import PathLike
@@ -26,6 +26,7 @@ COSINES_AT_ONCE = 1 << 22  # computed at a time: 16 MB, about the size of a shar
 QUESTIONS_AT_ONCE = 1 << 15
 PAIRS_AT_ONCE = 1 << 12
 MAX_SECTIONS, MAX_PAIRS = 10_000, 100_000  # in a file
+MAX_LINE_BYTES = 1 << 16  # of a pair; a longer line is malformed
 
 Method = Literal["add", "mul"]
 
@@ -64,7 +65,7 @@ class AnalogyResult(Result):
             sections) that are answered correctly, 0 to 1, or None if none is answered.
         answered: number of questions whose words are all in the vocabulary.
         questions: number of all questions.
-        malformed: number of lines that are neither a question nor a section name.
+        malformed: number of lines that are neither a question nor a section name. first_malformed: the first of them.
         top: number of words searched.
         method: see `analogies`.
         sections: the results of the sections.
@@ -76,6 +77,7 @@ class AnalogyResult(Result):
     answered: int
     questions: int
     malformed: int
+    first_malformed: int | None
     top: int
     method: Method
     sections: list[Section]
@@ -90,7 +92,7 @@ class PairsResult(Result):
             if all cosines or all scores are equal.
         found: number of pairs with both words in the vocabulary.
         pairs: number of all pairs.
-        malformed: number of lines that are not a pair with a score.
+        malformed: number of lines that are not a pair with a score. first_malformed: the first of them.
         unknown: the words that are not in the vocabulary.
     """
 
@@ -99,6 +101,7 @@ class PairsResult(Result):
     found: int
     pairs: int
     malformed: int
+    first_malformed: int | None
     unknown: list[str]
 
 
@@ -109,13 +112,14 @@ class Questions:
     Attributes:
         names: of the sections. sections: int32 (Q,), the number of each question's section.
         rows: int32 (Q, 4), the rows of the words; -1 for one that is not in the vocabulary.
-        malformed: as in AnalogyResult.
+        malformed, first_malformed: as in AnalogyResult.
     """
 
     names: list[str]
     sections: NDArray[np.int32]
     rows: NDArray[np.int32]
     malformed: int
+    first_malformed: int | None
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -133,7 +137,7 @@ class RatedPairs:
             unknown words with a vector made of their n-grams have the rows from V on.
         cosines: float32 (n,), of the vectors of each pair.
         all_scores: float64 (P,), the scores of all pairs of the file.
-        malformed, unknown: as in PairsResult.
+        malformed, first_malformed, unknown: as in PairsResult.
     """
 
     numbers: NDArray[np.int64]
@@ -141,6 +145,7 @@ class RatedPairs:
     cosines: NDArray[np.float32]
     all_scores: NDArray[np.float64]
     malformed: int
+    first_malformed: int | None
     unknown: list[str]
 
     @property
@@ -155,29 +160,30 @@ class Trained(Protocol):
     def wv(self) -> Vectors: ...
 
 
+@formerly(top="restrict_vocab")
 def analogies(
     vectors: Vectors | Trained,
     questions: PathLike | None = None,
-    top: int = 30_000,
+    restrict_vocab: int = 30_000,
     method: Method = "add",
     case_insensitive: bool = True,
     progress: Report | None = None,
 ) -> AnalogyResult:
     """Answer questions "a b c d" (a is to b as c is to d) and count how often d is the best answer.
 
-    The answer is the word x, among the first `top` words of the vocabulary without a, b and c, that maximises
-    cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(x, b) cos(x, c) /
-    cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
+    The answer is the word x, among the first `restrict_vocab` words of the vocabulary, without a, b and c, that
+    maximises cos(x, b) - cos(x, a) + cos(x, c) (3CosAdd, Mikolov et al. 2013) or, with method "mul", cos(x, b)
+    cos(x, c) / cos(x, a) of cosines shifted to 0..1 (3CosMul, Levy & Goldberg 2014).
 
     `questions` is a file with four words per line and a line ": name" before each section, by default the bundled one.
     Sections whose name begins with "gram" count as syntactic, the others as semantic. If `case_insensitive`, the first
     of several words that differ only in case counts for all of them. `progress` is called in phase "answer".
 
-    Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `top` below 1 or an unknown
-    method.
+    Raises W2VError for a file that cannot be read or has no questions, SettingsError for a `restrict_vocab` below 1 or
+    an unknown method.
     """
     known: Vectors = vectors_of(vectors)
-    found, correct = answers(known, questions, top, method, case_insensitive, progress)
+    found, correct = answers(known, questions, restrict_vocab, method, case_insensitive, progress)
     flags = (correct, found.known, None)
     tallies = np.stack([np.bincount(found.sections, each, len(found.names)) for each in flags]).astype(np.int64)
     right, answered, totals = tallies
@@ -189,7 +195,8 @@ def analogies(
         answered=int(answered.sum()),
         questions=int(totals.sum()),
         malformed=found.malformed,
-        top=min(top, len(known)),
+        first_malformed=found.first_malformed,
+        top=min(restrict_vocab, len(known)),
         method=method,
         sections=[Section(name, *numbers) for name, numbers in zip(found.names, tallies.T.tolist(), strict=True)],
     )
@@ -198,16 +205,16 @@ def analogies(
 def answers(
     vectors: Vectors,
     questions: PathLike | None,
-    top: int,
+    restrict_vocab: int,
     method: Method,
     case_insensitive: bool = True,
     progress: Report | None = None,
 ) -> tuple[Questions, NDArray[np.bool_]]:
     """The questions of a file, and whether each is answered correctly; arguments and errors are as in `analogies`."""
-    check_whole(1, top=top)
+    check_whole(1, restrict_vocab=restrict_vocab)
     if method not in ("add", "mul"):
         raise SettingsError(f'the method must be "add" or "mul", not {method!r}')
-    index = _Index(vectors, min(top, len(vectors)), case_insensitive)
+    index = _Index(vectors, min(restrict_vocab, len(vectors)), case_insensitive)
     found = _read_questions(questions, index)
     if not len(found.rows):
         raise W2VError(f'{questions}: no questions: they are lines of four words, with ": name" before each section')
@@ -252,13 +259,23 @@ def vectors_of(model: object) -> Any:
 def word_pairs(vectors: Vectors | Trained, pairs: PathLike | None = None, case_insensitive: bool = True) -> PairsResult:
     """Correlate the cosines of word pairs with their scores.
 
-    `pairs` is a file with lines "word word score", separated by tabs or spaces, by default the bundled one; "#" begins
-    a comment line. If `case_insensitive`, the first of several words that differ only in case counts for all of them.
-    Raises W2VError for a file that cannot be read, has no pairs or more than MAX_PAIRS.
+    `pairs` is a file whose lines have two words and then a score, separated by tabs, commas, semicolons or white space,
+    by default the bundled one. The score is the first number after the words, in the same column in all lines; other
+    columns are left out, and so is a first line with the names of columns. "#" begins a comment line. If
+    `case_insensitive`, the first of several words that differ only in case counts for all of them. Raises W2VError for
+    a file that cannot be read, has no pairs or more than MAX_PAIRS.
     """
     rated = rated_pairs(vectors_of(vectors), pairs, case_insensitive)
     pearson, spearman = _correlations(rated.cosines, rated.scores)
-    return PairsResult(pearson, spearman, len(rated.rows), len(rated.all_scores), rated.malformed, rated.unknown)
+    return PairsResult(
+        pearson=pearson,
+        spearman=spearman,
+        found=len(rated.rows),
+        pairs=len(rated.all_scores),
+        malformed=rated.malformed,
+        first_malformed=rated.first_malformed,
+        unknown=rated.unknown,
+    )
 
 
 analogy, similarity = analogies, word_pairs  # their names on the command line
@@ -270,34 +287,37 @@ def rated_pairs(vectors: Vectors, pairs: PathLike | None, case_insensitive: bool
     found: list[list[int]] = []
     scores: list[float] = []
     unknown: dict[str, None] = {}
-    malformed = 0
-    for number, line in _lines(pairs, "pairs"):
-        if not line.strip() or line.startswith(b"#"):
+    malformed, first_malformed = 0, None
+    rows = _pair_lines(pairs)
+    head = list(islice(rows, LAYOUT_LINES))
+    layout = pair_layout([line for _, line in head]) or PairLayout(" ", 0, 2)
+    for row, (number, line) in enumerate(chain(head, rows)):
+        fields = layout.fields(line)
+        pair = layout.pair(fields)
+        if pair is None:
+            if row or not layout.is_header(fields):
+                malformed, first_malformed = malformed + 1, first_malformed or number
             continue
-        try:
-            first, second, score = line.split(b"\t" if b"\t" in line else None, 3)
-            scores.append(_finite(score))
-        except ValueError:
-            malformed += 1
-            continue
-        if len(scores) > MAX_PAIRS:
+        if len(scores) == MAX_PAIRS:
             raise W2VError(f"{pairs}: more than {MAX_PAIRS} pairs")
-        words = [_decoded(pairs, number, field.strip()) for field in (first, second)]
+        *words, score = pair
+        scores.append(score)
         found.append([index.row_or_composed(word) for word in words])
         unknown |= dict.fromkeys(word for word, row in zip(words, found[-1], strict=True) if row < 0)
     if not scores:
-        raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score")
-    rows = np.array(found, np.int64)
-    known = np.flatnonzero((rows >= 0).all(axis=1))
-    cosines = _cosines(vectors, index.composed, rows[known])
-    return RatedPairs(known, rows[known], cosines, np.array(scores), malformed, list(unknown))
+        line = f", and line {head[0][0]} is {head[0][1][:60].strip()!r}" if head else ""
+        raise W2VError(f"{pairs}: no pairs: they are lines of two words and a score{line}")
+    numbers = np.array(found, np.int64)
+    known = np.flatnonzero((numbers >= 0).all(axis=1))
+    cosines = _cosines(vectors, index.composed, numbers[known])
+    return RatedPairs(known, numbers[known], cosines, np.array(scores), malformed, first_malformed, list(unknown))
 
 
-def _finite(field: bytes) -> float:
-    """A field as a number. Raises ValueError unless it is a finite one."""
-    if not math.isfinite(number := float(field)):
-        raise ValueError
-    return number
+def _pair_lines(path: PathLike | None) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file of pairs that are not empty and not comments; one too long to be a pair is empty."""
+    for number, line in _lines(path, "pairs"):
+        if line.strip() and not line.startswith(b"#"):
+            yield number, _decoded(path, number, line) if len(line) <= MAX_LINE_BYTES else ""
 
 
 def _cosines(vectors: Vectors, composed: list[NDArray[np.float32]], pairs: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -393,6 +413,7 @@ class _Index:
 def _read_questions(path: PathLike | None, index: _Index) -> Questions:
     names: list[str] = []
     sections, rows, malformed = array("i"), array("i"), 0
+    first_malformed = None
     for number, line in _lines(path, "questions"):
         words = line.split(None, 4)
         if line.startswith(b":"):
@@ -404,8 +425,8 @@ def _read_questions(path: PathLike | None, index: _Index) -> Questions:
             sections.append(len(names) - 1)
             rows.extend(index.row(_decoded(path, number, word)) for word in words)
         elif words:
-            malformed += 1
-    return Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed)
+            malformed, first_malformed = malformed + 1, first_malformed or number
+    return Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed, first_malformed)
 
 
 def _lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:

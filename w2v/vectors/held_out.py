@@ -48,13 +48,17 @@ class HeldOut:
 
     @classmethod
     def of(cls, store: IdStore, vocabulary: Vocabulary, start: int) -> Self:
-        """Gaps in the ids of a store from `start` on. Raises W2VError if no two of their words are in one window."""
+        """Gaps in the ids of a store from `start` on. Raises W2VError if no two of their words are in one window.
+
+        Words that occur once in the vocabulary's counts are never subsampled, so that a short text has some gaps.
+        """
         random = np.random.default_rng(SEED)
         ids = store.ids[start:]
         words = store.remap(vocabulary.words)[ids].astype(np.int64)
         sentences = np.cumsum(ids == SENTENCE_END_ID)
         kept = np.flatnonzero(words >= 0)
-        kept = kept[random.random(len(kept)) < vocabulary.keep_probabilities(SAMPLE)[words[kept]]]
+        sample = max(SAMPLE, 1 / vocabulary.tokens)
+        kept = kept[random.random(len(kept)) < vocabulary.keep_probabilities(sample)[words[kept]]]
         words, sentences = words[kept], sentences[kept]
         gaps = np.sort(random.permutation(len(words))[:MAX_GAPS])
         positions = gaps[:, None] + [offset for offset in range(-WINDOW, WINDOW + 1) if offset]
@@ -64,18 +68,22 @@ class HeldOut:
         contexts = np.where(inside, words[positions], -1)
         usable = inside.any(axis=1)
         if not usable.any():
-            raise W2VError("the end of the text is too short to judge vectors by: give more text")
+            raise W2VError("the held-out text is too short to judge vectors by: give more text")
         gaps = gaps[usable]
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 
     def score(self, vectors: Vector) -> float:
         """The score of the vectors (V, D) of the vocabulary, 0 to 1; random vectors score about one half."""
+        return float(self.won(vectors).sum() / self.others.size)
+
+    def won(self, vectors: Vector) -> NDArray[np.float64]:
+        """To how many of the others the word in each gap is preferred, float64 (n,); a tie counts as one half."""
         rows = np.vstack([unit(vectors), np.zeros((1, vectors.shape[1]), np.float32)])  # −1 is the last
-        won = 0.0
+        won = np.empty(len(self.words))
         for start in range(0, len(self.words), GAPS_AT_ONCE):
             part = slice(start, start + GAPS_AT_ONCE)
             means = rows[self.contexts[part]].sum(axis=1)
             right = np.einsum("nd,nd->n", means, rows[self.words[part]])[:, None]
             wrong = np.einsum("nd,nkd->nk", means, rows[self.others[part]])
-            won += np.count_nonzero(right > wrong) + np.count_nonzero(right == wrong) / 2
-        return float(won / self.others.size)
+            won[part] = np.count_nonzero(right > wrong, axis=1) + np.count_nonzero(right == wrong, axis=1) / 2
+        return won

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -13,8 +14,8 @@ import click
 
 from w2v.cli import info as facts
 from w2v.cli import options, outputs, prompt, show
-from w2v.cli.console import say
-from w2v.cli.options import FILE
+from w2v.cli.console import DASHES, options_by_name, say
+from w2v.cli.options import FILE, Option
 from w2v.cli.show import Result
 from w2v.errors import W2VError
 from w2v.evaluation.compare import compare
@@ -28,17 +29,19 @@ from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.encode import Weights
-from w2v.vectors.keyed import keyed, load
+from w2v.vectors.keyed import KeyedVectors, keyed, load
 
 
 @click.command(cls=options.Reporting)
 @options.MODEL
 @click.argument("questions", type=FILE, required=False)
-@options.TOP
+@options.RESTRICT_VOCAB
 @options.METHOD
 @options.ERRORS
 @options.REPORTING
-def analogy(model: Path, errors: Errors, questions: Path | None, top: int, method: Method, progress: Report) -> Result:
+def analogy(
+    model: Path, errors: Errors, questions: Path | None, restrict_vocab: int, method: Method, progress: Report
+) -> Result:
     """Answer analogy QUESTIONS and report the accuracy.
 
     Without QUESTIONS, the bundled ones are used. The file has one question per line, four words "a b c d" (a is to b
@@ -46,52 +49,91 @@ def analogy(model: Path, errors: Errors, questions: Path | None, top: int, metho
 
     \b
     w2v analogy model.bin
-    w2v analogy model.bin questions-words.txt --top 300000 --method mul
+    w2v analogy model.bin questions-words.txt --restrict-vocab 300000 --method mul
     """
     vectors = load(model, errors=errors, progress=progress)
-    result = analogies(vectors, questions, top, method, progress=progress)
+    result = analogies(vectors, questions, restrict_vocab, method, progress=progress)
     return asdict(result) | {"formula": show.ANALOGY_FORMULA[method]}, lambda _: show.analogies(result)
 
 
 @click.command(cls=options.ShortHelp)
 @options.MODEL
-@click.argument("pairs", metavar="[PAIRS]", nargs=-1, type=FILE)
-@click.option("--words", nargs=2, metavar="WORD WORD", help="Show the cosine of these two words instead.")
+@click.argument("asked", metavar="[PAIRS | WORD WORD]", nargs=-1, type=click.Path(readable=False))
+@click.option("--words", nargs=2, hidden=True)  # how two words were given in earlier versions
 @click.option("--verbose", is_flag=True, help="List the words that are not in the vocabulary.")
 @options.ERRORS
 @options.JSON
 def similarity(
-    model: Path, errors: Errors, pairs: tuple[Path, ...], words: tuple[str, str] | None, verbose: bool, as_json: bool
+    model: Path, errors: Errors, asked: tuple[str, ...], words: tuple[str, str] | None, verbose: bool, as_json: bool
 ) -> None:
-    """Correlate cosine similarities with the scores of word PAIRS.
+    """Correlate cosine similarities with the scores of word PAIRS, or show the cosine of two words.
 
-    Without PAIRS, the bundled ones are used. The file has two words and a score per line; # begins a comment.
+    Without PAIRS, the bundled ones are used. The file has two words and a score per line, separated by tabs, commas,
+    semicolons or spaces, perhaps with more columns and with a first line that names them; # begins a comment. Tables
+    such as those of SimLex-999 and WordSim-353 are read as they are.
 
     \b
     w2v similarity model.bin
-    w2v similarity model.bin wordsim.txt --json
-    w2v similarity model.bin --words king queen
+    w2v similarity model.bin wordsim.csv --json
+    w2v similarity model.bin king queen
     """
-    if words:
-        options.refuse_together("--words", ("pairs", "verbose"))
-        vectors = load(model, errors=errors)
-        found = [queries.known_words(word, vectors) for word in words]
-        first, second = (known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True))
-        cosine = vectors.similarity(first, second)
-        show.result({"words": words, "cosine": cosine}, as_json, shown=lambda _: click.echo(f"{cosine:.4f}"))
+    given = [*asked, *(words or ())]
+    if len(given) > 2:
+        raise click.UsageError(f"give one file of word pairs, or two words, not {len(given)}: {' '.join(given)}")
+    if len(given) == 2:
+        if verbose:
+            raise click.UsageError("--verbose has no effect with two words")
+        _show_cosine(load(model, errors=errors), given, as_json)
         return
-    if len(pairs) > 1:
-        raise click.UsageError(f"give one file of pairs; for the cosine of two words: --words {pairs[0]} {pairs[1]}")
-    result = word_pairs(load(model, errors=errors), next(iter(pairs), None))
+    result = word_pairs(load(model, errors=errors), next(iter(asked), None))
     show.result(result, as_json, shown=lambda found: show.word_pairs(found, verbose))
 
 
-@click.command(cls=options.ShortHelp)
+def _show_cosine(vectors: KeyedVectors, words: Sequence[str], as_json: bool) -> None:
+    """Show the cosine of two words."""
+    found = [queries.known_words(word, vectors) for word in words]
+    pair = [known[0] if len(known) == 1 else word for word, known in zip(words, found, strict=True)]
+    files = [word for word in pair if word not in vectors and Path(word).is_file()]
+    if files:
+        raise click.UsageError(
+            f"{files[0]} is a file, and two arguments are two words: give one file of pairs, or several to "
+            "w2v evaluate MODEL --pairs FILE --pairs FILE"
+        )
+    cosine = vectors.similarity(*pair)
+    show.result({"words": words, "cosine": cosine}, as_json, shown=lambda _: click.echo(f"{cosine:.4f}"))
+
+
+class QueryCommand(options.ShortHelp):
+    """A command whose words may follow a minus sign, which looks like an option: king -man is king - man."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        known, end = options_by_name(context), args.index("--") if "--" in args else len(args)
+        flags = {name for name, option in known.items() if option.is_flag}
+        parsed, has_model = list[str](), False
+        for before, argument in zip(["", *args], args[:end], strict=False):
+            is_value = before.startswith("--") and before not in flags
+            has_model = has_model or not (is_value or argument.startswith("-"))
+            if is_value or argument in known or not has_model or not re.match(f"-[^-{DASHES}]", argument):
+                parsed.append(argument)
+            elif f"-{argument.partition('=')[0]}" in known:
+                raise click.UsageError(f"No such option '{argument}': did you mean -{argument}?", context)
+            else:
+                parsed += ["-", argument[1:]]
+        return super().parse_args(context, [*parsed, *args[end:]])
+
+
+@click.command(cls=QueryCommand)
 @options.MODEL
 @click.argument("words", nargs=-1)
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
 @click.option(
-    "--top", type=click.IntRange(min=1), metavar="N", help="Search the N most frequent words only.  [default: all]"
+    "--restrict-vocab",
+    cls=Option,
+    common=True,
+    formerly=["--top"],
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Search the N most frequent words only.  [default: all]",
 )
 @click.option("--vector", is_flag=True, help="Show the vectors of the query's words, too.")
 @options.METHOD
@@ -102,7 +144,7 @@ def query(
     errors: Errors,
     words: tuple[str, ...],
     topn: int,
-    top: int | None,
+    restrict_vocab: int | None,
     vector: bool,
     method: Method,
     as_json: bool,
@@ -111,13 +153,13 @@ def query(
 
     Counts are shown if the model has them. Several words are averaged; + and - add and subtract, also without spaces,
     as in king-man+woman (but king-man is a hyphenated word). Without WORDS, queries are read from standard input, one
-    per line; on a terminal there is a prompt. Write -- before words that look like options, such as -man.
+    per line; on a terminal there is a prompt. Write -- before words that begin with a dash themselves.
 
     \b
     w2v query model.bin france
     w2v query model.bin king - man + woman --topn 3
-    w2v query model.bin "king -man +woman"
-    w2v query model.safetensors france --top 20000 --vector
+    w2v query model.bin king -man +woman
+    w2v query model.safetensors france --restrict-vocab 20000 --vector
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
     """
@@ -128,7 +170,7 @@ def query(
     def answer(words: Sequence[str]) -> None:
         parsed = queries.parse(words, vectors, method)
         found: list[dict[str, Any]] = [
-            {"word": word, "score": score} for word, score in parsed.answer(vectors, topn, top)
+            {"word": word, "score": score} for word, score in parsed.answer(vectors, topn, restrict_vocab)
         ]
         if vectors.counts is not None:
             for one in found:
@@ -287,7 +329,7 @@ def convert(
     else:
         stored = table.read(model, errors=errors, progress=progress)
     made = reduce.reduced(stored, **smaller, storage=storage)
-    compared = compare(keyed(stored), keyed(made), words=0, progress=progress) if check else None
+    compared = compare(keyed(stored), keyed(made), show=0, progress=progress) if check else None
     if compared:
         made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
     table.write(output, made, force, progress)
