@@ -51,8 +51,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         target, _ = destination(path, replace)
     companions = [Path(f"{target}{end}") for end in COMPANIONS]
     if not replace:
-        for file in filter(os.path.lexists, companions):
-            raise W2VError(f"cannot write {path}: {file} exists, which SQLite would apply to it: remove it first")
+        for left in filter(os.path.lexists, companions):
+            raise W2VError(f"cannot write {path}: {left} exists, which SQLite would apply to it: remove it first")
     with (
         atomic_write(path, replace) as file,
         tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(path).absolute().parent) as folder,
