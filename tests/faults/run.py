@@ -69,6 +69,9 @@ TESTS = {
         ["text/test_corpus.py", "text/test_idstore.py"],
         "changes or changed",
     ),
+    "a model that changes or is replaced while it is loaded": (["formats/test_table.py"], "changes_while"),
+    "a matrix and the file of its words, replaced while calls fail": (["system/test_files.py"], "never_mixed"),
+    "a database with changes in files beside it": (["formats/test_sqlite.py"], "replace or whole or committed"),
     "a text without white space, or without an end": (["text/test_corpus.py"], "white_space or never_ends"),
     "a cache that another user could change": (["text/test_idstore.py"], "user"),
     "explorer: connections that ask nothing, and the limit of open files": (

@@ -7,6 +7,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused
+from w2v.errors import W2VError
 
 
 def test_numpy_and_text_tools_read_them(tmp_path: Path) -> None:
@@ -74,3 +75,28 @@ def test_an_array_without_words_says_how_to_add_them(tmp_path: Path) -> None:
     assert_refused(tmp_path / "m.npy", "expected a matrix of floats")
     np.save(tmp_path / "m.npy", np.array([{}, {}]), allow_pickle=True)
     assert_refused(tmp_path / "m.npy", "an array of type object")
+
+
+@pytest.mark.parametrize("extension", [".npy", ".tsv"])
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_pair_is_replaced_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str, failing: int
+) -> None:
+    calls, system_replace = [], Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == failing:
+            raise OSError("the disk is gone")
+        return system_replace(path, target)
+
+    path = tmp_path / f"m{extension}"
+    w2v.KeyedVectors(["a", "b"], [[1, 2], [3, 4]]).save(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with pytest.raises(W2VError, match="the disk is gone"):
+            w2v.KeyedVectors(["c", "d"], [[5, 6], [7, 8]]).save(path, force=True)
+    found = w2v.load(path)
+    assert found.index_to_key == ["a", "b"]
+    np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4]])
+    assert len(list(tmp_path.iterdir())) == 2

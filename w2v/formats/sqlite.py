@@ -22,7 +22,7 @@ try:
 except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
-from w2v.errors import W2VError, counted, install, one_line
+from w2v.errors import INSTALL, W2VError, counted, one_line
 from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
@@ -51,8 +51,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         target, _ = destination(path, replace)
     companions = [Path(f"{target}{end}") for end in COMPANIONS]
     if not replace:
-        for companion in filter(os.path.lexists, companions):
-            raise W2VError(f"cannot write {path}: {companion} exists, which SQLite would apply to it: remove it first")
+        for left in filter(os.path.lexists, companions):
+            raise W2VError(f"cannot write {path}: {left} exists, which SQLite would apply to it: remove it first")
     with (
         atomic_write(path, replace) as file,
         tempfile.TemporaryDirectory(prefix=".w2v-", dir=Path(path).absolute().parent) as folder,
@@ -184,7 +184,7 @@ def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
         names = ", ".join(name.decode(errors="replace") for name in found)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not those that w2v writes, words and vectors")
     if is_searchable and not _extended(base):
-        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {install('sqlite')}")
+        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format('sqlite')}")
 
 
 def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:

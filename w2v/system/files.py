@@ -205,7 +205,9 @@ def _restored_after_errors(drafts: list[_Draft], replace: bool) -> Iterator[None
         for target, hidden in old:
             with errors_named(target, "write"), suppress(FileNotFoundError):
                 target.rename(hidden)
-                sync_folder(target.parent)
+        for folder in {target.parent for target, _ in old}:
+            with errors_named(folder, "write"):
+                sync_folder(folder)
         yield
     except BaseException as error:
         try:

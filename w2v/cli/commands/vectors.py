@@ -319,8 +319,10 @@ def convert(
     w2v convert model.safetensors small.safetensors --top 100000 --dims 64 --storage int8 --check
     """
     models = [] if outputs.same(output, model) else [model]  # a model may replace itself, as a whole
-    for path in (output, *table.beside(output)):
-        outputs.check(path, force, filter(None, [smaller["words"]]), "as OUT", models)
+    words = [smaller["words"]] if smaller["words"] else []
+    outputs.check(output, force, words, "as OUT", models)
+    for path in table.beside(output):
+        outputs.check(path, force, words, "as OUT", models)
     kind = table.for_writing(output).name
     if storage:
         table.check_storage(output, storage)
