@@ -15,8 +15,6 @@ import secrets
 
 import numpy as np
 
-from w2v.errors import W2VError
-
 cdef extern from "_text.h" nogil:
     uint64_t[2] hash_seed
     uint64_t find_spaces(const uint8_t *text)
@@ -361,7 +359,10 @@ def last_space(const uint8_t[::1] text not None):
 
 @cython.final
 cdef class Lookup:
-    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last."""
+    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last.
+
+    The offsets, here and in `rows`, must be those of Words, which has checked them.
+    """
     cdef Table known
 
     def __init__(self, const uint8_t[::1] words not None, const int64_t[::1] offsets not None):
@@ -416,7 +417,7 @@ cdef class Lookup:
 def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
     """The words of these rows, in this order: their bytes end to end, uint8 (n,), and offsets, int64 (rows + 1,).
 
-    Raises IndexError for a row that does not exist, W2VError for a word that is not inside the bytes.
+    Raises IndexError for a row that does not exist. The offsets must be those of Words, which has checked them.
     """
     cdef int64_t i
     cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)
@@ -424,8 +425,6 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < offsets.shape[0] - 1:
             raise IndexError(f"there is no row {rows[i]}")
-        if not 0 <= offsets[rows[i]] <= offsets[rows[i] + 1] <= blob.shape[0]:
-            raise W2VError(f"the offsets of word {rows[i]} are damaged")
         ends[i + 1] = ends[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     found = np.empty(ends[rows.shape[0]], np.uint8)
     with nogil:
@@ -438,7 +437,7 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
 def repeated(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
     """The row of a word and the first row that repeats it, or None if all words differ.
 
-    Word i is blob[offsets[i]:offsets[i + 1]].
+    Word i is blob[offsets[i]:offsets[i + 1]]; the offsets must be those of Words, which has checked them.
     """
     cdef int64_t count = offsets.shape[0] - 1, size = blob.shape[0], mask, begin, length, row, other
     cdef uint32_t[::1] rows = np.zeros(1 << int(2 * count).bit_length(), np.uint32)  # by hash: row + 1, or 0

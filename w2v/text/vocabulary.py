@@ -42,7 +42,7 @@ class Vocabulary:
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
-        if not self.words.has_valid_offsets() or not self.words.is_utf8():
+        if not self.words.is_utf8():
             raise W2VError("the words of a vocabulary are damaged")
         self.words.check_lengths("")
         found = np.asarray(counts)
