@@ -139,6 +139,11 @@ GOOD = {
         ({"word_offsets": np.array([0, 1 << 40, 2])}, "the word offsets are damaged: they must rise"),
         ({"word_offsets": np.array([0, -(1 << 40), 2])}, "the word offsets are damaged: they must rise"),
         ({"counts": np.array([1])}, "are inconsistent"),
+        ({"counts": np.array([1 << 62, 1 << 62])}, "the counts add up to more than 9223372036854775807"),
+        ({"outputs": np.array([[1, 2], [np.inf, 4]], np.float32)}, "row 2 of outputs holds NaN or infinite values"),
+        ({"inputs": np.array([[1, np.nan]], np.float16)}, "row 1 of inputs holds NaN or infinite values"),
+        ({"parameter.bias": np.array([1, -np.inf], np.float32)}, "row 1 of parameter.bias holds NaN or infinite"),
+        ({"outputs": np.ones((2, 2), np.int8), "outputs_scales": np.full(2, np.inf, np.float32)}, "row 1 of outputs"),
     ],
 )
 def test_native_arrays_that_do_not_fit(tmp_path: Path, change: dict[str, np.ndarray], part: str) -> None:

@@ -16,6 +16,7 @@ from w2v.text._text import PADDING, repeated, taken
 
 WORDS_AT_ONCE = 1 << 16  # checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
+MAX_COUNT = (1 << 63) - 1  # of the occurrences of all words together
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
 
