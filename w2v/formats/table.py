@@ -72,7 +72,7 @@ FORMATS = (
         "fasttext", (".ft.bin",), _begins(FASTTEXT), fasttext.read, fasttext.write, COUNTS + OUTPUTS + SUBWORDS,
         packed=True,
     ),
-    Format("gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS),
+    Format("gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS),
     Format("arrow", (".parquet", ".arrow"), _begins(arrow.BEGINNING), arrow.read, arrow.write, COUNTS),
     Format("sqlite", (".db", ".sqlite"), _begins(SQLITE), sqlite.read, sqlite.write, COUNTS),
     Format(

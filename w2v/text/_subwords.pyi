@@ -2,5 +2,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 def buckets_of(
-    blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int, buckets: int
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    buckets: int,
+    of_characters: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
