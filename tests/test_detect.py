@@ -4,10 +4,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import gensim
 import numpy as np
 import pytest
-from gensim.models import FastText
 
 import w2v
 from tests.helpers import read_text, run
@@ -16,9 +14,6 @@ from w2v.errors import W2VError
 from w2v.formats.table import recognised
 from w2v.text.corpus import Corpus
 from w2v.vectors.keyed import load
-
-SENTENCES = [["some", "words", "and", "others"], ["words", "and", "more"]] * 9
-SETTINGS = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
 
 
 def line(path: Path) -> str:
@@ -33,19 +28,6 @@ def line(path: Path) -> str:
     assert said.isprintable()
     assert len(said) < 500 + 3 * len(str(path))
     return said
-
-
-@pytest.mark.parametrize(("kind", "vectors"), [("FastText", "FastText"), ("wv", "FastTextKeyedVectors")])
-def test_files_of_gensims_fasttext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, vectors: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = FastText(SENTENCES, bucket=9, **SETTINGS)
-    (model if kind == "FastText" else model.wv).save(str(tmp_path / "it's.kv"))
-    with pytest.raises(W2VError, match=f": a gensim {vectors}.*[:,] convert it: ") as caught:
-        load(tmp_path / "it's.kv")
-    exec(str(caught.value).split("convert it: ")[1], {"gensim": gensim})
-    converted = load(Path("vectors.bin"))
-    assert converted.index_to_key == model.wv.index_to_key
-    np.testing.assert_allclose(converted.vectors, model.wv.vectors, atol=1e-6)
 
 
 def test_files_of_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

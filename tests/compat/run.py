@@ -19,7 +19,6 @@ PICKLE = "opens a pickle of gensim's of a kind that w2v does not read"
 OLD = "expects None for corpus_total_words, which an old file lacks; w2v has 0"
 TREE = "fastText's tree of hierarchical softmax is another than w2v's, so its output rows are not written"
 LEFT_OUT = {
-    "HashCompatibilityTest.test_compatibility_true": PICKLE,
     **{
         f"Save{test}Test.test_{model}": TREE
         for test in ("FacebookFormatModel", "GensimByteIdentity")

@@ -137,6 +137,9 @@ class Forger:
             model.save(folder / f"{loss}.safetensors")
             self.models.append(read_native(folder / f"{loss}.safetensors"))
             self.states.append(read_native(checkpoint.latest(states).path))
+        composed = w2v.train(self.text, subwords="1-2", buckets=4, **options)
+        composed.save(folder / "ngrams.safetensors")
+        self.models.append(read_native(folder / "ngrams.safetensors"))
         self.native = (folder / "ns.safetensors").read_bytes()
         idstore.read_corpus(Corpus(self.text), idstore.ReadingOptions(cache=folder)).close()
         self.cached = next(folder.glob("*.w2v-ids"))
@@ -147,7 +150,9 @@ class Forger:
         model.wv.set_vecattr("a", "topic", "sport")
         model.save(folder / "gensim")
         self.word2vec = read_native(folder / "gensim")
-        self.theirs = pickle.dumps(gensim.models.Word2Vec(sentences, vector_size=2, min_count=1, epochs=1))
+        small: dict[str, Any] = {"vector_size": 2, "min_count": 1, "epochs": 1}
+        composed = gensim.models.FastText(sentences, min_n=1, max_n=2, bucket=3, **small)
+        self.theirs = [pickle.dumps(one) for one in (gensim.models.Word2Vec(sentences, **small), composed)]
         Phrases(sentences, min_count=1, threshold=0.1).save(folder / "phrases")
         self.counted = (folder / "phrases").read_text()
 
@@ -164,14 +169,25 @@ class Forger:
         if chance.random() < 0.3:
             arrays = forged_arrays(arrays, chance)
         else:
-            name = chance.choice(["settings", "metrics"])
+            name = chance.choice([name for name, text in metadata.items() if "{" in text])
             metadata = metadata | {name: forged(metadata[name], chance)}
         write_native(path, arrays, metadata)
         return path, self._uses(path)
 
     @staticmethod
     def _uses(path: Path) -> list[Callable[[], object]]:
-        return [lambda: w2v.Model.load(path), lambda: info.model(path, load(path)), lambda: Config.load(path)]
+
+        def encode() -> None:
+            mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
+            with np.errstate(all="ignore"):
+                mapped.encode(["the quick unknown"], "mean")
+
+        return [
+            lambda: w2v.Model.load(path),
+            lambda: info.model(path, load(path)),
+            lambda: Config.load(path),
+            encode,
+        ]
 
     def header(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         end = 8 + int.from_bytes(self.native[:8], "little")
@@ -227,15 +243,19 @@ class Forger:
         return path, [lambda: Word2Vec.load(path), lambda: KeyedVectors.load(path).wv.most_similar("a")]
 
     def pickle(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
-        theirs = pickle.loads(self.theirs)
+        theirs = pickle.loads(chance.choice(self.theirs))
         parts = [vars(theirs), vars(theirs.wv)]
         for _ in range(chance.randint(1, 3)):
             attributes = chance.choice(parts)
-            name = chance.choice([*attributes, "syn1", "vocab", "__numpys"])
+            name = chance.choice([*attributes, "syn1", "vocab", "__numpys", "hash2index", "ngrams", "min_n", "bucket"])
             array = np.array([[1, 2]] * 3, chance.choice(DTYPES)).reshape(
                 chance.choice([(3, 2), (2, 3), (6,), (1, 6, 1)])
             )
-            attributes[name] = chance.choice([value(chance), array, {"count": array[0]}, list("abc"), ["vectors"]])
+            shared: Any = ()
+            for _ in range(60):  # in full, it would have no end
+                shared = (shared, shared)
+            other = chance.choice([{"count": array[0]}, {2: 1, 0: 0}, {"<a": 2}, list("abc"), ["vectors"], shared])
+            attributes[name] = chance.choice([value(chance), array, other])
         path = self.room / "their.model"
         path.write_bytes(pickle.dumps(theirs, chance.randint(2, 5)))
 

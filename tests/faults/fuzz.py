@@ -61,6 +61,7 @@ def sound() -> dict[str, dict[str, bytes]]:
     trained = small | {"sample": 0, "negative": 1}
     composed = w2v.train(lines, subwords="1-2", buckets=4, **trained)
     theirs = gensim.models.Word2Vec(lines, **small)
+    ngrams = gensim.models.FastText(lines, bucket=4, min_n=1, max_n=2, **small)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
@@ -110,7 +111,7 @@ def sound() -> dict[str, dict[str, bytes]]:
             "gensim": {"plain": saved("gensim", Word2Vec(lines, **small))},
             "pickle": {
                 f"{kind}-{protocol}": pickle.dumps(one, protocol)
-                for kind, one in (("model", theirs), ("kv", theirs.wv))
+                for kind, one in (("model", theirs), ("kv", theirs.wv), ("ngrams", ngrams), ("ngrams-kv", ngrams.wv))
                 for protocol in (2, 4)
             },
             "numpy": {"plain": plain["npy"]},
@@ -168,6 +169,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             model(path)
         except W2VError:
             mapped = load(path, mmap=True)  # less is checked: it must do no harm to use it
+            mapped.encode(["the köln unknown"], "mean")
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 

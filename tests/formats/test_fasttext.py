@@ -1,7 +1,9 @@
 """fastText's model files: fastText and gensim read what w2v writes, and w2v what fastText writes."""
 
+import shutil
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,6 +112,22 @@ def test_what_fasttext_cannot_hold(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [path]
     content = path.read_bytes()
     assert_refused(path, "version 10: this w2v reads version 12", content[:4] + struct.pack("<i", 10) + content[8:])
+    longest = content[: 4 * 12] + struct.pack("<i", 100) + content[4 * 13 :]
+    assert_refused(path, "n-grams of 100 characters; at most 99 are read", longest)
+
+
+def test_the_size_of_all_buckets_is_compared_with_the_disk_before_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [["one", "two", "three", "four"]] * 9
+    model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=(1 << 31) - 1, sample=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1 << 30))
+    refused = (
+        "not written: with a row for each of 2,147,483,647 buckets, it takes 25,769,803,860 bytes, and 1,073,741,824"
+    )
+    with pytest.raises(w2v.W2VError, match=refused):
+        model.save(tmp_path / "m.ft.bin")
+    assert not list(tmp_path.iterdir())
 
 
 def test_settings_that_fasttext_writes_otherwise(fasttext: Any, sample: Path, tmp_path: Path) -> None:

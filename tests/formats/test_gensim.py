@@ -1,22 +1,27 @@
 """gensim's own files: read as gensim reads them, those of every version that it ships, and without running code."""
 
+import gzip
+import pickle
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gensim
 import numpy as np
 import pytest
-from gensim.models import Doc2Vec, Word2Vec
+from gensim.models import Doc2Vec, FastText, Word2Vec
 from gensim.models import KeyedVectors as GensimVectors
 from gensim.models.doc2vec import TaggedDocument
 
 import w2v
-from tests.helpers import assert_refused, run
+from tests.helpers import assert_refused, memory_below, run
+from w2v.formats import fasttext, pickles, table
 from w2v.formats import gensim as ours
-from w2v.formats import table
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
 from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
+from w2v.text.subwords import Subwords
+from w2v.text.words import Words
+from w2v.vectors.keyed import keyed
 
 SENTENCES = [["some", "wörds", "and", "others"], ["wörds", "and", "more"]] * 9
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "workers": 1, "epochs": 1}
@@ -153,3 +158,277 @@ def test_other_classes(name: str, message: str) -> None:
 def test_attributes_are_those_of_gensim_4() -> None:
     numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").numbers
     assert (numbers["epochs"], numbers["vector_size"], numbers["hs"]) == (5, 4, 0)
+
+
+# -- FastText -------------------------------------------------------------------------------
+
+UNKNOWN = ["wörd", "somewhere", "zzz", "мороз"]  # words with some n-grams of SENTENCES, and with none
+
+
+@pytest.mark.parametrize("options", [{}, {"separately": ["vectors_ngrams"]}, {"sep_limit": 1}], ids=str)
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_fasttext_of_gensim_4(tmp_path: Path, protocol: int, options: dict[str, Any]) -> None:
+    path, model = tmp_path / "it's.model", FastText(SENTENCES, sg=1, bucket=50, **SETTINGS)
+    for saved in model, model.wv:
+        saved.save(str(path), pickle_protocol=protocol, **options)
+        found = w2v.load(path)
+        assert found.index_to_key == model.wv.index_to_key
+        np.testing.assert_allclose(found.vectors, model.wv.vectors, atol=1e-6)
+        np.testing.assert_array_equal(found.counts, model.wv.expandos["count"])
+        for word in UNKNOWN:
+            np.testing.assert_allclose(found[word], model.wv[word], atol=1e-6)
+        assert found.metadata["subwords"] == '{"shortest": 3, "longest": 6, "buckets": 50}'
+    model.save(str(path), pickle_protocol=protocol, **options)
+    whole = w2v.Model.load(path)
+    np.testing.assert_array_equal(whole.outputs, model.syn1neg)
+    np.testing.assert_array_equal(whole.ngrams.rows, model.wv.vectors_ngrams)
+    w2v.train(SENTENCES, continue_from=whole, epochs=1)
+
+
+def test_fasttext_without_ngrams(tmp_path: Path) -> None:
+    model = FastText(SENTENCES, max_n=0, **SETTINGS)
+    model.save(str(tmp_path / "m.model"))
+    found = w2v.load(tmp_path / "m.model")
+    np.testing.assert_array_equal(found.vectors, model.wv.vectors)
+    assert found.ngrams is None
+
+
+def test_words_of_many_ngrams_are_composed_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = FastText(SENTENCES, bucket=50, **SETTINGS)
+    model.save(str(tmp_path / "m.model"))
+    whole = w2v.load(tmp_path / "m.model").vectors
+    monkeypatch.setattr("w2v.text.subwords.NGRAMS_AT_ONCE", 1)
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.model").vectors, whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "buckets", "rows"),
+    [
+        ("ft_model_2.3.0", 2_000_000, 16946),  # 17,016 n-grams, of which some share a bucket
+        ("lee_fasttext", 1000, 1000),
+        ("fasttext_old", 2_000_000, 202),
+        ("fasttext_old_sep", 2_000_000, 202),
+        ("ft_kv_3.6.0.model.gz", 5, 5),
+        ("compatible-hash-true.model", 100, 85),
+    ],
+)
+def test_fasttext_of_older_versions(tmp_path: Path, name: str, buckets: int, rows: int) -> None:
+    path = SHIPPED / name
+    if path.suffix == ".gz":
+        path = tmp_path / "unpacked"
+        path.write_bytes(gzip.decompress((SHIPPED / name).read_bytes()))
+    found = w2v.load(path)
+    assert found.counts is not None
+    assert (found.counts > 0).all()
+    assert found.ngrams is not None
+    assert (found.ngrams.subwords, found.ngrams.rows.shape) == (Subwords(3, 6, buckets), (rows, found.vector_size))
+    root = ours._Part(path, pickles.read(path))
+    own = (root.part("wv") if "wv" in root.values else root).matrix(*ours.OWN_ROWS)
+    if own is not None:  # gensim made the vectors of these rows in the same way
+        composed = found.ngrams.composed(own, Words.of(found.index_to_key))
+        np.testing.assert_allclose(composed, found.vectors, atol=1e-6)
+    if name == "lee_fasttext":
+        theirs = keyed(fasttext.read(SHIPPED / "lee_fasttext.bin", "strict"))
+        for word in ["rejecting", "nights"]:
+            np.testing.assert_array_equal(found[word], theirs[word])
+    if name.startswith("compatible"):
+        np.testing.assert_array_equal(found.vectors, FastText.load(str(path)).wv.vectors)
+        assert w2v.Model.load(path).settings.subwords == "3-6"
+
+
+class Kept:
+    """An object of a class of gensim 2 or 3, which the pickler below names."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+class OldVectors(Kept):
+    pass
+
+
+class OldWord(Kept):
+    pass
+
+
+class OldPickler(pickle._Pickler):
+    """Names these classes as gensim did."""
+
+    NAMES: ClassVar = {
+        OldVectors: b"cgensim.models.keyedvectors\nFastTextKeyedVectors\n",
+        OldWord: b"cgensim.models.keyedvectors\nVocab\n",
+    }
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        if obj in self.NAMES:
+            self.write(self.NAMES[obj])
+            self.memoize(obj)
+        else:
+            super().save_global(obj, name)
+
+    dispatch: ClassVar = {**pickle._Pickler.dispatch, type: save_global}
+
+
+def old_hash(text: str) -> int:
+    """The hash of gensim before 3.7, by definition."""
+    value = 2166136261
+    for character in text:
+        value = (value ^ ord(character)) * 16777619 % 2**32
+    return value
+
+
+def old_ngrams(word: str) -> list[str]:
+    return [f"<{word}>"[at : at + 3] for at in range(len(word))]
+
+
+def old_fasttext(path: Path, layout: str, words: list[str], buckets: int) -> dict[str, np.ndarray]:
+    """Write a model in the layout of a version before 3.7; returns the row of each n-gram of its words."""
+    ngrams = list(dict.fromkeys(ngram for word in words for ngram in old_ngrams(word)))
+    index = {hashed: row for row, hashed in enumerate(dict.fromkeys(old_hash(ngram) % buckets for ngram in ngrams))}
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(len(index), 4)).astype(np.float32)
+    found = {ngram: rows[index[old_hash(ngram) % buckets]] for ngram in ngrams}
+    vectors = random.normal(size=(len(words), 4)).astype(np.float32)
+    vocabulary = {word: OldWord(index=row, count=9 - row) for row, word in enumerate(words)}
+    model = OldVectors(index2word=words, vocab=vocabulary, min_n=3, max_n=3, bucket=buckets)
+    if layout == "3.3":
+        vars(model).update(vectors=vectors, vectors_ngrams=rows, hash2index=index)
+    elif layout == "3.0":
+        vars(model).update(
+            syn0=vectors, syn0_ngrams=rows, hash2index={np.uint32(key): row for key, row in index.items()}
+        )
+    else:
+        texts = {ngram: row for row, ngram in enumerate(ngrams)}
+        vars(model).update(syn0=vectors, syn0_all=np.stack([found[ngram] for ngram in ngrams]), ngrams=texts)
+    with path.open("wb") as file:
+        OldPickler(file, 2).dump(model)
+    return found
+
+
+@pytest.mark.parametrize("layout", ["3.3", "3.0", "2"])
+@pytest.mark.parametrize("buckets", [5, 2000])
+def test_ngrams_by_the_old_hash_of_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, buckets: int
+) -> None:
+    monkeypatch.setattr("w2v.text.subwords.NGRAMS_AT_ONCE", 20)
+    words = ["übß", "bßя", "the", "𝒳大", "те"]
+    rows = old_fasttext(tmp_path / "m", layout, words, buckets)
+    found = w2v.load(tmp_path / "m")
+    assert found.index_to_key == words
+    assert found.counts.tolist() == [9, 8, 7, 6, 5]
+    for word in ["übßя", "übß", "те", "𝒳大"]:
+        expected = np.mean([rows[ngram] for ngram in old_ngrams(word)], axis=0)
+        np.testing.assert_allclose(found.ngrams.vector(word), expected, atol=1e-6)
+    found.save(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(w2v.load(tmp_path / "m.safetensors")["übßя"], found["übßя"])
+
+
+def test_ngrams_by_the_old_hash_that_need_too_many_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(ours, "NGRAM_SLACK", 0)
+    old_fasttext(tmp_path / "m", "3.3", [f"wörd{number}" for number in range(9)], 2)
+    assert w2v.load(tmp_path / "m").ngrams is None
+    assert "m: the n-grams are left out: with fastText's hash, they need too many rows" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_n": None}, "damaged: it does not say which n-grams it has"),
+        ({"max_n": 10**20}, "damaged: n-grams of up to 100,000,000,000,000,000,000 characters in 50 buckets"),
+        ({"max_n": 100}, "damaged: n-grams of up to 100 characters in 50 buckets"),
+        ({"bucket": 1 << 31}, "damaged: n-grams of up to 6 characters in 2,147,483,648 buckets"),
+        ({"bucket": -1}, "damaged: n-grams of up to 6 characters in -1 buckets"),
+        ({"bucket": 51}, "its n-grams: 50 rows for 51 buckets"),
+        ({"hash2index": {1: 50}}, "its n-grams: one has no row"),
+        ({"hash2index": {50: 1}}, "its n-grams: one has no row"),
+        ({"hash2index": {"a": 1}}, "its n-grams: what should be a number is not one"),
+        ({"hash2index": {1: 1 << 40}}, "its n-grams: what should be a number is not one, or too large"),
+        ({"hash2index": {1: 0, 2: 0}, "vectors_ngrams": np.ones((1, 4))}, "its n-grams: 2 have 1 rows"),
+        ({"ngrams": {"a" * 100: 1}}, "its n-grams: one of 100 characters"),
+        ({"ngrams": {("a",): 1}}, "its n-grams: a value of type tuple in the place of text"),
+        (
+            {"vectors_ngrams": np.ones((50, 3))},
+            "damaged: its words, their rows and those of n-grams do not",
+        ),
+        ({"vectors_ngrams": np.full((50, 4), np.nan)}, "holds NaN or infinite values"),
+        ({"vectors_ngrams": np.ones(50)}, "damaged: a matrix of shape"),
+        ({"vectors_vocab": np.ones((2, 4))}, "damaged: its words, their rows and those of n-grams do not"),
+        ({"index_to_key": ["a" * 200_000, "b", "c", "d"]}, "word 1, of 200,000 bytes, has more than 524,288 n-grams"),
+    ],
+)
+def test_damaged_fasttext(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    vectors = FastText(SENTENCES, bucket=50, **SETTINGS).wv
+    vars(vectors).update(change)
+    vectors.save(str(tmp_path / "m.kv"))
+    assert_refused(tmp_path / "m.kv", message)
+
+
+# -- hostile pickles ------------------------------------------------------------------------
+
+# A tuple of two tuples, each of two, and so on: what it says in full has 2 ** 60 parts.
+SHARED = b")q\0" + b"".join(b"0h%ch%c\x86q%c" % (level, level, level + 1) for level in range(60))
+NESTED = b")" + b"\x85" * 5_000  # more than Python recurses
+DTYPE = b"cnumpy\ndtype\nU\2f4K\0K\1\x87R"
+ONE = pickle.dumps(np.ones((1, 2), np.float32), 2)[2:-1]
+WORD = b"]U\1aa"
+LONG = b"X\x20\xa1\7\0" + b"a" * 500_000 + b"q\0"
+
+
+def kv(**attributes: bytes) -> bytes:
+    """The pickle of vectors with attributes that are pickled already."""
+    pairs = b"".join(b"U%c%s%s" % (len(name), name.encode(), value) for name, value in attributes.items())
+    return b"\x80\x02cgensim.models.keyedvectors\nKeyedVectors\n)\x81}(" + pairs + b"ub."
+
+
+def array(dtype: bytes = DTYPE, shape: bytes = b"K\1K\2\x86", order: bytes = b"U\1C") -> bytes:
+    return b"cnumpy._core.numeric\n_frombuffer\n(U\x08abcdefgh" + dtype + shape + order + b"tR"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        *(
+            (kv(index_to_key=WORD, **attributes), message)
+            for value in (SHARED, NESTED)
+            for attributes, message in (
+                ({"__numpys": b"]" + value + b"a", "vectors": b"N"}, "without word vectors"),
+                ({"vectors": value}, "no array"),
+                ({"vectors": array(dtype=b"cnumpy\ndtype\n" + value + b"\x85R")}, "a value of type tuple in the place"),
+                ({"vectors": array(shape=value)}, "a shape that is not a tuple of lengths"),
+                ({"vectors": b"c_codecs\nencode\nX\1\0\0\0a" + value + b"\x86R"}, "bytes that are not coded as latin1"),
+                ({"vectors": b"c_codecs\nencode\n" + value + b"X\6\0\0\0latin1\x86R"}, "bytes that are not coded"),
+                ({"vectors": ONE, "expandos": b"}" + value + ONE + b"s"}, ""),
+            )
+        ),
+        (kv(index_to_key=b"]" + SHARED + b"a", vectors=ONE), "its keys are (no|neither) words"),
+        (kv(index_to_key=WORD, vectors=array(shape=b"\x8a\x10" + b"\x7f" * 16 + b"K\1\x86")), "a tuple of lengths"),
+        (kv(index_to_key=WORD, vectors=ONE, alpha=b"\x8b\x88\x13\0\0" + b"\x7f" * 5000), "a number of 39,999 bits"),
+        (kv(index_to_key=b"](" + LONG + b"h\0" * 250_000 + b"e", vectors=ONE), "more than 16 times its size"),
+        (kv(index_to_key=b"](" + LONG + b"h\0" * 9 + b"e", vectors=ONE), "so one appears twice"),
+        (kv(index_to_key=WORD, vectors=ONE, a=LONG, b=b"h\0", c=b"h\0"), "more than 1,048,576 characters of text"),
+        (
+            kv(index_to_key=b"](U\1aU\1be", vectors=ONE, vocab=b"}(NcX\nY\n)\x81}(U\5indexK\0U\5countK\1ubq\0Nh\0u"),
+            "two words have the row 0",
+        ),
+    ],
+)
+def test_values_without_end_are_neither_shown_nor_copied(tmp_path: Path, data: bytes, message: str) -> None:
+    if message:
+        with memory_below(32 << 20):
+            assert_refused(tmp_path / "m.kv", message, data)
+    else:
+        (tmp_path / "m.kv").write_bytes(data)
+        assert w2v.load(tmp_path / "m.kv").index_to_key == ["a"]
+
+
+def test_vocabularies_of_gensim_3_are_within_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickles, "SLACK", 1 << 16)
+    words = [f"word{number}" for number in range(2000)]
+    vocabulary = {word: OldWord(index=row, count=1, sample_int=1 << 32) for row, word in enumerate(words)}
+    for protocol in (2, 4):
+        with (tmp_path / "m").open("wb") as file:
+            vectors = np.ones((2000, 1), np.float32)
+            OldPickler(file, protocol).dump(OldVectors(index2word=words, vocab=vocabulary, syn0=vectors))
+        assert len(w2v.load(tmp_path / "m")) == 2000

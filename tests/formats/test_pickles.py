@@ -91,7 +91,10 @@ def test_code_is_not_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02(]a.", "no whole pickle"),
         (b"\x80\x02U\1a}b.", "the state of no object"),
         (b"\x80\x02U\1a)\x81.", "an object of no class"),
-        (b"\x80\x02c_codecs\nencode\nU\1aU\3rot\x86R.", "bytes coded as b'rot'"),
+        (b"\x80\x02c_codecs\nencode\nU\1aU\3rot\x86R.", "bytes that are not coded as latin1"),
+        (b"\x80\x02c_codecs\nencode\nX\1\0\0\0aX\3\0\0\0rot\x86R.", "bytes that are not coded as latin1"),
+        (b"\x80\x02c_codecs\nencode\nNX\6\0\0\0latin1\x86R.", "bytes that are not coded as latin1"),
+        (b"\x80\x02\x8b\x88\x13\0\0" + b"\x7f" * 5000 + b".", "a number of 39,999 bits"),
         (b"\x80\x02K\1K\2.", "no whole pickle"),
         (b"\x80\x02.", "no whole pickle"),
         (b"\x80\x02]", "no whole pickle"),
@@ -108,6 +111,15 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opco
     data = b"\x80\x04]\x94" + opcode * (200_000 // len(opcode)) + b"."
     with memory_below(2 * pickles.GROWTH * len(data) + (2 << 20)):
         refused(tmp_path / "p", data)
+
+
+def test_text_counts_each_time_that_it_occurs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickles, "SLACK", 1 << 20)
+    (tmp_path / "p").write_bytes(b"\x80\x04]X\x10\x27\0\0" + b"a" * 10_000 + b"q\0a" + b"h\0a" * 19 + b".")
+    assert pickles.read(tmp_path / "p") == ["a" * 10_000] * 20
+    for opcode in (b"X", b"T", b"B"):
+        data = b"\x80\x04]" + opcode + b"\x10\x27\0\0" + b"a" * 10_000 + b"q\0a" + b"h\0a" * 10_000 + b"."
+        assert "objects of more than 16 times its size" in refused(tmp_path / "p", data)
 
 
 def test_deep_values_come_to_no_harm(tmp_path: Path) -> None:

@@ -86,6 +86,16 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
         ("model.safetensors", {"other": np.ones((4, 2), np.float32)}, "do not fit its matrix"),
         ("model.safetensors", {"embeddings": np.full((4, 2), np.nan, np.float32)}, "NaN"),
         ("model.safetensors", {"embeddings": np.ones((4, 2), np.float32), "mapping": np.full(4, 7)}, "do not fit"),
+        *(
+            ("model.safetensors", {"embeddings": np.ones((4, 2), np.float32), "mapping": mapping}, "do not fit")
+            for mapping in (np.full(4, -1), np.full(4, 0.5), np.zeros((4, 1), np.int64), np.full(4, 1 << 63, np.uint64))
+        ),
+        (
+            "tokenizer.json",
+            rb'{"model": {"vocab": {"a": 0, "b\\": 1, "\"": 2, "\u0061": 3}}}',
+            "twice",
+        ),
+        ("tokenizer.json", b'{"model": {"vocab": [["a", -1], ["b", -2], ["a", -3]]}}', "twice"),
         ("model.safetensors", b"cut", "cut"),
     ],
 )
@@ -94,6 +104,12 @@ def test_damaged_folders(tmp_path: Path, vectors: w2v.KeyedVectors, name: str, d
     path = tmp_path / "m.model2vec" / name
     path.write_bytes(data) if isinstance(data, bytes) else save_file(data, path)
     assert_refused(tmp_path / "m.model2vec", message)
+
+
+def test_tokens_of_quotes_and_backslashes(tmp_path: Path) -> None:
+    words = ['"', "\\", '\\"', '\\\\"\\', "\\u0061", "a"]
+    w2v.KeyedVectors(words, np.eye(6)).save(tmp_path / "m.model2vec")
+    assert w2v.load(tmp_path / "m.model2vec").index_to_key == words
 
 
 def test_nothing_is_left_where_writing_fails(

@@ -1,5 +1,6 @@
 """N-grams of words: their buckets, the rows composed of theirs, and models whose unknown words have vectors."""
 
+import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, run
+from w2v.errors import W2VError
 from w2v.system import memory
 from w2v.text import subwords as subwords_module
 from w2v.text.subword_rows import SubwordRows
@@ -208,3 +210,15 @@ def test_command(sample: Path, tmp_path: Path) -> None:
     run("train", sample, "-o", path, "--subwords", "3-4", "--vector-size", 20, "--epochs", 2)
     assert "queen" in run("query", path, "queenish", "--restrict-vocab", 300, "--topn", 20).stdout
     assert "not in the vocabulary" in run("plot", path, "queenish", "-o", tmp_path / "p.svg", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "change", [{"longest": 10**20}, {"longest": 100}, {"shortest": 0}, {"shortest": 5}, {"buckets": 1 << 31}], ids=str
+)
+def test_impossible_ngrams_of_a_file_are_refused(model: w2v.Model, tmp_path: Path, change: dict[str, int]) -> None:
+    kind = json.loads(model.ngrams.metadata["subwords"]) | change
+    vectors = w2v.KeyedVectors(model.words, model.inputs, None, {"subwords": json.dumps(kind)}, model.ngrams.tensors)
+    vectors.save(tmp_path / "m.safetensors")
+    for mmap in (False, True):
+        with pytest.raises(W2VError, match="damaged: its n-grams are inconsistent"):
+            w2v.load(tmp_path / "m.safetensors", mmap)["unknown"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import struct
 from dataclasses import asdict, dataclass
 from io import BufferedReader
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -19,10 +21,10 @@ from w2v.formats.row_blocks import opened
 from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, errors_named
 from w2v.system.schema import decode
 from w2v.text.subword_rows import SubwordRows, own_rows
-from w2v.text.subwords import Ngrams, Subwords
+from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
 MAGIC, VERSION = 793712314, 12
@@ -128,6 +130,8 @@ def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
         raise W2VError(f"{path}: a quantized fastText model: give the .bin file that it was made from")
     if found["words"] < 1 or not 1 <= found["vector_size"] <= MAX_COLUMNS or found["buckets"] < 0:
         raise W2VError(f"{path}: damaged: it says {found['words']} words, {found['vector_size']} values")
+    if found["longest"] > MAX_LENGTH:
+        raise W2VError(f"{path}: refused: n-grams of {found['longest']:,} characters; at most {MAX_LENGTH} are read")
 
 
 def _exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
@@ -208,6 +212,12 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     if settings["loss"] not in ("ns", "softmax") or len(outputs) != len(words) or "inputs" in content.tensors:
         outputs = np.broadcast_to(np.float32(0), vectors.shape)
     buckets = int(numbers["buckets"])
+    size = 4 * vectors.shape[1] * (2 * len(words) + buckets)
+    with errors_named(path):
+        free = shutil.disk_usage(Path(path).resolve().parent).free
+    if size > free:
+        rows = f"a row for each of {buckets:,} buckets"
+        raise W2VError(f"{path}: not written: with {rows}, it takes {size:,} bytes, and {free:,} are free")
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
         file.write(HEAD.pack(*(numbers[name] for name in NUMBERS)))

@@ -49,14 +49,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a vector file; see formats.table.read. Raises W2VError for a file that is damaged or has no vectors."""
-    content = _content(path, *read_native(path))
-    if not content.words.has_valid_offsets():
-        raise W2VError(f"{path}: damaged: its word offsets decrease")
-    return checked(path, content, errors)
+    return checked(path, _content(path, *read_native(path)), errors)
 
 
 def mapped(path: PathLike) -> VectorFile:
-    """As `read`, memory-mapped; words and vectors are not checked."""
+    """As `read`, memory-mapped: the bytes of words and the vectors are not checked, where words begin and end is."""
     return _content(path, *read_native(path, mmap=True))
 
 
@@ -74,11 +71,14 @@ def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]
         not storage.is_matrix(vectors) or not vectors.size
         or blob.dtype != np.uint8 or blob.ndim != 1
         or offsets.dtype != np.int64 or offsets.shape != (rows + 1,)
-        or offsets[0] != 0 or offsets[-1] != len(blob)
         or (counts is not None and (counts.dtype != np.int64 or counts.shape != (rows,)))
     ):  # fmt: skip
         raise W2VError(f"{path}: damaged: its arrays are inconsistent")
-    return VectorFile(Words(blob, offsets), vectors, counts, tensors, metadata)
+    try:
+        words = Words(blob, np.array(offsets))  # a copy, since a mapped file may change after the check
+    except W2VError as error:
+        raise W2VError(f"{path}: {error}") from error
+    return VectorFile(words, vectors, counts, tensors, metadata)
 
 
 # -- arrays and strings -------------------------------------------------------------------------

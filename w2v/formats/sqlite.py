@@ -22,7 +22,7 @@ try:
 except ImportError:  # some builds of Python lack it
     sqlite3 = None  # type: ignore[assignment]
 
-from w2v.errors import INSTALL, W2VError, counted, one_line
+from w2v.errors import W2VError, counted, install, one_line
 from w2v.formats.bfloat16 import blocks
 from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
@@ -184,7 +184,7 @@ def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
         names = ", ".join(name.decode(errors="replace") for name in found)
         raise W2VError(f"{path}: its tables ({one_line(names)}) are not those that w2v writes, words and vectors")
     if is_searchable and not _extended(base):
-        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format('sqlite')}")
+        raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {install('sqlite')}")
 
 
 def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:

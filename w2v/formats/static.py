@@ -114,12 +114,15 @@ def _card(path: Path, content: VectorFile) -> str:
 
 
 class _Model(msgspec.Struct):
-    vocab: dict[str, Count] | list[tuple[str, float]]  # a list: of Unigram, with logarithms of probabilities
+    vocab: msgspec.Raw  # of _Vocabulary
     unk_token: str | None = None
 
 
 class _Tokenizer(msgspec.Struct):
     model: _Model
+
+
+_Vocabulary = dict[str, Count] | list[tuple[str, float]]  # a list: of Unigram, with logarithms of probabilities
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -131,16 +134,37 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         size = tokenizer_path.stat().st_size
     if size > max(SMALL, matrix.nbytes // 2):
         raise W2VError(f"{tokenizer_path}: {size:,} bytes, too many for {counted(len(matrix), 'vector')}")
-    model = schema.read(_Tokenizer, tokenizer_path).model
-    found = model.vocab
-    tokens = found if isinstance(found, dict) else {word: row for row, (word, _) in enumerate(found)}
-    tokens.pop(model.unk_token or "", None)
+    tokens = schema.read(dict[str, int], tokenizer_path, _tokens)
     numbers = np.fromiter(tokens.values(), np.int64, len(tokens))
     try:
-        rows = tensors["mapping"].astype(np.int64)[numbers] if "mapping" in tensors else numbers
+        rows = _mapped(tensors["mapping"], numbers) if "mapping" in tensors else numbers
         vectors = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
         if "weights" in tensors:
             vectors *= tensors["weights"].astype(np.float32)[numbers, np.newaxis]
     except (LookupError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
     return checked(path, VectorFile(Words.of(tokens), vectors), errors)
+
+
+def _tokens(content: bytes, type: object) -> dict[str, int]:
+    """The number of each token of a tokenizer but the unknown one. Raises ValueError for any other file."""
+    model = msgspec.json.decode(content, type=_Tokenizer).model
+    plain = bytes(model.vocab).replace(rb"\\", b"")
+    texts = (plain.count(b'"') - plain.count(rb"\"")) // 2
+    del plain
+    found = msgspec.json.decode(model.vocab, type=_Vocabulary)
+    tokens = found if isinstance(found, dict) else {word: row for row, (word, _) in enumerate(found)}
+    if len(tokens) != texts:  # of equal keys, only the last has been kept
+        raise ValueError("a token is listed twice")
+    tokens.pop(model.unk_token or "", None)
+    return tokens
+
+
+def _mapped(mapping: Array, numbers: Array) -> Array:
+    """The rows of n tokens, int64 (n,), from their numbers. Raises LookupError or ValueError for wrong ones."""
+    if mapping.ndim != 1 or mapping.dtype.kind not in "iu":
+        raise ValueError(f"a mapping of shape {mapping.shape} and type {mapping.dtype}")
+    rows: Array = mapping[numbers].astype(np.int64)
+    if np.any(rows < 0):
+        raise ValueError(f"a mapping to row {rows.min()}")
+    return rows

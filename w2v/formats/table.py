@@ -89,7 +89,8 @@ FORMATS = (
         packed=True,
     ),
     Format(
-        "gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS, arrays=".*.npy"
+        "gensim", (".model", ".kv"), _begins(gensim.BEGINNING), gensim.read, None, COUNTS + OUTPUTS + SUBWORDS,
+        arrays=".*.npy",
     ),
     Format("arrow", (".parquet", ".arrow"), _begins(arrow.BEGINNING), arrow.read, arrow.write, COUNTS),
     Format(
@@ -237,9 +238,10 @@ def read(
 ) -> VectorFile:
     """Read a vector file of any format, recognised by its content, compressed or not.
 
-    With `mmap` (only for the native format), the arrays are read-only, read from disk when they are used, and not
-    checked. `errors` says how to treat words that are not UTF-8, as in bytes.decode; with None, words are not
-    checked. With a `limit`, only that many rows are read, the first. `progress` is called in phase "load".
+    With `mmap` (only for the native format), the arrays are read-only and read from disk when they are used; their
+    sizes and the word offsets are checked, other values are not. `errors` says how to treat words that are not UTF-8,
+    as in bytes.decode; with None, words are not checked. With a `limit`, only that many rows are read, the first.
+    `progress` is called in phase "load".
 
     Raises W2VError for a file that is missing, truncated, inconsistent, of unknown format or changed while it is read,
     for NaN or infinite values and for a word that appears twice.

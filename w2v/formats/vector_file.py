@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,9 +13,12 @@ from w2v.errors import W2VError, counted
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_not_finite
 from w2v.system.files import Errors, PathLike
-from w2v.text.words import Words
+from w2v.text.words import MAX_COUNT, Words
 
 Array = NDArray[Any]
+
+# The tensors that training and evaluation compute with; others are not checked, such as attributes that programs set.
+LEARNT = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,6 @@ class VectorFile:
 def check_content(path: PathLike, content: VectorFile) -> None:
     """Raise W2VError for content that could not be read again from a file."""
     _check_shapes(f"{path}: not written", content)
-    if not content.words.has_valid_offsets():
-        raise W2VError(f"{path}: not written: the word offsets are damaged")
     _check_values(path, content)
     check_no_repeats(path, content.words)
 
@@ -55,9 +57,6 @@ def checked(path: PathLike, content: VectorFile, errors: Errors | None) -> Vecto
     """Content that was read from a file, with its words as UTF-8. Raises W2VError if it is inconsistent."""
     _check_shapes(f"{path}: damaged", content)
     content = replace(content, words=checked_words(path, content.words, errors))
-    ngrams = content.tensors.get("ngrams")
-    if ngrams is not None and storage.is_matrix(ngrams) and ngrams.ndim == 2 and first_not_finite(ngrams) >= 0:
-        raise W2VError(f"{path}: the row of an n-gram holds NaN or infinite values")
     _check_values(path, content)
     return content
 
@@ -71,14 +70,21 @@ def _check_shapes(place: str, content: VectorFile) -> None:
 
 
 def _check_values(path: PathLike, content: VectorFile) -> None:
-    """Raise W2VError, naming the word, for a count that is negative, and a vector with NaN or infinite values."""
+    """Raise W2VError for impossible counts and for NaN or infinite values, naming the word if there is one."""
     words, counts = content.words, content.counts
     if counts is not None and counts.min() < 0:
         row = int(counts.argmin())
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) has a negative count, {counts[row]}")
+    if counts is not None and float(counts.sum(dtype=np.float64)) > MAX_COUNT:
+        raise W2VError(f"{path}: the counts add up to more than {MAX_COUNT}")
     row = first_not_finite(content.vectors)
     if row >= 0:
         raise W2VError(f"{path}: row {row + 1} ({words[row][:60]!r}) holds NaN or infinite values")
+    for name, array in content.tensors.items():
+        if LEARNT.fullmatch(name) and storage.is_matrix(array) and array.ndim and array.size:
+            matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
+            if (row := first_not_finite(matrix)) >= 0:
+                raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
 
 
 def check_no_repeats(path: PathLike, words: Words) -> None:

@@ -72,8 +72,9 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
             return table.read(path, mmap)
         saved = gensim.read_saved(path)
     numbers = {name: value for name, value in saved.numbers.items() if value is not None}
-    metadata = {f"gensim.{saved.kind}": encode(numbers, f"{path}: its settings")}
-    return replace(saved.vectors, tensors=saved.vectors.tensors | saved.layers, metadata=metadata)
+    kinds = [saved.kind, *["Word2Vec"] * (saved.kind == "FastText")]  # its files are marked as Word2Vec's, too
+    metadata = {f"gensim.{kind}": encode(numbers, f"{path}: its settings") for kind in kinds}
+    return replace(saved.vectors, metadata=saved.vectors.metadata | metadata)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------

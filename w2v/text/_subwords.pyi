@@ -5,5 +5,10 @@ def counts_of(
     blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int
 ) -> NDArray[np.int64]: ...
 def buckets_of(
-    blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int, buckets: int
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    buckets: int,
+    of_characters: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

@@ -10,11 +10,29 @@ cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept n
     return text[at] & 0xC0 == 0x80
 
 
+cdef inline uint32_t hash_character(
+    uint32_t fnv, const unsigned char[::1] text, int64_t begin, int64_t end, bint of_characters
+) noexcept nogil:
+    """FNV-1a, continued by the bytes of a character or, if `of_characters`, by its code point."""
+    cdef uint32_t character = text[begin]
+    cdef int64_t at
+    if of_characters:
+        if end - begin > 1:
+            character &= 0xFF >> min(end - begin + 1, 8)
+        for at in range(begin + 1, end):
+            character = character << 6 | text[at] & 0x3F
+        return (fnv ^ character) * 16777619
+    for at in range(begin, end):
+        fnv = (fnv ^ <uint32_t><int8_t>text[at]) * 16777619  # fastText extends the sign of each byte
+    return fnv
+
+
 cdef void list_buckets(
-    const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, int32_t *found
+    const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, bint of_characters,
+    int32_t *found,
 ) noexcept nogil:
     """Write the bucket of each n-gram of `text` into `found`."""
-    cdef int64_t size = text.shape[0], first, end, length, count = 0
+    cdef int64_t size = text.shape[0], first, begin, end, length, count = 0
     cdef uint32_t fnv
     for first in range(size):
         if continues(text, first):
@@ -23,11 +41,11 @@ cdef void list_buckets(
         for length in range(1, longest + 1):
             if end == size:
                 break
-            fnv = (fnv ^ <uint32_t><int8_t>text[end]) * 16777619  # fastText extends the sign of each byte
+            begin = end
             end += 1
             while end < size and continues(text, end):
-                fnv = (fnv ^ <uint32_t><int8_t>text[end]) * 16777619
                 end += 1
+            fnv = hash_character(fnv, text, begin, end, of_characters)
             if length < shortest or (length == 1 and (first == 0 or end == size)):
                 continue  # neither < nor > alone is an n-gram
             found[count] = fnv % buckets
@@ -60,12 +78,14 @@ def buckets_of(
     int64_t shortest,
     int64_t longest,
     uint32_t buckets,
+    bint of_characters=False,
 ):
     """The bucket of each n-gram of the characters of <word>, for V words: word i is blob[offsets[i]:offsets[i + 1]].
 
     Returns starts, int64 (V + 1,), and buckets, int32 (n,): those of word i are buckets[starts[i]:starts[i + 1]], in
     the order of fastText. An n-gram that occurs twice in a word is listed twice. The word </s>, fastText's end of a
-    sentence, has none.
+    sentence, has none. With `of_characters`, the hash is that of gensim before 3.7: of characters instead of their
+    bytes.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, size
     cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
@@ -75,5 +95,5 @@ def buckets_of(
         if starts[k] < starts[k + 1]:
             size = offsets[k + 1] - offsets[k]
             marked[0], marked[1 : size + 1], marked[size + 1] = b"<", blob[offsets[k] : offsets[k + 1]], b">"
-            list_buckets(marked[: size + 2], shortest, longest, buckets, &found[starts[k]])
+            list_buckets(marked[: size + 2], shortest, longest, buckets, of_characters, &found[starts[k]])
     return np.asarray(starts), np.asarray(found)[:-1]

@@ -15,8 +15,6 @@ import secrets
 
 import numpy as np
 
-from w2v.errors import W2VError
-
 cdef extern from "hash_table.h" nogil:
     const uint64_t MAX_TAG
     ctypedef struct Slot:
@@ -358,7 +356,10 @@ def last_space(const uint8_t[::1] text not None):
 
 @cython.final
 cdef class Lookup:
-    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last."""
+    """Finds V different known words. Word i is words[offsets[i]:offsets[i + 1]], and PADDING follows the last.
+
+    The offsets, here and in `rows`, must be those of Words, which has checked them.
+    """
     cdef Table known
 
     def __init__(self, const uint8_t[::1] words not None, const int64_t[::1] offsets not None):
@@ -413,7 +414,7 @@ cdef class Lookup:
 def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
     """The words of these rows, in this order: their bytes end to end, uint8 (n,), and offsets, int64 (rows + 1,).
 
-    Raises IndexError for a row that does not exist, W2VError for a word that is not inside the bytes.
+    Raises IndexError for a row that does not exist. The offsets must be those of Words, which has checked them.
     """
     cdef int64_t i
     cdef int64_t[::1] ends = np.zeros(rows.shape[0] + 1, np.int64)
@@ -421,8 +422,6 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < offsets.shape[0] - 1:
             raise IndexError(f"there is no row {rows[i]}")
-        if not 0 <= offsets[rows[i]] <= offsets[rows[i] + 1] <= blob.shape[0]:
-            raise W2VError(f"the offsets of word {rows[i]} are damaged")
         ends[i + 1] = ends[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     found = np.empty(ends[rows.shape[0]], np.uint8)
     with nogil:
@@ -433,7 +432,10 @@ def taken(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None,
 
 
 def word_hashes(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None):
-    """The hash of each word, uint64 (V,). Word i is blob[offsets[i]:offsets[i + 1]]."""
+    """The hash of each word, uint64 (V,).
+
+    Word i is blob[offsets[i]:offsets[i + 1]]; the offsets must be those of Words, which has checked them.
+    """
     cdef int64_t size = blob.shape[0], begin, length, row
     cdef uint64_t[::1] hashes = np.empty(offsets.shape[0] - 1, np.uint64)
     cdef uint8_t[8] last = [0, 0, 0, 0, 0, 0, 0, 0]  # for a word at the end: word_key reads eight bytes

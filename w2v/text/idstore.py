@@ -133,7 +133,7 @@ class IdStore(TypeCounts):
 
     def _check(self) -> None:
         """Raise ValueError if the numbers in a file from the cache are inconsistent."""
-        if not self.types.has_valid_offsets() or not self.types.is_utf8() or self.counts.min() < 0:
+        if not self.types.is_utf8() or self.counts.min() < 0:
             raise ValueError("the words of an id file are damaged")
         known = sum(int(np.count_nonzero(ids < len(self.counts))) for ids in self._pieces())
         if known != len(self.ids) or known != self.counts.sum():

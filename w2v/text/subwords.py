@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,10 @@ from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
 
-NGRAMS_AT_ONCE = 1 << 14  # of a word: their rows are in memory together
+MAX_LENGTH = 99  # characters of an n-gram
+MAX_BUCKETS = (1 << 31) - 1
+NGRAMS_AT_ONCE = 1 << 14  # made at a time, about
+MAX_WORD_NGRAMS = 1 << 19  # of a word in a file
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,36 @@ class Subwords:
     buckets: int
 
     def count(self, words: Words) -> int:
-        """The number of n-grams of words, those that are repeated in a word included."""
-        return int(counts_of(words.blob, words.offsets, self.shortest, self.longest).sum())
+        """Return the number of n-grams of words, counting those that are repeated in a word."""
+        return int(self._counts(words).sum())
 
-    def of(self, words: Words) -> tuple[Integers, NDArray[np.int32]]:
-        """The buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,)."""
-        return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets)
+    def of(self, words: Words, of_characters: bool = False) -> tuple[Integers, NDArray[np.int32]]:
+        """The buckets of the n-grams of V words: starts, int64 (V + 1,), and buckets, int32 (n,).
+
+        With `of_characters`, by the hash of gensim before 3.7, which differs where a character is not ASCII.
+        """
+        return buckets_of(words.blob, words.offsets, self.shortest, self.longest, self.buckets, of_characters)
+
+    def check_words(self, words: Words) -> None:
+        """Raise W2VError for a word with more than MAX_WORD_NGRAMS n-grams."""
+        counts = self._counts(words)
+        if counts.max(initial=0) > MAX_WORD_NGRAMS:
+            row = int(counts.argmax())
+            length = words.offsets[row + 1] - words.offsets[row]
+            raise W2VError(f"word {row + 1}, of {length:,} bytes, has more than {MAX_WORD_NGRAMS:,} n-grams")
+
+    def groups(self, words: Words) -> Iterator[tuple[slice, Words]]:
+        """Yield rows of words, in order, and these words, of about NGRAMS_AT_ONCE n-grams at a time."""
+        before = np.append(0, np.cumsum(self._counts(words)))
+        start = 0
+        while start < len(words):
+            stop = max(start + 1, int(np.searchsorted(before, before[start] + NGRAMS_AT_ONCE, "right")) - 1)
+            yield slice(start, stop), words.take(np.arange(start, stop))
+            start = stop
+
+    def _counts(self, words: Words) -> Integers:
+        """The number of n-grams of each word, int64 (V,)."""
+        return counts_of(words.blob, words.offsets, self.shortest, self.longest)
 
 
 @dataclass(frozen=True)
@@ -65,8 +92,8 @@ class Ngrams:
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """The vectors of n words as of `vector`, (n, D); zeros without n-grams that have a row."""
         starts, wanted = self.subwords.of(words)
-        places, known = self._places(wanted)
-        chosen, numbers = np.unique(places[known], return_inverse=True)  # the rows in use, which are copied once
+        known, places = self.places(wanted)
+        chosen, numbers = np.unique(places, return_inverse=True)  # the rows in use, which are copied once
         sums = sums_of_rows(self.rows[chosen], numbers, np.append(0, np.cumsum(known))[starts])
         found: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
         return found
@@ -74,16 +101,26 @@ class Ngrams:
     def of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """The rows of n buckets, (n, D)."""
         found = np.zeros((len(buckets), self.rows.shape[1]), self.rows.dtype)
-        places, known = self._places(buckets)
-        found[known] = self.rows[places[known]]
+        known, places = self.places(buckets)
+        found[known] = self.rows[places]
         return found
 
-    def _places(self, buckets: NDArray[np.int32]) -> tuple[Integers, NDArray[np.bool_]]:
-        """The number of each bucket's row, and whether it has one: (n,) each."""
+    def places(self, buckets: NDArray[np.int32]) -> tuple[NDArray[np.bool_], Integers]:
+        """Return which of n buckets have a row, bool (n,), and the rows of these k, int64 (k,)."""
         places = np.searchsorted(self.buckets, buckets)
         known = places < len(self.buckets)
         known[known] = self.buckets[places[known]] == buckets[known]
-        return places, known
+        return known, places[known]
+
+    def composed(self, own: NDArray[np.float32], words: Words) -> NDArray[np.float32]:
+        """The vectors of V words, float32 (V, D): the means of their own rows, (V, D), and those of their n-grams."""
+        vectors = np.empty(own.shape, np.float32)
+        for block, group in self.subwords.groups(words):
+            starts, wanted = self.subwords.of(group)
+            known, places = self.places(wanted)
+            sums = sums_of_rows(self.rows, places, np.append(0, np.cumsum(known))[starts])
+            vectors[block] = (own[block] + sums) / (np.diff(starts) + 1)[:, np.newaxis].astype(np.float32)
+        return vectors
 
     # -- in files -----------------------------------------------------------------------------------
 
@@ -107,7 +144,7 @@ class Ngrams:
         if (
             rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
-            or not 1 <= subwords.shortest <= subwords.longest or not 1 <= subwords.buckets < 1 << 31
+            or not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets < 1 << 31
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")

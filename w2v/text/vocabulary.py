@@ -18,9 +18,8 @@ from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
 from w2v.text.advice import FirstWords, on_spaces
 from w2v.text.idstore import TypeCounts
-from w2v.text.words import Words
+from w2v.text.words import MAX_COUNT, Words
 
-MAX_COUNT = 2**63 - 1
 WORDS_AT_ONCE = 1 << 16  # written at a time
 WHITE_SPACE = b" \t\n\v\f\r"
 
@@ -42,7 +41,7 @@ class Vocabulary:
         if not isinstance(words, Words) and not all(isinstance(word, str) for word in words):
             raise W2VError("the words of a vocabulary must be str")
         self.words = Words.of(words)
-        if not self.words.has_valid_offsets() or not self.words.is_utf8():
+        if not self.words.is_utf8():
             raise W2VError("the words of a vocabulary are damaged")
         self.words.check_lengths("")
         found = np.asarray(counts)
@@ -52,7 +51,7 @@ class Vocabulary:
         self.counts: NDArray[np.int64] = found.astype(np.int64, copy=False)
         if self.counts.min() < 1 or np.any(self.counts[1:] > self.counts[:-1]):
             raise W2VError("the counts of a vocabulary must be 1 or more, and must not rise from word to word")
-        if self.counts.sum(dtype=np.float64) > MAX_COUNT:
+        if float(self.counts.sum(dtype=np.float64)) > MAX_COUNT:
             raise W2VError(f"the counts add up to more than {MAX_COUNT}")
         if np.any(self.words.offsets[1:] == self.words.offsets[:-1]) or self.words.contain_any(WHITE_SPACE):
             raise W2VError("the words of a vocabulary must not be empty and must not contain white space")

@@ -16,6 +16,7 @@ from w2v.text._text import PADDING, taken, word_hashes
 
 WORDS_AT_ONCE = 1 << 16  # checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # searched at a time
+MAX_COUNT = (1 << 63) - 1  # of the occurrences of all words together
 MAX_WORD_BYTES = 1 << 19  # of a word in a vocabulary or word2vec file: their readers look at the first 1 MB of a file
 
 
@@ -39,10 +40,16 @@ class Words(Sequence[str]):
 
     Attributes:
         blob: uint8 (n,), the UTF-8 bytes of all words, end to end.
-        offsets: int64 (V + 1,), word i is blob[offsets[i]:offsets[i + 1]].
+        offsets: int64 (V + 1,), word i is blob[offsets[i]:offsets[i + 1]]. They rise from 0 to n.
     """
 
     def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        """Raise W2VError for offsets that do not rise from 0 to the end of the blob: compiled code trusts them."""
+        if (
+            blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1
+            or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(blob) or np.any(offsets[1:] < offsets[:-1])
+        ):  # fmt: skip
+            raise W2VError("the word offsets are damaged: they must rise from 0 to the number of bytes")
         self.blob = blob
         self.offsets = offsets
 
@@ -82,15 +89,8 @@ class Words(Sequence[str]):
         """The words of these rows, in this order."""
         return Words(*taken(self.blob, self.offsets, np.ascontiguousarray(rows, np.int64)))
 
-    def has_valid_offsets(self) -> bool:
-        """Whether the offsets rise from 0 to the end of the blob; otherwise words must not be read."""
-        blob, offsets = self.blob, self.offsets
-        if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype != np.int64 or offsets.ndim != 1:
-            return False
-        return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(self.blob) and not _decrease(offsets)
-
     def check_lengths(self, place: str) -> None:
-        """Raise W2VError, beginning with `place`, for a word of more than MAX_WORD_BYTES. The offsets must be valid."""
+        """Raise W2VError, beginning with `place`, for a word of more than MAX_WORD_BYTES."""
         for start in range(0, len(self), WORDS_AT_ONCE):
             lengths = np.diff(self.offsets[start : start + WORDS_AT_ONCE + 1])
             if lengths.max() > MAX_WORD_BYTES:
@@ -105,7 +105,7 @@ class Words(Sequence[str]):
         return any(np.isin(part, wanted).any() for part in parts)
 
     def is_utf8(self) -> bool:
-        """Whether each word is UTF-8. The offsets must be valid."""
+        """Whether each word is UTF-8."""
         for start in range(0, len(self), WORDS_AT_ONCE):
             offsets = self.offsets[start : start + WORDS_AT_ONCE + 1]
             first, last = offsets[0], offsets[-1]
@@ -124,7 +124,7 @@ class Words(Sequence[str]):
         return next(word for word in words if word.decode(errors="replace").encode() != word)
 
     def repeated(self) -> tuple[int, int] | None:
-        """The row of a word and the first row that repeats it, or None if all differ. The offsets must be valid."""
+        """The row of a word and the first row that repeats it, or None if all differ."""
         hashes = word_hashes(self.blob, self.offsets)
         hashes.sort()
         same = hashes[1:] == hashes[:-1]
@@ -202,14 +202,7 @@ class Words(Sequence[str]):
             raise W2VError(f"the word {error.object[:60]!r} is not valid UTF-8") from error
 
     def _encoded(self, start: int, stop: int) -> Iterator[bytes]:
-        offsets = self.offsets[start : stop + 1]
-        if _decrease(offsets):
-            raise W2VError("the word offsets are damaged: they must not decrease")
-        bounds = offsets.tolist()
+        bounds = self.offsets[start : stop + 1].tolist()
         first = bounds[0]
         blob = self.blob[first : bounds[-1]].tobytes()
         return (blob[begin - first : end - first] for begin, end in pairwise(bounds))
-
-
-def _decrease(offsets: NDArray[np.int64]) -> bool:
-    return bool(np.any(offsets[1:] < offsets[:-1]))

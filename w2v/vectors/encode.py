@@ -74,7 +74,8 @@ class Encoder:
         self._normalise = Normaliser(options, errors)
         self._strips_markup = options.strip_markup
         counts = np.ones(len(words), np.int64) if counts is None else np.maximum(counts, 1)
-        shares = np.append(counts, 1) / counts.sum()  # the last is that of unknown words
+        # The last is that of unknown words. Counts in memory may add up to more than an int64 holds.
+        shares = np.append(counts, 1) / counts.sum(dtype=np.float64)
         self._weights: Array = FORMULAS[weights](shares).astype(np.float32)
         self._common = np.zeros(self.size, np.float32)
         if weights == "sif":

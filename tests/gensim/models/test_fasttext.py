@@ -10,6 +10,7 @@ import w2v
 from w2v.data import make
 from w2v.gensim.models import FastText, KeyedVectors
 from w2v.gensim.models.fasttext import (
+    FastTextKeyedVectors,
     ft_ngram_hashes,
     load_facebook_model,
     load_facebook_vectors,
@@ -75,3 +76,20 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["night", "a", "straße", "日本語"])
 def test_buckets_are_those_of_gensim(word: str) -> None:
     assert ft_ngram_hashes(word, 3, 6, 1000) == gensim.models.fasttext.ft_ngram_hashes(word, 3, 6, 1000)
+
+
+def test_models_that_gensim_saved_are_loaded_and_trained(tmp_path: Path) -> None:
+    path = str(tmp_path / "model")
+    theirs = gensim.models.FastText(SENTENCES, vector_size=4, bucket=200, epochs=1, workers=1, sg=1)
+    theirs.save(path)
+    for loaded in FastText.load(path), KeyedVectors.load(path):
+        assert isinstance(loaded, FastText)
+        assert (loaded.min_n, loaded.max_n, loaded.bucket, loaded.sg) == (3, 6, 200, 1)
+        np.testing.assert_allclose(loaded.wv[UNKNOWN], theirs.wv[UNKNOWN], atol=1e-6)
+        np.testing.assert_array_equal(loaded.syn1neg, theirs.syn1neg)
+    before = loaded.wv["king"].copy()
+    loaded.train(SENTENCES, total_examples=loaded.corpus_count, epochs=1)
+    assert np.abs(loaded.wv["king"] - before).max() > 0
+    theirs.wv.save(path)
+    for vectors in FastTextKeyedVectors.load(path), KeyedVectors.load(path):
+        np.testing.assert_allclose(vectors[UNKNOWN], theirs.wv[UNKNOWN], atol=1e-6)

@@ -187,7 +187,11 @@ class FastText(Word2Vec):
         super().init_weights()
 
 
-KeyedVectors.models = {METADATA: FastText, **KeyedVectors.models}  # its files are marked as Word2Vec's, too
+KeyedVectors.models = {
+    METADATA: FastText,  # first, since its files are marked as Word2Vec's, too
+    "gensim.FastTextKeyedVectors": FastTextKeyedVectors,
+    **KeyedVectors.models,
+}
 
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
