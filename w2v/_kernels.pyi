@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from w2v.kernel.plan import Plan
 
-LOSSES: tuple[str, ...]
+LOSS_KINDS: dict[str, dict[str, float]]
 MAX_CHUNK_IDS: int
 END_OF_SENTENCE: int
 

@@ -68,7 +68,7 @@ def test_loss_fulfils_the_protocol(name: str) -> None:
     assert min(kind.alpha) > 0
     assert set(kind.kernels) <= {"cython", "numba"}
     assert "numba" in kind.kernels
-    assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSSES) == (kind.branch in reference.CHOICES)
+    assert ("cython" in kind.kernels) == (kind.branch in _kernels.LOSS_KINDS) == (kind.branch in reference.CHOICES)
     assert issubclass(kind.settings_class, BaseSettings)
     assert issubclass(Settings, kind.settings_class)
     assert kind.storages[0] == "float32"

@@ -109,7 +109,7 @@ def test_every_command_takes_an_encoding(tmp_path: Path) -> None:
     run("train", utf_8, "-o", tmp_path / "other.safetensors", *training)
     first, second = w2v.load(model), w2v.load(tmp_path / "other.safetensors")
     assert first.index_to_key == second.index_to_key
-    run("train", "--resume", states, "--force")
+    run("train", text, "--resume", states, "-o", model, "--force")
     for source, more in ((text, ["--encoding", "cp949"]), (utf_8, [])):
         run("encode", model, source, *more, "-o", tmp_path / f"{source.name}.npy")
         run("vocab", source, *more, "-o", tmp_path / f"{source.name}.vocab")

@@ -101,5 +101,5 @@ def test_the_last_epoch_may_be_the_best(sample: Path, caplog: pytest.LogCaptureF
 def test_where_it_has_no_place(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(w2v.SettingsError, match="stop_early has no effect on tuning"):
         w2v.tune(sample, time="1m", stop_early=2)
-    with pytest.raises(w2v.W2VError, match="the end of the text is too short"):
+    with pytest.raises(w2v.W2VError, match="the held-out text is too short"):
         w2v.train([["one", "two"], ["two", "one"]], min_count=1, stop_early=2)

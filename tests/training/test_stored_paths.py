@@ -138,7 +138,8 @@ def test_what_a_config_names_is_in_the_command(sample: Path, tmp_path: Path, mon
     config.write_text(f'corpus = "{sample}"\noutput = "own.bin"\nobjective = "{loss}"\n')
     monkeypatch.setattr("w2v.cli.train.train", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
     monkeypatch.setattr(checkpoint.Checkpoints, "newest", "a checkpoint")
-    said = run("train", "--config", config, "--checkpoint", tmp_path / "states", code=143).stderr
+    options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
+    said = run("train", *options, code=143).stderr
     expected = ["train", sample, "--resume", tmp_path / "states", "-o", "own.bin", "--objective", loss]
     assert resume_command(said) == list(map(str, expected))
 
