@@ -13,13 +13,13 @@ import numpy as np
 
 import w2v
 from tests.faults.variants import assert_origin
-from w2v._kernels import LOSSES, step_for
+from w2v._kernels import LOSS_KINDS, step_for
 from w2v.kernel.plan import INSTRUCTION_SETS
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 
 WORKERS = 4
-RUNS = [(loss, False) for loss in LOSSES] + [(loss, True) for loss in ("ns", "nce", "sampled", "hs")]
+RUNS = [(loss, False) for loss in LOSS_KINDS] + [(loss, True) for loss in ("ns", "nce", "sampled", "hs")]
 
 
 class Halfway(Exception):

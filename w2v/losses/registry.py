@@ -138,7 +138,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
         shortest, longest = map(int, found.groups()) if found else (1, 0)
         if shortest > longest:
-            raise SettingsError(f"subwords {self.subwords!r}: write the shortest and longest n-gram, as in 3-6")
+            raise SettingsError(f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6")
         return Subwords(shortest, longest, self.buckets)
 
     @property
@@ -152,7 +152,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
         if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
             raise SettingsError(
-                f"window {self.window!r}: write how many words before and after the centre, one at least, as in 5,0"
+                f"window {str(self.window)[:60]!r}: write how many words before and after the centre, one at least, as in 5,0"
             )
         return sides
 
