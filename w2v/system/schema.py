@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from w2v.errors import W2VError, one_line
-from w2v.system.files import errors_named
+from w2v.system.files import errors_named, open_regular
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -36,8 +36,8 @@ def read(kind: type[T], path: Path, decoder: Callable[..., T] = msgspec.json.dec
 
     Raises W2VError for a file that cannot be read, or holds anything else.
     """
-    with errors_named(path):
-        content = path.read_bytes()
+    with errors_named(path), open_regular(path) as file:
+        content = file.read()
     try:
         return decoder(content, type=kind)
     except (ValueError, RecursionError, OverflowError) as error:
