@@ -56,6 +56,11 @@ class Gathered:
         return self._count
 
     @property
+    def size(self) -> int:
+        """The bytes of all words."""
+        return len(self._blob)
+
+    @property
     def words(self) -> Words:
         return Words(np.frombuffer(self._blob, np.uint8), self._offsets[: self._count + 1])
 
