@@ -102,7 +102,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, byt
 def test_a_description_of_two_gigabytes(database: tuple[Path, bytes, list[bytes]]) -> None:
     path, data, cells = database
     for size in (b"\x87\xff\xff\xff\x7f", b"\xff" * 9):
-        cell = size + b"\x01\x81\x37" + cells[0][3:]  # its header is longer than the page
+        cell = (size + b"\x01\xbf\x7f").ljust(3000, b"\x01")  # its header is longer than the page
         assert_refused(path, "damaged: ", page(LEAF, [cell, *cells[1:]], before=data[:100]) + data[PAGE:])
 
 
