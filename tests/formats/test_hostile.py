@@ -22,6 +22,7 @@ from pyarrow import feather, parquet
 import w2v
 from tests.helpers import assert_refused, memory_below
 from w2v.errors import W2VError
+from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.losses.loss import PREFIX
@@ -151,6 +152,17 @@ def footer_of_columns() -> bytes:
     return b"PAR1\x15" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
+def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
+    """A model of fastText of these entries, with one value for each of its words and for the n-grams up to a length."""
+    numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
+    numbers |= {"shortest": 1, "longest": longest, "entries": count, "words": count, "tokens": count}
+    rows = fasttext.SHAPE.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
+    outputs = fasttext.SHAPE.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
+    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.NUMBERS)) + entries + rows + outputs
+
+
+ENTRY = b"\0" + fasttext.ENTRY.pack(1, 0)
+SHORT_ENTRIES = SIZE // (len(ENTRY) + 4 + 8)
 LONG_WORD = {"word": ["w" * (99 << 20), "b"], "vector": vectors_of(1, 1)}
 LONG_ROW = {"word": ["a", "b"], "vector": vectors_of(1, 25 << 20)}
 UNUSED = {"word": ["a", "b"], "vector": vectors_of(1, 1), "other": ["w" * (99 << 20), "b"]}
@@ -205,6 +217,17 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a long column that is not used": ("model", lambda: parquet_bytes(UNUSED, use_dictionary=False), "loaded"),
     "a long column of Arrow that is not used": ("model", lambda: arrow_bytes(UNUSED), TOO_MUCH),
     "a million columns of Parquet": ("model", footer_of_columns, "describes too many columns"),
+    "short words of fastText": (
+        "model",
+        lambda: fasttext_bytes(lines(ENTRY, 4, SHORT_ENTRIES * (len(ENTRY) + 4)), SHORT_ENTRIES, 6),
+        "loaded",
+    ),
+    "long words of fastText": (
+        "model",
+        lambda: fasttext_bytes(b"".join(b"%c" % k + b"w" * (1 << 18) + ENTRY for k in range(65, 85)), 20, 9),
+        "loaded",
+    ),
+    "long n-grams": ("model", lambda: fasttext_bytes(b"w" * 20_000 + ENTRY, 1, 20_000), "n-grams of 20,000 characters"),
     "one pair": ("pairs", lambda: b"a\t" * (SIZE // 2), "longer than 16777216 bytes"),
 }
 

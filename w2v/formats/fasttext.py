@@ -17,12 +17,13 @@ from w2v.errors import CutFile, W2VError
 from w2v.formats.bfloat16 import blocks
 from w2v.formats.row_blocks import opened
 from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
+from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write
 from w2v.system.schema import decode
-from w2v.text.subword_rows import SubwordRows, own_rows
-from w2v.text.subwords import Ngrams, Subwords
+from w2v.text.subword_rows import own_rows
+from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
 MAGIC, VERSION = 793712314, 12
@@ -106,11 +107,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     shortest, longest = max(1, found["shortest"]), found["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
-        rows = SubwordRows.of(ngrams.subwords, entries)
-        with np.errstate(all="ignore"):  # what is infinite or NaN is refused below
-            sums = rows.join(ngrams.of(rows.buckets))
-            vectors += sums[: len(vectors)]
-            rows.compose(vectors, sums[len(vectors) :])
+        ngrams.compose(entries, vectors)  # what is infinite or NaN is refused below
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
@@ -128,6 +125,8 @@ def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
         raise W2VError(f"{path}: a quantized fastText model: give the .bin file that it was made from")
     if found["words"] < 1 or not 1 <= found["vector_size"] <= MAX_COLUMNS or found["buckets"] < 0:
         raise W2VError(f"{path}: damaged: it says {found['words']} words, {found['vector_size']} values")
+    if found["longest"] > MAX_LENGTH:
+        raise W2VError(f"{path}: refused: n-grams of {found['longest']:,} characters; at most {MAX_LENGTH} are read")
 
 
 def _exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
@@ -139,11 +138,11 @@ def _exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
 
 def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, NDArray[np.int64]]:
     """The words and their counts, int64 (V,)."""
-    names, counts = [], np.empty(words, np.int64)
+    names, counts = Gathered(words), np.empty(words, np.int64)
     for row in range(words):
-        names.append(_word(path, file))
+        names.add(_word(path, file))
         counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
-    return Words.of(names), counts
+    return names.words, counts
 
 
 def _word(path: PathLike, file: BufferedReader) -> bytes:

@@ -4,3 +4,12 @@ from numpy.typing import NDArray
 def buckets_of(
     blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int, buckets: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def compose(
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    places: NDArray[np.int32],
+    rows: NDArray[np.float32],
+    own: NDArray[np.float32],
+) -> None: ...

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.system.schema import decode, encode
-from w2v.text._subwords import buckets_of
+from w2v.text._subwords import buckets_of, compose
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
+
+MAX_LENGTH = 99  # characters of an n-gram
+WORDS_AT_ONCE = 1 << 12  # whose rows are composed: an interrupt waits for them
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,16 @@ class Ngrams:
         found[known] = self.rows[places[known]]
         return found
 
+    def compose(self, words: Words, own: NDArray[np.float32]) -> None:
+        """Turn the words' own rows (V, D) into the means of these and of the rows of their n-grams."""
+        places = np.full(self.subwords.buckets, -1, np.int32)
+        places[self.buckets] = np.arange(len(self.buckets))
+        lengths = self.subwords.shortest, self.subwords.longest
+        rows = np.ascontiguousarray(self.rows, np.float32)
+        for start in range(0, len(words), WORDS_AT_ONCE):
+            part = slice(start, start + WORDS_AT_ONCE)
+            compose(words.blob, words.offsets[start : part.stop + 1], *lengths, places, rows, own[part])
+
     # -- in files -----------------------------------------------------------------------------------
 
     @property
@@ -94,7 +107,7 @@ class Ngrams:
         if (
             rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
-            or not 1 <= subwords.shortest <= subwords.longest or not 1 <= subwords.buckets < 1 << 31
+            or not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets < 1 << 31
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")
