@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
 import zstandard
 from pyarrow import feather, parquet
+from safetensors.numpy import save_file
 
 import w2v
 from tests.helpers import assert_refused, memory_below
@@ -38,7 +40,9 @@ from w2v.vectors.keyed import KeyedVectors, load
 SIZE = 24 << 20  # bytes of a file, about
 LOAD = """
 import contextlib, io, os, sys
-import pyarrow.compute, pyarrow.parquet, scipy.stats
+import importlib.util, pyarrow.compute, pyarrow.parquet, scipy.stats
+if importlib.util.find_spec("spacy"):
+    import spacy
 from w2v.cli.commands import evaluation, training, vectors
 from w2v.cli.main import main
 from w2v.system import memory
@@ -242,9 +246,70 @@ PAIRS: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
     "a row without end": (lambda: b"1\t" * (SIZE // 2) + b"1\n", lambda: b"a\n", "loaded"),
 }
 
+
+def static_folder(folder: Path, matrix: np.ndarray, vocabulary: bytes) -> None:
+    folder.mkdir()
+    save_file({"embeddings": matrix}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_bytes(b'{"model": {"vocab": %s}}' % vocabulary)
+
+
+def spacy_folder(folder: Path, matrix: np.ndarray, words: bytes, keys: dict[int, int]) -> None:
+    """A pipeline whose strings are separated by line ends in `words`."""
+    (folder / "vocab").mkdir(parents=True)
+    with (folder / "vocab" / "vectors").open("wb") as file:
+        np.save(file, matrix)
+    (folder / "vocab" / "key2row").write_bytes(msgspec.msgpack.encode(keys))
+    (folder / "vocab" / "strings.json").write_bytes(b'["' + words.rstrip(b"\n").replace(b"\n", b'","') + b'"]')
+
+
+def spacy_keys(words: bytes) -> dict[int, int]:
+    """The keys of words, all of the first row."""
+    strings = pytest.importorskip("spacy").strings
+    return {strings.hash_string(word): 0 for word in words.decode().split()}
+
+
+HASHES = range(1 << 63, (1 << 63) + SIZE // 10)
+ONE_ROW, ONE_VALUE = np.ones((1, 1 << 20), np.float32), np.ones((1, 1), np.float32)
+FEW = lines(b"\n", size=5 * 5000)
+FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a vector of many tokens": (
+        lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW.replace(b"\n", b'":0,"') + b'x":0}'),
+        "5,001 words share 1 vector, and would take more than 50 times its size",
+    ),
+    "many tokens": (
+        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"') + b'x":0}'),
+        "loaded",
+    ),
+    "many listed tokens": (
+        lambda folder: static_folder(folder, np.ones((1 << 22, 1), np.float16), b'[["' + lines(b'",0],["') + b'x",0]]'),
+        "loaded",
+    ),
+    "a vector of many keys": (
+        lambda folder: spacy_folder(folder, ONE_ROW, FEW, spacy_keys(FEW)),
+        "5,000 words share 1 vector, and would take more than 50 times its size",
+    ),
+    "many strings": (lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n"), spacy_keys(b"aaaa aaab")), "loaded"),
+    "many keys": (lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(HASHES, 0)), "0 words"),
+    "small keys": (
+        lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(range(9999), 0)),
+        "too many",
+    ),
+}
+
 needs_peak = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory"
 )
+
+
+@needs_peak
+@pytest.mark.parametrize("name", FOLDERS)
+def test_memory_of_folders_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]], name: str) -> None:
+    write, expected = FOLDERS[name]
+    write(tmp_path / "folder")
+    said, peak = tried("model", tmp_path / "folder")
+    assert expected in said
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert peak <= 2 * size + (64 << 20)
 
 
 @needs_peak
