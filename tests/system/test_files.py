@@ -11,6 +11,7 @@ import pytest
 
 import w2v
 from w2v.errors import W2VError
+from w2v.system import files
 from w2v.system.files import atomic_write
 
 WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
@@ -237,3 +238,16 @@ def test_no_temporary_folder(tmp_path, monkeypatch):
     with pytest.raises(W2VError, match="variable TMPDIR, or with --cache"):
         train()
     train(cache=tmp_path)
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    """Without waiting for the writer of a pipe."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    for path, kind in ((pipe, "pipe"), (link, "device"), (tmp_path, "folder")):
+        with pytest.raises(W2VError, match=f"cannot read {path}: it is a {kind}"):
+            files.open_regular(path)
+    (tmp_path / "file").write_bytes(b"some")
+    with files.open_regular(tmp_path / "file") as file:
+        assert file.read() == b"some"

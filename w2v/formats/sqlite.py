@@ -5,10 +5,11 @@ words (id integer primary key, word text, count integer); vectors (id integer pr
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from w2v.system.files import Errors, PathLike, atomic_write, errors_named
 
 ROWS_AT_ONCE = 1 << 12
 MAX_BYTES = 1 << 24  # of a value that is read
+# A damaged tree of pages can lead to the same rows without end: what reading takes is counted in SQLite's own steps.
+STEPS, STEPS_PER_BYTE, STEPS_AT_ONCE = 1 << 22, 1 << 6, 1 << 16
 WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN = "create table vectors (id integer primary key, vector blob not null)"
 SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
@@ -90,28 +93,36 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         base.execute("pragma cell_size_check = on")
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         base.text_factory = bytes
+        base.set_progress_handler(_stopwatch(STEPS + STEPS_PER_BYTE * size), STEPS_AT_ONCE)
         _check_tables(path, base)
-        rows, known = base.execute("select count(*), count(count) = count(*) from words").fetchone()
+        rows = base.execute("select max(id) from words").fetchone()[0] or 0  # which are numbered: see below
         first = base.execute("select vector from vectors where id = 1").fetchone() or [b""]
-        if not rows or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
+        if rows < 1 or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
             raise W2VError(f"{path}: damaged: its first vector is missing, or not of float32")
         if rows * len(first[0]) > size:
             raise W2VError(f"{path}: damaged: it says {counted(rows, 'word')} of {len(first[0]):,} bytes")
-        rows, columns = rows if limit is None else min(rows, limit), len(first[0]) // 4
-        words, counts = Gathered(rows), np.zeros(rows, np.int64)
+        total, rows, columns = rows, rows if limit is None else min(rows, limit), len(first[0]) // 4
+        words, counts, known = Gathered(rows), np.zeros(rows, np.int64), True
         vectors: NDArray[np.float32] = memory.empty((rows, columns))
         meter = Meter(progress, "load")
-        for row, (word, count) in _numbered(path, base, "select id, word, count from words order by id", rows):
+        for row, (word, count) in _numbered(path, base, "select id, word, count from words order by id", rows, total):
             if not isinstance(word, bytes) or not (count is None or (isinstance(count, int) and count >= 0)):
                 raise W2VError(f"{path}: damaged: its word {row + 1:,} is no text, or its count no number")
             words.add(word)
             counts[row] = count or 0
-        for row, (vector,) in _numbered(path, base, "select id, vector from vectors order by id", rows):
+            known = known and count is not None
+        for row, (vector,) in _numbered(path, base, "select id, vector from vectors order by id", rows, total):
             if not isinstance(vector, bytes) or len(vector) != 4 * columns:
                 raise W2VError(f"{path}: damaged: its vector {row + 1:,} has not {columns:,} values")
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
     return checked(path, VectorFile(words.words, vectors, counts if known else None), errors)
+
+
+def _stopwatch(steps: int) -> Callable[[], bool]:
+    """A function that is called each STEPS_AT_ONCE of SQLite's steps, and says when they are too many."""
+    calls = itertools.count()
+    return lambda: next(calls) * STEPS_AT_ONCE > steps
 
 
 def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
@@ -127,17 +138,18 @@ def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
         raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {INSTALL.format('sqlite')}")
 
 
-def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:
-    """The first rows of a table, numbered from 0. Raises W2VError unless their ids are 1, 2, 3, …"""
+def _numbered(
+    path: PathLike, base: sqlite3.Connection, query: str, rows: int, total: int
+) -> Iterator[tuple[int, list[Any]]]:
+    """The first rows of a table, numbered from 0. Raises W2VError unless their ids are 1, 2, 3, … up to `total`."""
     done = 0
-    for done, (number, *values) in enumerate(base.execute(f"{query} limit {rows}"), 1):
-        if number != done:
+    for number, *values in base.execute(f"{query} limit {rows + (rows == total)}"):
+        done += 1
+        if number != done or done > rows:
             break
         yield done - 1, values
-    else:
-        if done == rows:
-            return
-    raise W2VError(f"{path}: damaged: the ids of its tables are not 1 to {rows:,}")
+    if done != rows:
+        raise W2VError(f"{path}: damaged: the ids of its tables are not 1 to {total:,}")
 
 
 @contextmanager
@@ -147,5 +159,7 @@ def _problems(path: PathLike, place: str) -> Iterator[None]:
         raise W2VError(f"{place.format(path=path)}this Python was built without SQLite")
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: where a message is not UTF-8
-        raise W2VError(f"{place.format(path=path)}{one_line(error)}") from error
+    # UnicodeDecodeError: where a message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
+        reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
+        raise W2VError(f"{place.format(path=path)}{reason}") from error

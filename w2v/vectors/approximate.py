@@ -1,13 +1,12 @@
 """The index of approximate search: a graph of near neighbours (HNSW, Malkov & Yashunin 2018, arXiv:1603.09320)."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike, errors_named
+from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.vectors.cosines import Vector
 
 
@@ -29,7 +28,7 @@ def built_index(vectors: Vector, progress: Report | None = None) -> Any:
 
 def index_of_file(path: PathLike) -> Any:
     """The index in a file of its method `save`. Raises W2VError for a file that cannot be read or is no index."""
-    with errors_named(path), Path(path).open("rb"):
+    with errors_named(path), open_regular(path):
         try:
             return _usearch().Index.restore(str(path))
         except (ValueError, RuntimeError) as error:
