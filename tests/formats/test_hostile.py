@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import re
@@ -10,14 +11,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 import zstandard
+from pyarrow import feather, parquet
+from safetensors.numpy import save_file
 
 import w2v
 from tests.helpers import assert_refused, memory_below
 from w2v.errors import W2VError
+from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.losses.loss import PREFIX
@@ -33,16 +40,20 @@ from w2v.vectors.keyed import KeyedVectors, load
 SIZE = 24 << 20  # bytes of a file, about
 LOAD = """
 import contextlib, io, os, sys
-import scipy.stats
+import importlib.util, pyarrow.compute, pyarrow.parquet, scipy.stats
+if importlib.util.find_spec("spacy"):
+    import spacy
 from w2v.cli.commands import evaluation, training, vectors
 from w2v.cli.main import main
 from w2v.system import memory
 from w2v.errors import W2VError
 from w2v.vectors.benchmarks import analogies, word_pairs
 from w2v.vectors.keyed import KeyedVectors, load
+from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary
 some = KeyedVectors(["a", "b", "c", "d"], [[1, 0], [0, 1], [1, 1], [1, 2]])
 loaders = {"model": load, "vocabulary": Vocabulary.load}
+loaders["column"] = lambda path: [block for block in Corpus(path).blocks(column="word")][:0]
 loaders |= {"questions": lambda path: analogies(some, path), "pairs": lambda path: word_pairs(some, path)}
 def tried(name, path):
     try:
@@ -113,6 +124,54 @@ def counted(rows: bytes, columns: int) -> bytes:
     return b"%d %d\n" % (rows.count(b"\n"), columns) + rows
 
 
+def vectors_of(*lengths: int) -> Any:
+    """A column of lists of zeros."""
+    return pa.ListArray.from_arrays(np.cumsum([0, *lengths]).astype(np.int32), np.zeros(sum(lengths), np.float32))
+
+
+def repeated(rows: int) -> dict[str, Any]:
+    """A table whose words are all the same long one, stored once."""
+    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["w" * (1 << 20)])
+    return {"word": words, "vector": pa.FixedSizeListArray.from_arrays(np.ones(rows, np.float32), 1)}
+
+
+def parquet_bytes(columns: dict[str, Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file, compression="zstd", **options)
+    return file.getvalue()
+
+
+def arrow_bytes(columns: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    feather.write_feather(pa.table(columns), file, compression="zstd")
+    return file.getvalue()
+
+
+def footer_of_columns() -> bytes:
+    """A Parquet file with a group of rows of a million columns, of which nothing but their places is said."""
+    column, count = b"\x26\x00\x00", 1 << 20
+    schema = b"\x29\x2c\x48\x01r\x15\x02\x00" + b"\x15\x0c\x25\x00\x18\x04word\x25\x00\x00"
+    groups = b"\x19\x1c\x19\xfc\x80\x80\x40" + column * count + b"\x16\x00\x16\x00\x00"
+    footer = b"\x15\x02" + schema[:1].replace(b"\x29", b"\x19") + schema[1:] + b"\x16\x00" + groups + b"\x00"
+    return b"PAR1\x15" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
+    """A model of fastText of these entries, with one value for each of its words and for the n-grams up to a length."""
+    numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
+    numbers |= {"shortest": 1, "longest": longest, "entries": count, "words": count, "tokens": count}
+    rows = fasttext.SHAPE.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
+    outputs = fasttext.SHAPE.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
+    return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.NUMBERS)) + entries + rows + outputs
+
+
+ENTRY = b"\0" + fasttext.ENTRY.pack(1, 0)
+SHORT_ENTRIES = SIZE // (len(ENTRY) + 4 + 8)
+LONG_WORD = {"word": ["w" * (99 << 20), "b"], "vector": vectors_of(1, 1)}
+LONG_ROW = {"word": ["a", "b"], "vector": vectors_of(1, 25 << 20)}
+UNUSED = {"word": ["a", "b"], "vector": vectors_of(1, 1), "other": ["w" * (99 << 20), "b"]}
+TOO_MUCH = "to more than 500 times its size"
+
 FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "numbers of one digit": ("model", lambda: lines(b" 0\n"), "loaded"),
     "two numbers of one digit": ("model", lambda: counted(lines(b" 1 2\n"), 2), "loaded"),
@@ -142,6 +201,37 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "pairs without end": ("pairs", lambda: b"a b 1\n" * (SIZE // 6), "more than 100000 pairs"),
     "unknown pairs": ("pairs", lambda: lines(b" no 1\n"), "more than 100000 pairs"),
     "as many pairs as may be": ("pairs", lambda: b"a b 1\na c 2\n" * 50_000, "loaded"),
+    "a long page": ("model", lambda: parquet_bytes(LONG_WORD, use_dictionary=False), TOO_MUCH),
+    "a long dictionary": ("model", lambda: parquet_bytes(LONG_WORD, dictionary_pagesize_limit=1 << 30), TOO_MUCH),
+    "a long buffer": ("model", lambda: arrow_bytes(LONG_WORD), TOO_MUCH),
+    "references to one word": ("model", lambda: parquet_bytes(repeated(1 << 16)), TOO_MUCH),
+    "references to one word in Arrow": ("model", lambda: arrow_bytes(repeated(1 << 16)), TOO_MUCH),
+    "references to one text": ("column", lambda: parquet_bytes(repeated(1 << 16)), TOO_MUCH),
+    "words that begin alike": (
+        "model",
+        lambda: parquet_bytes(
+            {"word": ["w" * (1 << 20)] * 99, "vector": vectors_of(*[1] * 99)},
+            use_dictionary=False,
+            column_encoding={"word": "DELTA_BYTE_ARRAY"},
+        ),
+        TOO_MUCH,
+    ),
+    "a long row": ("model", lambda: parquet_bytes(LONG_ROW), TOO_MUCH),
+    "a long row in Arrow": ("model", lambda: arrow_bytes(LONG_ROW), TOO_MUCH),
+    "a long column that is not used": ("model", lambda: parquet_bytes(UNUSED, use_dictionary=False), "loaded"),
+    "a long column of Arrow that is not used": ("model", lambda: arrow_bytes(UNUSED), TOO_MUCH),
+    "a million columns of Parquet": ("model", footer_of_columns, "describes too many columns"),
+    "short words of fastText": (
+        "model",
+        lambda: fasttext_bytes(lines(ENTRY, 4, SHORT_ENTRIES * (len(ENTRY) + 4)), SHORT_ENTRIES, 6),
+        "loaded",
+    ),
+    "long words of fastText": (
+        "model",
+        lambda: fasttext_bytes(b"".join(b"%c" % k + b"w" * (1 << 18) + ENTRY for k in range(65, 85)), 20, 9),
+        "loaded",
+    ),
+    "long n-grams": ("model", lambda: fasttext_bytes(b"w" * 20_000 + ENTRY, 1, 20_000), "n-grams of 20,000 characters"),
     "one pair": ("pairs", lambda: b"a\t" * (SIZE // 2), "longer than 16777216 bytes"),
 }
 
@@ -156,9 +246,70 @@ PAIRS: dict[str, tuple[Callable[[], bytes], Callable[[], bytes], str]] = {
     "a row without end": (lambda: b"1\t" * (SIZE // 2) + b"1\n", lambda: b"a\n", "loaded"),
 }
 
+
+def static_folder(folder: Path, matrix: np.ndarray, vocabulary: bytes) -> None:
+    folder.mkdir()
+    save_file({"embeddings": matrix}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_bytes(b'{"model": {"vocab": %s}}' % vocabulary)
+
+
+def spacy_folder(folder: Path, matrix: np.ndarray, words: bytes, keys: dict[int, int]) -> None:
+    """A pipeline whose strings are separated by line ends in `words`."""
+    (folder / "vocab").mkdir(parents=True)
+    with (folder / "vocab" / "vectors").open("wb") as file:
+        np.save(file, matrix)
+    (folder / "vocab" / "key2row").write_bytes(msgspec.msgpack.encode(keys))
+    (folder / "vocab" / "strings.json").write_bytes(b'["' + words.rstrip(b"\n").replace(b"\n", b'","') + b'"]')
+
+
+def spacy_keys(words: bytes) -> dict[int, int]:
+    """The keys of words, all of the first row."""
+    strings = pytest.importorskip("spacy").strings
+    return {strings.hash_string(word): 0 for word in words.decode().split()}
+
+
+HASHES = range(1 << 63, (1 << 63) + SIZE // 10)
+ONE_ROW, ONE_VALUE = np.ones((1, 1 << 20), np.float32), np.ones((1, 1), np.float32)
+FEW = lines(b"\n", size=5 * 5000)
+FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a vector of many tokens": (
+        lambda folder: static_folder(folder, ONE_ROW, b'{"' + FEW.replace(b"\n", b'":0,"') + b'x":0}'),
+        "5,001 words share 1 vector, and would take more than 50 times its size",
+    ),
+    "many tokens": (
+        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"') + b'x":0}'),
+        "loaded",
+    ),
+    "many listed tokens": (
+        lambda folder: static_folder(folder, np.ones((1 << 22, 1), np.float16), b'[["' + lines(b'",0],["') + b'x",0]]'),
+        "loaded",
+    ),
+    "a vector of many keys": (
+        lambda folder: spacy_folder(folder, ONE_ROW, FEW, spacy_keys(FEW)),
+        "5,000 words share 1 vector, and would take more than 50 times its size",
+    ),
+    "many strings": (lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n"), spacy_keys(b"aaaa aaab")), "loaded"),
+    "many keys": (lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(HASHES, 0)), "0 words"),
+    "small keys": (
+        lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(range(9999), 0)),
+        "too many",
+    ),
+}
+
 needs_peak = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="needs Linux's figure of a process's memory"
 )
+
+
+@needs_peak
+@pytest.mark.parametrize("name", FOLDERS)
+def test_memory_of_folders_is_bounded(tmp_path: Path, tried: Callable[..., tuple[str, int]], name: str) -> None:
+    write, expected = FOLDERS[name]
+    write(tmp_path / "folder")
+    said, peak = tried("model", tmp_path / "folder")
+    assert expected in said
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert peak <= 2 * size + (64 << 20)
 
 
 @needs_peak

@@ -1,5 +1,6 @@
 """Folders of spaCy: spaCy loads what is written, and what spaCy wrote is read."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,17 @@ def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
     for name, content, message in (
         ("vectors", vectors[:-4], "cut: an array"),
         ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): 10**6}), "do not fit its matrix"),
+        ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): (1 << 64) - 1}), "key2row: damaged: "),
+        ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): -1}), "key2row: damaged: "),
+        ("key2row", msgspec.msgpack.encode({spacy.strings.hash_string("the"): None}), "key2row: damaged: "),
+        ("key2row", msgspec.msgpack.encode({"the": 1}), "key2row: damaged: "),
+        ("key2row", b"\xdf\x0f\xff\xff\xff\1\1", "key2row: damaged: .* too many"),
+        ("strings.json", b'["a" "b"]', "strings.json: damaged: "),
+        ("strings.json", b'["a", "\\ud800"]', "strings.json: damaged: "),
+        ("strings.json", b'{"a": 1}', "strings.json: damaged: "),
+        ("strings.json", b'["a"]]', "strings.json: damaged: "),
+        ("strings.json", b'["a', "strings.json: damaged: "),
+        ("strings.json", b"[]", "0 words"),
         ("strings.json", b'["a", 1]', "strings.json: damaged: "),
         ("key2row", b"\x81\x01", "key2row: damaged: "),
         ("vectors.cfg", b"[", "vectors.cfg: damaged: "),
@@ -49,6 +61,17 @@ def test_folders_of_spacy_are_read(tmp_path: Path) -> None:
         path.write_bytes(content)
         assert_refused(tmp_path / "theirs", message)
         path.write_bytes(before)
+
+
+@pytest.mark.parametrize("device", ["", "/dev/zero"])
+def test_settings_without_an_end_are_refused(tmp_path: Path, device: str) -> None:
+    pytest.importorskip("spacy")
+    path = tmp_path / "m.spacy"
+    w2v.KeyedVectors(WORDS, np.ones((4, 3))).save(path)
+    settings = path / "vocab" / "vectors.cfg"
+    settings.unlink()
+    settings.symlink_to(device) if device else os.mkfifo(settings)
+    assert_refused(path, f"vectors.cfg: it is a {'device' if device else 'pipe'}")
 
 
 def test_tables_of_floret_are_refused(tmp_path: Path) -> None:

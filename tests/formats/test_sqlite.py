@@ -1,6 +1,7 @@
 """Databases: what SQLite and sqlite-vec find in them, and what is refused."""
 
 import sqlite3
+import struct
 import subprocess
 import sys
 from contextlib import closing
@@ -52,7 +53,8 @@ def test_it_is_read_again_and_searched(path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("delete from words where id = 2", "the ids of its tables are not 1 to 2"),
+        ("delete from words where id = 2", "the ids of its tables are not 1 to 3"),
+        ("delete from words where id = 3", "the ids of its tables are not 1 to 2"),
         ("delete from vectors where id = 3", "the ids of its tables are not 1 to 3"),
         ("delete from vectors where id = 1", "its first vector is missing"),
         ("update vectors set vector = x'00' where id = 2", "its vector 2 has not 2 values"),
@@ -228,3 +230,57 @@ def test_a_database_that_another_program_changes_is_neither_read_nor_replaced(ba
         other.execute("update words set count = 6")
         save(base, SEVENS, force=True)  # nothing is being changed
     np.testing.assert_array_equal(w2v.load(base).vectors, SEVENS)
+
+
+PAGE = 4096  # bytes
+INTERIOR, LEAF = 5, 13  # kinds of pages of a table
+
+
+def page(kind: int, cells: list[bytes], last: int = 0, before: bytes = b"") -> bytes:
+    """A page of a table, whose cells lie at its end; `last` is the last page below it, `before` begins the database."""
+    places = PAGE - np.cumsum([len(cell) for cell in cells])
+    head = before + struct.pack(">BHHHB", kind, 0, len(cells), places[-1], 0)
+    head += struct.pack(">I", last) * (kind == INTERIOR) + b"".join(struct.pack(">H", place) for place in places)
+    return head.ljust(places[-1], b"\0") + b"".join(reversed(cells))
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, bytes, list[bytes]]:
+    """A database, its content, and the cells that describe its tables: each begins with its size and number."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    path = tmp_path / "m.db"
+    w2v.KeyedVectors(NAMES, np.ones((3, 2))).save(path)
+    data = path.read_bytes()
+    (count,) = struct.unpack_from(">H", data, 103)
+    places = struct.unpack_from(f">{count}H", data, 108)
+    cells = [data[place : place + 2 + data[place]] for place in places]  # the size and number of each take a byte
+    return path, data, cells
+
+
+def test_a_description_of_two_gigabytes(database: tuple[Path, bytes, list[bytes]]) -> None:
+    path, data, cells = database
+    for size in (b"\x87\xff\xff\xff\x7f", b"\xff" * 9):
+        cell = (size + b"\x01\xbf\x7f").ljust(3000, b"\x01")  # its header is longer than the page
+        assert_refused(path, "damaged: ", page(LEAF, [cell, *cells[1:]], before=data[:100]) + data[PAGE:])
+
+
+@pytest.mark.parametrize("tree", ["tables", "words"])
+def test_trees_without_end(
+    database: tuple[Path, bytes, list[bytes]], monkeypatch: pytest.MonkeyPatch, tree: str
+) -> None:
+    """Each page leads two hundred times to the next, twelve times over."""
+    monkeypatch.setattr(sqlite, "STEPS", 1 << 18)
+    path, data, cells = database
+    first = len(data) // PAGE + 1
+    leaf = page(LEAF, cells[1:2] * 30) if tree == "tables" else data[PAGE : 2 * PAGE]
+    pages = [page(LEAF, cells), leaf]
+    for number in range(first + 1, first + 13):
+        pages.append(page(INTERIOR, [struct.pack(">IB", number, 127)] * 200, number))
+    top = pages[-1]
+    if tree == "tables":
+        data = page(INTERIOR, [struct.pack(">IB", first, 127)], first + 13, data[:100]) + data[PAGE:]
+    else:
+        data = data[:PAGE] + top + data[2 * PAGE :]
+    data += b"".join(pages)
+    data = data[:28] + struct.pack(">I", len(data) // PAGE) + data[32:]
+    assert_refused(path, "damaged: (reading it takes too many steps|the ids of its tables)", data)

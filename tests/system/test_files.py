@@ -11,6 +11,7 @@ import pytest
 
 import w2v
 from w2v.errors import W2VError
+from w2v.system import files
 from w2v.system.files import atomic_write, atomic_write_together, unchanged_files
 
 WAYS = ["unnamed", "named", "copied"]  # how a file gets its name: see `way`
@@ -358,3 +359,16 @@ def test_a_change_while_files_are_read_is_told(tmp_path, change, error, name):
     read(None, None)
     with pytest.raises(ValueError, match="damaged"):
         read(None, ValueError("damaged"))
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    """Without waiting for the writer of a pipe."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    for path, kind in ((pipe, "pipe"), (link, "device"), (tmp_path, "folder")):
+        with pytest.raises(W2VError, match=f"cannot read {path}: it is a {kind}"):
+            files.open_regular(path)
+    (tmp_path / "file").write_bytes(b"some")
+    with files.open_regular(tmp_path / "file") as file:
+        assert file.read() == b"some"

@@ -16,6 +16,7 @@ from tests.helpers import assert_one_line
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
+from w2v.system import schema
 from w2v.system.schema import Count, decode, encode
 from w2v.training import checkpoint
 
@@ -124,3 +125,23 @@ def test_damaged_arrays_of_a_checkpoint(states, tmp_path, name, change):
     write_native(tmp_path / states.name, arrays, metadata)
     with pytest.raises(W2VError, match="is damaged"):
         w2v.resume(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", " [ ] ", '["a"]', '[ "a" ,\n "\\u00e9\\"\\\\" ]', '{"a": 1, "b\\n": 22}', "{}"])
+def test_strings_one_by_one(text: str) -> None:
+    after = rb"\s*:\s*(\d+)" if text.startswith("{") else b"()"
+    found = [*schema.strings(text.encode(), "here", after=after)]
+    assert [word for word, _ in found] == [*json.loads(text)]
+    if found and text.startswith("{"):
+        assert [int(value) for _, value in found] == [*json.loads(text).values()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a", '["a"', '["a",]', '["a" "b"]', '["a", 1]', '["a"]]', '["a"] x', '["\\x"]', '["\\ud800"]', '["a\\"]'],
+)
+def test_what_is_no_list_of_strings(text: str) -> None:
+    with pytest.raises(W2VError, match=r"^here: damaged: [^\n]+$"):
+        list(schema.strings(text.encode(), "here"))
+    with pytest.raises(W2VError, match="damaged"):
+        list(schema.strings(b'["\xff"]', "here"))

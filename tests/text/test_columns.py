@@ -110,7 +110,7 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (b'id,t\n1,"a\n', "line 2: not CSV: "),
         (b"\xff\xfei\0d\0", "is UTF-16 or UTF-32"),
         (b"", "has no column 't'; its columns are none"),
-        (b"PAR1\x15 and no more", "damaged Parquet data: "),
+        (b"PAR1\x15 and no more", "damaged: its end is missing"),
         (gzip.compress(b"PAR1\x15"), "a compressed Parquet file: unpack it first"),
         (b"t\na\n\xe9b\n", ", column t: byte 2, in b'\\\\xe9b', is not UTF-8"),
         (b'{"t": "\\ud800"}', ", column t: byte 0, in b'\\\\xed\\\\xa0\\\\x80', is not UTF-8"),

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import w2v
 from tests.helpers import SMALL, run
 from w2v.errors import W2VError
+from w2v.formats.native import read_native, write_native
 from w2v.system import memory
 from w2v.text import subwords as subwords_module
 from w2v.text.subword_rows import SubwordRows
-from w2v.text.subwords import Subwords
+from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 
 OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers": 1}
@@ -136,6 +137,32 @@ def test_rows_are_composed_and_decomposed(words: list[str]) -> None:
     np.testing.assert_allclose(whole[len(words) :], shared, atol=1e-5)
     alone = rows.members[: len(words), np.newaxis]
     np.testing.assert_allclose(whole[: len(words)], own * (alone - 1) / alone, atol=1e-5)
+
+
+@given(st.lists(st.text("abü", max_size=6) | st.just("</s>"), min_size=1, max_size=20), st.sampled_from([1, 7, 40]))
+def test_words_are_composed_without_a_list_of_their_ngrams(words: list[str], buckets: int) -> None:
+    random = np.random.default_rng(1)
+    used = np.flatnonzero(random.random(buckets) < 0.7).astype(np.int32)
+    own, rows = (random.normal(size=(n, 5)).astype(np.float32) for n in (len(words), len(used)))
+    table = np.zeros((buckets, 5))
+    table[used] = rows
+    found = [[] if word == "</s>" else [bucket_of(each, buckets) for each in ngrams_of(word, 2, 3)] for word in words]
+    expected = [np.vstack([one, table[each]]).mean(axis=0) for one, each in zip(own, found, strict=True)]
+    Ngrams(Subwords(2, 3, buckets), used, rows).compose(Words.of(words), own)
+    np.testing.assert_allclose(own, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(1, 100), (1, 10**20), (0, 3), (4, 3)])
+def test_a_file_with_impossible_lengths(model: w2v.Model, tmp_path: Path, lengths: tuple[int, int]) -> None:
+    path = tmp_path / "m.safetensors"
+    model.save(path)
+    arrays, metadata = read_native(path)
+    subwords = json.dumps({"shortest": lengths[0], "longest": lengths[1], "buckets": 3000})
+    write_native(path, arrays, metadata | {"subwords": subwords})
+    with pytest.raises(w2v.W2VError, match="its n-grams are inconsistent"):
+        w2v.load(path).get_vector("unknown")
+    with pytest.raises(w2v.W2VError, match=f"{path}: damaged"):
+        w2v.Model.load(path)
 
 
 @pytest.fixture(scope="module")

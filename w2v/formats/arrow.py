@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,13 @@ from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named
-from w2v.text.decompress import max_unpacked
+from w2v.system.files import PARQUET, Errors, PathLike, atomic_write, errors_named, open_regular
+from w2v.text.declared import max_content
+from w2v.text.decompress import MAX_RATIO
+from w2v.text.tables import Arrow, Parquet, Table
 
 WORD, COUNT, VECTOR = "word", "count", "vector"
 BEGINNING = PARQUET + rb"|ARROW1\0\0"
-BUFFER_BYTES = 1 << 20  # of Parquet, for each column
 ROWS_AT_ONCE, VALUES_AT_ONCE = 1 << 16, 1 << 20  # written or read
 
 
@@ -39,7 +41,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     schema = pa.schema([(WORD, pa.string()), *counted, (VECTOR, pa.list_(pa.float32(), size))])
     meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, _writer(path, pa)(file, schema) as out:
-        for start, block in blocks(content.vectors, _step(size)):
+        for start, block in blocks(content.vectors, max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size))):
             end = start + len(block)
             columns = [pa.array(content.words[start:end], pa.string())]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
@@ -70,87 +72,89 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     """Read the columns "word" and "vector", and "count" if there is one."""
     pa = _pyarrow(path)
     try:
-        with errors_named(path), Path(path).open("rb") as file:
-            return checked(path, _read(path, pa, file, limit, Meter(progress, "load")), errors)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+        with errors_named(path), open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
+            content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
+            return checked(path, content, errors)
+    except pa.ArrowException as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
-def _read(path: PathLike, pa: Any, file: Any, limit: int | None, meter: Meter) -> VectorFile:
-    schema, rows, batches = _opened(pa, file)
-    names = schema.names
+def _read(path: PathLike, pa: Any, table: Table, room: int, limit: int | None, meter: Meter) -> VectorFile:
+    names, rows = table.schema.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
-    kind = schema.field(VECTOR).type
+    if names.count(COUNT) > 1:
+        raise W2VError(f"{path}: it has {names.count(COUNT)} columns {COUNT}")
+    kind = table.schema.field(VECTOR).type
     are_lists = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not are_lists or not pa.types.is_floating(kind.value_type):
         raise W2VError(f"{path}: its vectors are {one_line(kind)}: expected lists of floats")
-    first = next((batch.column(VECTOR)[0].as_py() for batch in batches([VECTOR], 1) if len(batch)), None)
+    first = next((batch.column(VECTOR)[0].as_py() for batch in table.batches([VECTOR], 1) if len(batch)), None)
     size = len(first or ())
     if not size:
         raise W2VError(f"{path}: its first row has no vector")
-    if rows * size > max_unpacked(Path(path).stat().st_size):
+    if 4 * rows * size > room:
         raise W2VError(f"{path}: damaged: it says {rows:,} rows of {size:,} values")
     rows = rows if limit is None else min(rows, limit)
-    vectors: NDArray[np.float32] = memory.empty((rows, size))
-    known = COUNT in names and pa.types.is_integer(schema.field(COUNT).type)
+    known = COUNT in names and pa.types.is_integer(table.schema.field(COUNT).type)
     counts = np.empty(rows, np.int64) if known else None
     words = Gathered(rows)
-    for batch in batches([WORD, *[COUNT] * known, VECTOR], _step(size)):
-        batch = batch.slice(0, rows - len(words))
-        part = slice(len(words), len(words) + len(batch))
-        column = batch.column(VECTOR)
-        values = column.flatten()
-        lengths = pa.compute.list_value_length(column)
-        if (
-            values.null_count
-            or batch.column(WORD).null_count
-            or {*pa.compute.min_max(lengths).as_py().values()} - {size, None}
-            or lengths.null_count
-        ):
-            raise W2VError(f"{path}: after row {len(words):,}, a word is missing or a vector has not {size} values")
-        vectors[part] = _numbers(values).reshape(-1, size)
+    # In two passes: batches of words may have to be small, with which vectors would take long.
+    for start, batch in _first(path, table, [WORD, *[COUNT] * known], ROWS_AT_ONCE, rows):
+        if batch.column(WORD).null_count:
+            raise W2VError(f"{path}: after row {start:,}, a word is missing")
+        for word in _strings(path, pa, batch.column(WORD), room - words.size):
+            words.add(word)
         if counts is not None:
             column = batch.column(COUNT).cast(pa.int64())
-            counts[part] = _numbers(column.fill_null(0) if column.null_count else column)
-        for word in batch.column(WORD).cast(pa.string()).to_pylist():
-            words.add(word.encode())
-        meter(len(words), rows)
-        if len(words) == rows:
-            break
+            counts[start : start + len(batch)] = _numbers(column.fill_null(0) if column.null_count else column)
+    vectors: NDArray[np.float32] = memory.empty((rows, size))
+    for start, batch in _first(path, table, [VECTOR], max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size)), rows):
+        column, end = batch.column(VECTOR), start + len(batch)
+        values, lengths = column.flatten(), pa.compute.list_value_length(column)
+        are_equal = {*pa.compute.min_max(lengths).as_py().values()} <= {size, None}
+        if values.null_count or lengths.null_count or not are_equal:
+            raise W2VError(f"{path}: after row {start:,}, a vector has not {size} values")
+        vectors[start:end] = _numbers(values).reshape(-1, size)
+        meter(end, rows)
     return VectorFile(words.words, vectors, counts)
+
+
+def _first(path: PathLike, table: Table, columns: list[str], step: int, rows: int) -> Iterator[tuple[int, Any]]:
+    """The first rows of these columns, in batches, each with the number of rows before it."""
+    done = 0
+    for batch in table.batches(columns, step):
+        if done == rows:
+            return
+        batch = batch.slice(0, rows - done)
+        yield done, batch
+        done += len(batch)
+    if done < rows:
+        raise W2VError(f"{path}: damaged: it says {rows:,} rows, and has {done:,}")
+
+
+def _strings(path: PathLike, pa: Any, column: Any, room: int) -> Iterator[bytes]:
+    """The values of a column without nulls. Raises W2VError if they have more than `room` bytes in all."""
+    types, kind = pa.types, column.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        found = column.cast(pa.binary() if types.is_string(kind) else pa.large_binary()).to_pylist()
+    elif types.is_integer(kind):
+        found = (str(number).encode() for number in column.to_pylist())
+    else:  # one by one: a column of references can hold the same long string a thousand times
+        found = (value.as_py() for value in column)
+    for word in found:
+        if not isinstance(word, str | bytes):
+            raise W2VError(f"{path}: its words are {one_line(kind)}: expected strings")
+        encoded = word.encode() if isinstance(word, str) else word
+        room -= len(encoded)
+        if room < 0:
+            raise W2VError(f"{path}: refused: its words unpack to more than {MAX_RATIO} times its size")
+        yield encoded
 
 
 def _numbers(column: Any) -> NDArray[Any]:
     """The values of a column without nulls. Its own to_numpy would import pandas, which takes 40 MB."""
-    values: NDArray[Any] = np.frombuffer(column.buffers()[1] or b"", column.type.to_pandas_dtype())
-    return values[column.offset : column.offset + len(column)]
-
-
-def _step(size: int) -> int:
-    """How many rows with vectors of this size are written or read at once."""
-    return max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // size))
-
-
-def _opened(pa: Any, file: Any) -> tuple[Any, int, Any]:
-    """The schema, the number of rows, and a function of columns and rows at once that yields batches."""
-    if file.peek(8).startswith(b"PAR1"):
-        table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
-
-        def batches(names: list[str], step: int) -> Iterator[Any]:
-            for group in range(table.num_row_groups):  # one by one: several would be read ahead
-                yield from table.iter_batches(step, [group], names, use_threads=False)
-
-        return table.schema_arrow, table.metadata.num_rows, batches
-    table = pa.ipc.open_file(file)
-    rows = sum(table.get_batch(number).num_rows for number in range(table.num_record_batches))
-
-    def parts(names: list[str], step: int) -> Iterator[Any]:
-        for number in range(table.num_record_batches):
-            batch = table.get_batch(number)
-            batch.validate(full=True)  # whatever is wrong in one that is not validated ends the process
-            batch = batch.select(names)
-            for start in range(0, len(batch), step):
-                yield batch.slice(start, step)
-
-    return table.schema, rows, parts
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    return np.frombuffer(column.buffers()[1] or b"", dtype, len(column), column.offset * dtype.itemsize)

@@ -19,11 +19,12 @@ from w2v.errors import CutFile, W2VError
 from w2v.formats.bfloat16 import blocks
 from w2v.formats.row_blocks import opened
 from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
+from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, errors_named
 from w2v.system.schema import decode
-from w2v.text.subword_rows import SubwordRows, own_rows
+from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
 
@@ -108,11 +109,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     shortest, longest = max(1, found["shortest"]), found["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
-        rows = SubwordRows.of(ngrams.subwords, entries)
-        with np.errstate(all="ignore"):  # what is infinite or NaN is refused below
-            sums = rows.join(ngrams.of(rows.buckets))
-            vectors += sums[: len(vectors)]
-            rows.compose(vectors, sums[len(vectors) :])
+        ngrams.compose(entries, vectors)  # what is infinite or NaN is refused below
         tensors |= ngrams.tensors
         metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
@@ -143,11 +140,11 @@ def _exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
 
 def _entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, NDArray[np.int64]]:
     """The words and their counts, int64 (V,)."""
-    names, counts = [], np.empty(words, np.int64)
+    names, counts = Gathered(words), np.empty(words, np.int64)
     for row in range(words):
-        names.append(_word(path, file))
+        names.add(_word(path, file))
         counts[row], _ = ENTRY.unpack(_exactly(path, file, ENTRY.size))
-    return Words.of(names), counts
+    return names.words, counts
 
 
 def _word(path: PathLike, file: BufferedReader) -> bytes:

@@ -213,8 +213,11 @@ def _composed(
     """The vectors of words from their own rows and those of their n-grams, as fastText makes them."""
     if own is None or len(own) != len(words) or (ngrams and ngrams.rows.shape[1] != own.shape[1]):
         raise W2VError(f"{path}: damaged: its words, their rows and those of n-grams do not fit together")
-    with np.errstate(all="ignore"):  # what is infinite or NaN is refused
-        return ngrams.composed(own, words) if ngrams else own
+    if ngrams:
+        if len(ngrams.rows) != ngrams.subwords.buckets:  # gensim 4 has one for each
+            raise W2VError(f"{path}: damaged: it has neither vectors nor the rows of all n-grams")
+        ngrams.compose(words, own)  # what is infinite or NaN is refused
+    return own
 
 
 # -- the n-grams of FastText ----------------------------------------------------------------

@@ -12,7 +12,6 @@ import math
 import os
 from collections.abc import Mapping
 from io import BufferedReader
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,7 +21,7 @@ from w2v.formats import bfloat16, storage
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, atomic_write, errors_named
+from w2v.system.files import Errors, PathLike, atomic_write, errors_named, open_regular
 from w2v.text.words import Words
 
 VERSION = 1
@@ -140,7 +139,7 @@ def read_native(path: PathLike, mmap: bool = False, foreign: bool = False) -> tu
     truncated, inconsistent, in another format or of a newer version; SettingsError for bfloat16 if ml_dtypes is
     missing.
     """
-    with errors_named(path), Path(path).open("rb") as file:
+    with errors_named(path), open_regular(path) as file:
         return read_open(path, file, mmap, foreign)
 
 

@@ -19,7 +19,7 @@ from w2v.formats.vector_file import VectorFile, check_content, checked
 from w2v.formats.word_lists import atomic_pair, read_words
 from w2v.progress import Meter, Report
 from w2v.system import memory
-from w2v.system.files import Errors, PathLike, errors_named
+from w2v.system.files import Errors, PathLike, errors_named, open_regular
 
 WORDS = ".words.txt"  # ends the name of the file of words, instead of .npy
 ROWS_AT_ONCE = 1 << 12
@@ -31,7 +31,7 @@ def read_array(path: PathLike) -> NDArray[Any]:
 
     Raises W2VError for a file that cannot be read, is cut or damaged, or holds anything but numbers.
     """
-    with errors_named(path), Path(path).open("rb") as file:
+    with errors_named(path), open_regular(path) as file:
         return read_open(path, file, os.fstat(file.fileno()).st_size)
 
 

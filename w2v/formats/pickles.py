@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from pickletools import genops
 from sys import getsizeof
 from typing import IO, Any, cast
 
 from w2v.errors import W2VError, one_line
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike, errors_named
+from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.system.memory import MappedFile
 
 GROWTH = 16  # of what a pickle says in memory over its own size: the vocabularies of gensim 3 take 9 to 13 times
@@ -72,7 +71,7 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
     Raises W2VError for a file that cannot be read or is damaged, for opcodes and calls that models of gensim do not
     have, and where the objects would take more than GROWTH times the size of the file.
     """
-    with errors_named(path), Path(path).open("rb") as file, MappedFile(file) as data:
+    with errors_named(path), open_regular(path) as file, MappedFile(file) as data:
         size, meter, machine = len(data), Meter(progress, "load"), _Machine(GROWTH * len(data) + SLACK)
         try:
             for number, (opcode, argument, position) in enumerate(genops(cast(IO[bytes], data))):

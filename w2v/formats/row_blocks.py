@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
-from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import HEAD_BYTES
 from w2v.errors import W2VError
-from w2v.system.files import PathLike, errors_named
+from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.text import decompress
 
 BLOCK_BYTES = 2 << 20  # of a block of rows: large enough to outweigh switching threads, and small enough for the cache
@@ -29,18 +28,14 @@ def opened(path: PathLike) -> Iterator[tuple[BufferedReader, int]]:
 
     Raises W2VError if it cannot be read.
     """
-    with errors_named(path):
-        status = Path(path).stat()
-        if not stat.S_ISREG(status.st_mode):
-            kind = "folder" if stat.S_ISDIR(status.st_mode) else "device"
-            raise W2VError(f"cannot read {path}: it is a {kind}")
-        with Path(path).open("rb") as file:
-            if decompress.is_compressed(file.peek(16)):
-                chunks = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
-                unpacked = decompress.Unpacked(str(path), chunks)
-                yield BufferedReader(unpacked), decompress.max_unpacked(status.st_size)
-            else:
-                yield file, status.st_size
+    with errors_named(path), open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if decompress.is_compressed(file.peek(16)):
+            chunks = iter(lambda: file.read(decompress.PIECE_BYTES), b"")
+            unpacked = decompress.Unpacked(str(path), chunks)
+            yield BufferedReader(unpacked), decompress.max_unpacked(size)
+        else:
+            yield file, size
 
 
 def head_of(path: PathLike, file: BufferedReader) -> bytes:

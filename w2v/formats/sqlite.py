@@ -5,11 +5,12 @@ words (id integer primary key, word text, count integer); vectors (id integer pr
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ COMPANIONS = ("-wal", "-shm", "-journal")  # end the names of files with changes
 NAMES_A_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # ends a journal of a transaction of several databases
 IN_USE = "another program is changing it: try again later"
 UNFINISHED = "a change of it was interrupted: open it with sqlite3 or the like, which undoes that, and try again"
+# A damaged tree of pages can lead to the same rows without end: what reading takes is counted in SQLite's own steps.
+STEPS, STEPS_PER_BYTE, STEPS_AT_ONCE = 1 << 22, 1 << 6, 1 << 16
 WORDS = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN = "create table vectors (id integer primary key, vector blob not null)"
 SEARCHABLE = "create virtual table vectors using vec0(id integer primary key, vector float[{}] distance_metric=cosine)"
@@ -127,7 +130,7 @@ def _extended(base: sqlite3.Connection) -> bool:
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tables that `write` makes. Words and vectors belong together by their ids, which are 1, 2, 3, …"""
     with errors_named(path):
-        size, address = Path(path).stat().st_size, _address(Path(path))
+        size, address = _size(Path(path)), _address(Path(path))
     with (
         _problems(path, "{path}: damaged: "),
         closing(sqlite3.connect(address, TIMEOUT, isolation_level=None, uri=True)) as base,
@@ -137,28 +140,36 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         base.execute("pragma cell_size_check = on")
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         base.text_factory = bytes
+        base.set_progress_handler(_stopwatch(STEPS + STEPS_PER_BYTE * size), STEPS_AT_ONCE)
         _check_tables(path, base)
-        rows, known = base.execute("select count(*), count(count) = count(*) from words").fetchone()
+        rows = base.execute("select max(id) from words").fetchone()[0] or 0  # which are numbered: see below
         first = base.execute("select vector from vectors where id = 1").fetchone() or [b""]
-        if not rows or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
+        if rows < 1 or not isinstance(first[0], bytes) or not first[0] or len(first[0]) % 4:
             raise W2VError(f"{path}: damaged: its first vector is missing, or not of float32")
         if rows * len(first[0]) > size:
             raise W2VError(f"{path}: damaged: it says {counted(rows, 'word')} of {len(first[0]):,} bytes")
-        rows, columns = rows if limit is None else min(rows, limit), len(first[0]) // 4
-        words, counts = Gathered(rows), np.zeros(rows, np.int64)
+        total, rows, columns = rows, rows if limit is None else min(rows, limit), len(first[0]) // 4
+        words, counts, known = Gathered(rows), np.zeros(rows, np.int64), True
         vectors: NDArray[np.float32] = memory.empty((rows, columns))
         meter = Meter(progress, "load")
-        for row, (word, count) in _numbered(path, base, "select id, word, count from words order by id", rows):
+        for row, (word, count) in _numbered(path, base, "select id, word, count from words order by id", rows, total):
             if not isinstance(word, bytes) or not (count is None or (isinstance(count, int) and count >= 0)):
                 raise W2VError(f"{path}: damaged: its word {row + 1:,} is no text, or its count no number")
             words.add(word)
             counts[row] = count or 0
-        for row, (vector,) in _numbered(path, base, "select id, vector from vectors order by id", rows):
+            known = known and count is not None
+        for row, (vector,) in _numbered(path, base, "select id, vector from vectors order by id", rows, total):
             if not isinstance(vector, bytes) or len(vector) != 4 * columns:
                 raise W2VError(f"{path}: damaged: its vector {row + 1:,} has not {columns:,} values")
             vectors[row] = np.frombuffer(vector, "<f4")
             meter(row + 1, rows)
     return checked(path, VectorFile(words.words, vectors, counts if known else None), errors)
+
+
+def _size(path: Path) -> int:
+    """The bytes of a database and of its write-ahead log."""
+    files = (path, Path(f"{path.resolve()}-wal"))
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _address(path: Path) -> str:
@@ -174,6 +185,12 @@ def _address(path: Path) -> str:
     return f"{real.as_uri()}?mode=ro{'&immutable=1' if is_in_wal_mode and not has_changes else ''}"
 
 
+def _stopwatch(steps: int) -> Callable[[], bool]:
+    """A function that is called each STEPS_AT_ONCE of SQLite's steps, and says when they are too many."""
+    calls = itertools.count()
+    return lambda: next(calls) * STEPS_AT_ONCE > steps
+
+
 def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
     """Raise W2VError for other tables than ours, which could compute anything, and where sqlite-vec is needed."""
     texts = "typeof(name) = 'text' and typeof(sql) = 'text'"
@@ -187,17 +204,18 @@ def _check_tables(path: PathLike, base: sqlite3.Connection) -> None:
         raise W2VError(f"{path}: its vectors need sqlite-vec, and a Python that loads it: {install('sqlite')}")
 
 
-def _numbered(path: PathLike, base: sqlite3.Connection, query: str, rows: int) -> Iterator[tuple[int, list[Any]]]:
-    """The first rows of a table, numbered from 0. Raises W2VError unless their ids are 1, 2, 3, …"""
+def _numbered(
+    path: PathLike, base: sqlite3.Connection, query: str, rows: int, total: int
+) -> Iterator[tuple[int, list[Any]]]:
+    """The first rows of a table, numbered from 0. Raises W2VError unless their ids are 1, 2, 3, … up to `total`."""
     done = 0
-    for done, (number, *values) in enumerate(base.execute(f"{query} limit {rows}"), 1):
-        if number != done:
+    for number, *values in base.execute(f"{query} limit {rows + (rows == total)}"):
+        done += 1
+        if number != done or done > rows:
             break
         yield done - 1, values
-    else:
-        if done == rows:
-            return
-    raise W2VError(f"{path}: damaged: the ids of its tables are not 1 to {rows:,}")
+    if done != rows:
+        raise W2VError(f"{path}: damaged: the ids of its tables are not 1 to {total:,}")
 
 
 @contextmanager
@@ -207,6 +225,9 @@ def _problems(path: PathLike, place: str) -> Iterator[None]:
         raise W2VError(f"{place.format(path=path)}this Python was built without SQLite")
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second: where a message is not UTF-8
+    # UnicodeDecodeError: where a message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
         known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED}.get(_name(error))
+        if str(error) == "interrupted":
+            known = "reading it takes too many steps"
         raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{one_line(error)}") from error

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from w2v.errors import W2VError, counted, one_line
+from w2v.errors import W2VError, one_line
 from w2v.formats import bfloat16, native
-from w2v.formats.vector_file import Array, VectorFile, check_content, checked
+from w2v.formats.vector_file import Array, VectorFile, check_content, checked, vectors_of_rows
+from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import schema
-from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write, errors_named
-from w2v.system.schema import Count, decode
+from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write
+from w2v.system.schema import decode
 from w2v.text.normalise import TextOptions
 from w2v.text.words import Words
 
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
 MATRICES = ("embeddings", "embedding.weight")  # its name in model2vec, and in sentence-transformers
 UNKNOWN = "[UNK]"
-SMALL = 1 << 20  # bytes of a tokenizer; in memory they become some twenty times as many
+MIN_TOKEN_BYTES = 4  # of a token in a tokenizer, with its number
 ROWS_AT_ONCE = 1 << 12
 MODULE = "sentence_transformers.models"
 MODULES = [
@@ -114,7 +117,7 @@ def _card(path: Path, content: VectorFile) -> str:
 
 
 class _Model(msgspec.Struct):
-    vocab: msgspec.Raw  # of _Vocabulary
+    vocab: msgspec.Raw  # token: number; of Unigram, a list of tokens with logarithms of probabilities
     unk_token: str | None = None
 
 
@@ -122,42 +125,41 @@ class _Tokenizer(msgspec.Struct):
     model: _Model
 
 
-_Vocabulary = dict[str, Count] | list[tuple[str, float]]  # a list: of Unigram, with logarithms of probabilities
-
-
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tokens and vectors of a folder, also of subword tokenizers; weights of tokens are multiplied in."""
     matrix_path, tokenizer_path = Path(path) / MATRIX, Path(path) / TOKENIZER
     tensors, _ = native.read_native(matrix_path, mmap=True, foreign=True)
     matrix = next((tensors[name] for name in MATRICES if name in tensors), np.empty(0))
-    with errors_named(tokenizer_path):
-        size = tokenizer_path.stat().st_size
-    if size > max(SMALL, matrix.nbytes // 2):
-        raise W2VError(f"{tokenizer_path}: {size:,} bytes, too many for {counted(len(matrix), 'vector')}")
-    tokens = schema.read(dict[str, int], tokenizer_path, _tokens)
-    numbers = np.fromiter(tokens.values(), np.int64, len(tokens))
+    words, numbers = _tokens(tokenizer_path)
     try:
         rows = _mapped(tensors["mapping"], numbers) if "mapping" in tensors else numbers
-        vectors = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
+        size = sum(file.stat().st_size for file in (matrix_path, tokenizer_path))
+        vectors = vectors_of_rows(path, matrix, rows, size)
         if "weights" in tensors:
             vectors *= tensors["weights"].astype(np.float32)[numbers, np.newaxis]
+    except W2VError:
+        raise
     except (LookupError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its tokens do not fit its matrix: {one_line(error)}") from error
-    return checked(path, VectorFile(Words.of(tokens), vectors), errors)
+    return checked(path, VectorFile(words, vectors), errors)
 
 
-def _tokens(content: bytes, type: object) -> dict[str, int]:
-    """The number of each token of a tokenizer but the unknown one. Raises ValueError for any other file."""
-    model = msgspec.json.decode(content, type=_Tokenizer).model
-    plain = bytes(model.vocab).replace(rb"\\", b"")
-    texts = (plain.count(b'"') - plain.count(rb"\"")) // 2
-    del plain
-    found = msgspec.json.decode(model.vocab, type=_Vocabulary)
-    tokens = found if isinstance(found, dict) else {word: row for row, (word, _) in enumerate(found)}
-    if len(tokens) != texts:  # of equal keys, only the last has been kept
-        raise ValueError("a token is listed twice")
-    tokens.pop(model.unk_token or "", None)
-    return tokens
+def _tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
+    """The tokens of a tokenizer but for the unknown one, and their numbers, int64 (V,)."""
+    model = schema.read(_Tokenizer, path).model
+    vocabulary = memoryview(model.vocab)
+    are_listed = vocabulary[:1] == b"["
+    found = (
+        schema.strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
+        if are_listed
+        else schema.strings(vocabulary, path, after=rb"\s*:\s*([0-9]{1,18})")
+    )
+    words, numbers = Gathered(len(vocabulary) // MIN_TOKEN_BYTES), array("q")
+    for number, (token, value) in enumerate(found):
+        if token != model.unk_token:
+            words.add(token.encode())
+            numbers.append(number if are_listed else int(value))
+    return words.words, np.frombuffer(numbers, np.int64)
 
 
 def _mapped(mapping: Array, numbers: Array) -> Array:

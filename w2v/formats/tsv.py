@@ -13,7 +13,7 @@ from w2v.formats import word2vec
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.formats.word_lists import atomic_pair, check_size, read_words
 from w2v.progress import Meter, Report
-from w2v.system.files import Errors, PathLike, errors_named
+from w2v.system.files import Errors, PathLike, errors_named, open_regular
 from w2v.text.decompress import Unpacked
 from w2v.text.words import Words
 
@@ -43,7 +43,7 @@ def encoded(vectors: Array) -> Iterator[bytes]:
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the numbers and, beside them, words and, if there are any, counts."""
     beside = Path(path).with_suffix(METADATA)
-    with errors_named(path), Path(path).open("rb") as file:
+    with errors_named(path), open_regular(path) as file:
         columns, rows, piece = 1, 0, b"\n"
         for piece in iter(lambda: file.readline(PIECE_BYTES), b""):
             columns += piece.count(b"\t") if not rows else 0

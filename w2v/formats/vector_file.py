@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 # The tensors that training and evaluation compute with; others are not checked, such as attributes that programs set.
 LEARNT = re.compile(r"inputs|outputs|ngrams|syn1|syn1neg|parameter\..*", re.DOTALL)
+# Vectors of words that share rows may take so many bytes, or so many times their file: spaCy's take 20 times as many.
+MAX_UNPACKED, MAX_SHARED = 16 << 20, 50
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,20 @@ def _check_values(path: PathLike, content: VectorFile) -> None:
             matrix = array if array.ndim == 2 else array.reshape(-1, array.shape[-1])
             if (row := first_not_finite(matrix)) >= 0:
                 raise W2VError(f"{path}: row {row + 1} of {name} holds NaN or infinite values")
+
+
+def vectors_of_rows(path: PathLike, matrix: Array, rows: NDArray[Any], size: int) -> NDArray[np.float32]:
+    """The vectors of words whose rows of a matrix are given, some by several words, float32 (V, D).
+
+    Raises W2VError where they would be more than a file of `size` bytes may hold.
+    """
+    if 4 * len(rows) * matrix.shape[1] > max(MAX_UNPACKED, MAX_SHARED * size):
+        raise W2VError(
+            f"{path}: refused: {counted(len(rows), 'word')} share {counted(len(matrix), 'vector')}, and would take "
+            f"more than {MAX_SHARED} times its size"
+        )
+    found: NDArray[np.float32] = np.take(matrix, rows, axis=0).astype(np.float32, copy=False)
+    return found
 
 
 def check_no_repeats(path: PathLike, words: Words) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import Layout
 from w2v.errors import W2VError, counted
-from w2v.system.files import PathLike, atomic_write_together, errors_named
+from w2v.system.files import PathLike, atomic_write_together, errors_named, open_regular
 from w2v.text.words import Words
 
 HEADER = b"word\tcount"
@@ -56,6 +56,11 @@ class Gathered:
         return self._count
 
     @property
+    def size(self) -> int:
+        """The bytes of all words."""
+        return len(self._blob)
+
+    @property
     def words(self) -> Words:
         return Words(np.frombuffer(self._blob, np.uint8), self._offsets[: self._count + 1])
 
@@ -74,7 +79,7 @@ def read_words(path: Path, rows: int) -> tuple[Words, NDArray[np.int64] | None]:
     Raises W2VError for a file that cannot be read, or does not have so many words.
     """
     check_size(path, rows)
-    with errors_named(path), path.open("rb") as file:
+    with errors_named(path), open_regular(path) as file:
         found, lines = Gathered(rows), 0
         names = file.readline().rstrip(b"\r\n").split(b"\t", MAX_COLUMNS)
         if len(names) == 1:

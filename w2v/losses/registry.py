@@ -138,7 +138,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
         shortest, longest = map(int, found.groups()) if found else (1, 0)
         if shortest > longest:
-            raise SettingsError(f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6")
+            raise SettingsError(
+                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
+            )
         return Subwords(shortest, longest, self.buckets)
 
     @property

@@ -80,6 +80,20 @@ def errors_named(path: PathLike, action: str = "read", hint: str = "") -> Iterat
         ) from error
 
 
+def open_regular(path: PathLike) -> io.BufferedReader:
+    """Open a regular file for reading, without waiting for the writer of a pipe.
+
+    Raises W2VError for a folder, and for a device or a pipe, which may have no end; OSError if the system does.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(file).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(file)
+        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device"
+        raise W2VError(f"cannot read {one_line(os.fspath(path))}: it is a {kind}")
+    return os.fdopen(file, "rb")
+
+
 @contextmanager
 def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a binary file for writing that appears under the name `path` only once it is complete and on the disk.

@@ -12,3 +12,12 @@ def buckets_of(
     buckets: int,
     of_characters: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def compose(
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    places: NDArray[np.int32],
+    rows: NDArray[np.float32],
+    own: NDArray[np.float32],
+) -> None: ...

@@ -27,29 +27,33 @@ cdef inline uint32_t hash_character(
     return fnv
 
 
-cdef void list_buckets(
-    const unsigned char[::1] text, int64_t shortest, int64_t longest, uint32_t buckets, bint of_characters,
+cdef int64_t list_buckets(
+    const unsigned char[::1] text,
+    int64_t first,
+    int64_t shortest,
+    int64_t longest,
+    uint32_t buckets,
+    bint of_characters,
     int32_t *found,
 ) noexcept nogil:
-    """Write the bucket of each n-gram of `text` into `found`."""
-    cdef int64_t size = text.shape[0], first, begin, end, length, count = 0
-    cdef uint32_t fnv
-    for first in range(size):
-        if continues(text, first):
-            continue
-        fnv, end = 2166136261, first  # FNV-1a
-        for length in range(1, longest + 1):
-            if end == size:
-                break
-            begin = end
+    """Writes the bucket of each n-gram that begins at byte `first` of `text` into `found`; returns their number."""
+    cdef int64_t size = text.shape[0], begin, end = first, length, count = 0
+    cdef uint32_t fnv = 2166136261  # FNV-1a
+    if continues(text, first):
+        return 0
+    for length in range(1, longest + 1):
+        if end == size:
+            break
+        begin = end
+        end += 1
+        while end < size and continues(text, end):
             end += 1
-            while end < size and continues(text, end):
-                end += 1
-            fnv = hash_character(fnv, text, begin, end, of_characters)
-            if length < shortest or (length == 1 and (first == 0 or end == size)):
-                continue  # neither < nor > alone is an n-gram
-            found[count] = fnv % buckets
-            count += 1
+        fnv = hash_character(fnv, text, begin, end, of_characters)
+        if length < shortest or (length == 1 and (first == 0 or end == size)):
+            continue  # neither < nor > alone is an n-gram
+        found[count] = fnv % buckets
+        count += 1
+    return count
 
 
 def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t shortest, int64_t longest):
@@ -72,6 +76,13 @@ cdef inline bint is_sentence_end(const unsigned char[::1] word) noexcept:
     return word.shape[0] == 4 and bytes(word) == b"</s>"
 
 
+cdef const unsigned char[::1] mark(const unsigned char[::1] word, unsigned char[::1] room):
+    """<word>, written into `room`; nothing for the word </s>, fastText's end of a sentence, which has no n-grams."""
+    cdef int64_t size = word.shape[0]
+    room[0], room[1 : size + 1], room[size + 1] = b"<", word, b">"
+    return room[: 0 if is_sentence_end(word) else size + 2]
+
+
 def buckets_of(
     const unsigned char[::1] blob,
     const int64_t[::1] offsets,
@@ -83,17 +94,64 @@ def buckets_of(
     """The bucket of each n-gram of the characters of <word>, for V words: word i is blob[offsets[i]:offsets[i + 1]].
 
     Returns starts, int64 (V + 1,), and buckets, int32 (n,): those of word i are buckets[starts[i]:starts[i + 1]], in
-    the order of fastText. An n-gram that occurs twice in a word is listed twice. The word </s>, fastText's end of a
-    sentence, has none. With `of_characters`, the hash is that of gensim before 3.7: of characters instead of their
-    bytes.
+    the order of fastText. An n-gram that occurs twice in a word is listed twice. With `of_characters`, the hash is that
+    of gensim before 3.7: of characters instead of their bytes.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, size
+    cdef int64_t words = offsets.shape[0] - 1, k, first, count = 0
     cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef const unsigned char[::1] word
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # never empty, so that it has an address
     for k in range(words):
-        if starts[k] < starts[k + 1]:
-            size = offsets[k + 1] - offsets[k]
-            marked[0], marked[1 : size + 1], marked[size + 1] = b"<", blob[offsets[k] : offsets[k + 1]], b">"
-            list_buckets(marked[: size + 2], shortest, longest, buckets, of_characters, &found[starts[k]])
+        word = mark(blob[offsets[k] : offsets[k + 1]], marked)
+        for first in range(word.shape[0]):
+            count += list_buckets(word, first, shortest, longest, buckets, of_characters, &found[count])
     return np.asarray(starts), np.asarray(found)[:-1]
+
+
+def compose(
+    const unsigned char[::1] blob,
+    const int64_t[::1] offsets,
+    int64_t shortest,
+    int64_t longest,
+    const int32_t[::1] places,
+    const float[:, ::1] rows,
+    float[:, ::1] own,
+):
+    """Turns the words' own rows (V, D) into the means of these and of the rows of their n-grams.
+
+    `places`, (buckets,), has the number of the row of a bucket in `rows`, (B, D), or -1 for a bucket without one, whose
+    row is zero. Takes memory for B numbers and the longest word only, and the time of a row once for each word.
+    """
+    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, used, i, d
+    cdef uint32_t buckets = places.shape[0]
+    cdef int32_t place
+    cdef float times, share
+    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef const unsigned char[::1] word
+    cdef int32_t[::1] begin_here = np.empty(longest, np.int32)
+    cdef int32_t[::1] occurs = np.zeros(rows.shape[0], np.int32)  # how often each row occurs in the word
+    cdef int32_t[::1] which = np.empty(rows.shape[0], np.int32)  # the rows that do
+    for k in range(words):
+        word = mark(blob[offsets[k] : offsets[k + 1]], marked)
+        with nogil:
+            ngrams = used = 0
+            for first in range(word.shape[0]):
+                found = list_buckets(word, first, shortest, longest, buckets, False, &begin_here[0])
+                ngrams += found
+                for i in range(found):
+                    place = places[begin_here[i]]
+                    if place >= 0:
+                        if not occurs[place]:
+                            which[used] = place
+                            used += 1
+                        occurs[place] += 1
+            for i in range(used):
+                place = which[i]
+                times = occurs[place]
+                occurs[place] = 0
+                for d in range(own.shape[1]):
+                    own[k, d] += times * rows[place, d]
+            share = ngrams + 1
+            for d in range(own.shape[1]):
+                own[k, d] /= share

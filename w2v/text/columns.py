@@ -7,12 +7,16 @@ import csv
 import itertools
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.system.files import PARQUET, SIGNATURE_BYTES
+from w2v.text.declared import max_content
+from w2v.text.decompress import MAX_RATIO
+from w2v.text.tables import Parquet
 
 PLAIN = "none"  # instead of a column: a file is plain text, even if it looks like a table
 MAX_ROW_BYTES = 1 << 26  # of JSON and CSV
@@ -90,24 +94,34 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
     """
     need = f"{name}: Parquet files need one more package"
     pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
-    try:
-        table = pyarrow.parquet.ParquetFile(file)
-        if column is None:
-            raise _is_table(name, "Parquet", table.schema_arrow.names)
-        if column not in table.schema_arrow.names:
-            raise missing(name, column, table.schema_arrow.names)
-        kind = table.schema_arrow.field(column).type
-        kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
-        if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-            raise W2VError(f"{name}: column {column[:100]!r} holds {kind}, not text")
-        rows = max(1, table.metadata.num_rows)
-        done = 0
-        for batch in table.iter_batches(ROWS_AT_ONCE, columns=[column]):
-            for text in batch.column(0).to_pylist():
-                done += 1
-                yield None if text is None else text.encode(), done / rows
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
+    size = os.fstat(file.fileno()).st_size
+    table = Parquet(name, file, size, pyarrow)
+    names, rows = table.schema.names, max(1, table.rows)
+    if column is None:
+        raise _is_table(name, "Parquet", names)
+    if column not in names:
+        raise missing(name, column, names)
+    if names.count(column) > 1:
+        raise W2VError(f"{name} has {names.count(column)} columns {column[:100]!r}")
+    kind = table.schema.field(column).type
+    kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+        raise W2VError(f"{name}: column {column[:100]!r} holds {one_line(kind)}, not text")
+    done, left = 0, max_content(size)
+    for batch in table.batches([column], ROWS_AT_ONCE):
+        try:
+            values = batch.column(0).to_pylist()
+        except UnicodeDecodeError as error:
+            raise W2VError(f"{name}: damaged Parquet data: {one_line(error)}") from error
+        for text in values:
+            done += 1
+            value = None if text is None else text.encode()
+            left -= len(value or b"")
+            if left < 0:
+                raise W2VError(
+                    f"{name}: refused: column {column[:100]!r} unpacks to more than {MAX_RATIO} times its size"
+                )
+            yield value, done / rows
 
 
 def texts(name: str, chunks: Iterable[bytes], column: str) -> Iterator[bytes | None]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError
 from w2v.system.schema import decode, encode
-from w2v.text._subwords import buckets_of, counts_of
+from w2v.text._subwords import buckets_of, compose, counts_of
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
@@ -20,6 +20,7 @@ MAX_LENGTH = 99  # characters of an n-gram
 MAX_BUCKETS = (1 << 31) - 1
 NGRAMS_AT_ONCE = 1 << 14  # made at a time, about
 MAX_WORD_NGRAMS = 1 << 19  # of a word in a file
+WORDS_AT_ONCE = 1 << 12  # whose rows are composed: an interrupt waits for them
 
 
 @dataclass(frozen=True)
@@ -112,15 +113,15 @@ class Ngrams:
         known[known] = self.buckets[places[known]] == buckets[known]
         return known, places[known]
 
-    def composed(self, own: NDArray[np.float32], words: Words) -> NDArray[np.float32]:
-        """The vectors of V words, float32 (V, D): the means of their own rows, (V, D), and those of their n-grams."""
-        vectors = np.empty(own.shape, np.float32)
-        for block, group in self.subwords.groups(words):
-            starts, wanted = self.subwords.of(group)
-            known, places = self.places(wanted)
-            sums = sums_of_rows(self.rows, places, np.append(0, np.cumsum(known))[starts])
-            vectors[block] = (own[block] + sums) / (np.diff(starts) + 1)[:, np.newaxis].astype(np.float32)
-        return vectors
+    def compose(self, words: Words, own: NDArray[np.float32]) -> None:
+        """Turn the words' own rows (V, D) into the means of these and of the rows of their n-grams."""
+        places = np.full(self.subwords.buckets, -1, np.int32)
+        places[self.buckets] = np.arange(len(self.buckets))
+        lengths = self.subwords.shortest, self.subwords.longest
+        rows = np.ascontiguousarray(self.rows, np.float32)
+        for start in range(0, len(words), WORDS_AT_ONCE):
+            part = slice(start, start + WORDS_AT_ONCE)
+            compose(words.blob, words.offsets[start : part.stop + 1], *lengths, places, rows, own[part])
 
     # -- in files -----------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import os
 import resource
 import tempfile
 import time
@@ -27,7 +26,7 @@ from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_l
 from w2v.formats import bfloat16, native
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.system.files import Errors, PathLike, errors_named
+from w2v.system.files import Errors, PathLike, errors_named, open_regular
 from w2v.system.schema import Count, PathText, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
@@ -414,7 +413,7 @@ def latest(folder: PathLike) -> Checkpoint:
 
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint. Raises W2VError if it is none or is damaged, OtherVersion if only another w2v can read it."""
-    with errors_named(path), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+    with errors_named(path), open_regular(path) as file:
         arrays, metadata = native.read_open(path, file, mmap=True)
     if "run" not in arrays or "settings" not in metadata:
         raise W2VError(f"{path} is not a checkpoint")

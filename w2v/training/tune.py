@@ -32,7 +32,7 @@ from w2v.options import refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
 from w2v.shown import Result
-from w2v.system.files import PathLike, as_paths, atomic_write, errors_named
+from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
 from w2v.system.schema import decode, encode
 from w2v.text.advice import warn_of
 from w2v.text.corpus import Corpus, Source
@@ -262,7 +262,8 @@ def _before(path: PathLike | None, expected: TuningState) -> TuningState:
     with errors_named(path):
         if not Path(path).exists():
             return expected
-        found = decode(TuningState, Path(path).read_bytes(), path)
+        with open_regular(path) as file:
+            found = decode(TuningState, file.read(), path)
     if found.text != expected.text:
         raise W2VError(f"{path}: its trials are of another text")
     for name in sorted({*found.about, *expected.about} - WITHOUT_EFFECT):

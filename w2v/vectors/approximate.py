@@ -3,7 +3,6 @@
 Source: https://arxiv.org/abs/1603.09320
 """
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line, optional
 from w2v.progress import Meter, Report
-from w2v.system.files import PathLike, errors_named
+from w2v.system.files import PathLike, errors_named, open_regular
 from w2v.vectors.cosines import Vector
 from w2v.vectors.neighbours import nearest_rows
 
@@ -35,9 +34,9 @@ class ApproximateIndex:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read an index that `save` wrote. Raises W2VError for a file that cannot be read or is not an index."""
+        """Read an index from a file of the bytes of `to_bytes`. Raises W2VError for a file that cannot be read or is not an index."""
         index = cls.__new__(cls)
-        with errors_named(path), Path(path).open("rb"):
+        with errors_named(path), open_regular(path):
             try:
                 index._index = _usearch().Index.restore(str(path))
             except (ValueError, RuntimeError) as error:

@@ -8,12 +8,11 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
 
 from w2v.errors import W2VError, one_line
 from w2v.gensim import utils
-from w2v.system.files import PathLike
+from w2v.system.files import PathLike, open_regular
 from w2v.system.schema import Count, Integer, Number, checked, decode, encode
 from w2v.text import phrases as core
 
@@ -169,7 +168,8 @@ class PhrasesTransformation(utils.SaveLoad):
         Raises W2VError for any other, gensim's own pickles among them.
         """
         try:
-            content = decode(dict[str, Any], Path(fname).read_bytes(), fname)
+            with open_regular(fname) as file:
+                content = decode(dict[str, Any], file.read(), fname)
             kind, kept = cls.kinds[content["class"]]
             fields = checked(kept, content, fname)
         except (W2VError, KeyError, TypeError) as error:

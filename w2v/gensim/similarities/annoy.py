@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.system.files import PathLike, atomic_write_together
+from w2v.system.files import PathLike, atomic_write_together, open_regular
 from w2v.system.schema import decode, encode
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.cosines import Vector
@@ -52,6 +51,7 @@ class AnnoyIndexer:
 
     def load(self, fname: PathLike) -> None:
         """Read a file of `save`. Raises OSError if it is missing."""
-        about = decode(dict[str, Any], Path(f"{fname}.dict").read_bytes(), f"{fname}.dict")
+        with open_regular(f"{fname}.dict") as file:
+            about = decode(dict[str, Any], file.read(), f"{fname}.dict")
         self.index = ApproximateIndex.load(fname)
         self.num_trees, self.labels = about["num_trees"], about["labels"]

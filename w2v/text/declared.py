@@ -1,0 +1,375 @@
+"""What files of Parquet and Arrow declare about their sizes, read before pyarrow takes memory for it.
+
+Parquet describes its columns and pages in Thrift's compact protocol, Arrow its schema and batches in flatbuffers. A
+small file can declare anything: a page that unpacks to gigabytes, a million columns, a batch that is listed a thousand
+times. Whatever cannot be read raises ValueError, LookupError or struct.error, and what declares too much W2VError.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterator
+from typing import IO
+
+from w2v.errors import W2VError
+from w2v.text.decompress import MAX_RATIO
+
+MAX_UNPACKED = 16 << 20  # bytes that the content of a small file may take; of others, MAX_RATIO times their size
+VALUE_BYTES = 8  # that a reader may hold for each value, besides its bytes
+OBJECT_BYTES = 1 << 10  # that pyarrow may take to describe a field, or a column of a group of rows
+STRUCT_BYTES = 1 << 8  # that it may take for any other part of a footer
+DESCRIPTIONS = 32 << 20  # bytes that descriptions may take besides the size of the file
+
+
+def max_content(size: int) -> int:
+    """The most bytes that the content of a file of `size` bytes may take."""
+    return max(MAX_UNPACKED, MAX_RATIO * size)
+
+
+class Budget:
+    """The bytes of memory that the content of a file of `size` bytes may take, and those that its description may."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self._content = max_content(size)
+        self._description = DESCRIPTIONS + size
+
+    def take(self, size: int) -> None:
+        """Count `size` bytes of content. Raises W2VError if there are too many in all."""
+        self._content -= _checked(size)
+        if self._content < 0:
+            raise W2VError(
+                f"{self.name}: refused: its columns unpack to more than {MAX_RATIO} times its size; if you trust it, "
+                "write it again without compression"
+            )
+
+    def describe(self, size: int) -> None:
+        """Count `size` bytes for the objects that describe the content. Raises W2VError if there are too many."""
+        self._description -= _checked(size)
+        if self._description < 0:
+            raise W2VError(f"{self.name}: refused: it describes too many columns for a file of its size")
+
+
+def _checked(size: int) -> int:
+    if size < 0:
+        raise ValueError(f"a size of {size}")
+    return size
+
+
+# -- Parquet: Thrift's compact protocol -------------------------------------------------------------
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
+Fields = tuple[int, ...]  # the numbers of fields, from the outermost
+
+# The kinds of the elements of a footer's lists. Parquet's readers know them, and ignore what the file says of them.
+LISTS: dict[Fields, int] = {
+    (2,): STRUCT, (4,): STRUCT, (5,): STRUCT, (7,): STRUCT,  # schema, row groups, strings by name, orders of columns
+    (4, 1): STRUCT, (4, 4): STRUCT,  # of a row group: its columns, and those by which it is sorted
+    (4, 1, 3, 2): I32, (4, 1, 3, 3): BINARY, (4, 1, 3, 8): STRUCT, (4, 1, 3, 13): STRUCT,  # of the data of a column
+    (4, 1, 3, 16, 2): I64, (4, 1, 3, 16, 3): I64, (4, 1, 3, 17, 2): I32, (4, 1, 8, 2, 1): BINARY,
+}  # fmt: skip
+COLUMNS = (4, 1)
+
+
+class _Thrift:
+    """A struct of Thrift's compact protocol. With a budget, the structs in its lists are counted.
+
+    Attributes:
+        numbers: its integers of 32 bits, by their fields.
+        end: its last byte and one more.
+    """
+
+    def __init__(self, data: bytes, budget: Budget | None = None) -> None:
+        self._data, self._budget = data, budget
+        self.numbers: dict[Fields, int] = {}
+        self.end = 0
+        try:
+            self._struct(())
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+
+    def _byte(self) -> int:
+        self.end += 1
+        return self._data[self.end - 1]
+
+    def _skip(self, size: int) -> None:
+        self.end += size
+        if self.end > len(self._data):
+            raise IndexError("it ends too early")
+
+    def _integer(self) -> int:
+        found, self.end = _varint(self._data, self.end)
+        return (found >> 1) ^ -(found & 1)
+
+    def _size(self) -> int:
+        found, self.end = _varint(self._data, self.end)
+        return found
+
+    def _struct(self, fields: Fields) -> None:
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            if head & 15 not in (TRUE, FALSE):  # which have no further bytes, outside of lists
+                self._value(head & 15, (*fields, number))
+
+    def _value(self, kind: int, fields: Fields) -> None:
+        match kind:
+            case 1 | 2 | 3:
+                self._skip(1)
+            case 4 | 5 | 6:
+                number = self._integer()
+                if kind == I32:
+                    self.numbers[fields] = number
+            case 7:
+                self._skip(8)
+            case 8:
+                self._skip(self._size())
+            case 9 | 10:
+                self._list(fields)
+            case 11:
+                size = self._size()
+                kinds = self._byte() if size else 0
+                for _ in range(size):
+                    self._value(kinds >> 4, fields)
+                    self._value(kinds & 15, fields)
+            case 12:
+                self._struct(fields)
+            case 13:
+                self._skip(16)
+            case _:
+                raise ValueError(f"a value of the unknown kind {kind}")
+
+    def _list(self, fields: Fields) -> None:
+        head = self._byte()
+        kind = head & 15
+        size = self._size() if head >> 4 == 15 else head >> 4
+        if size and kind != LISTS.get(fields, kind):
+            raise ValueError("a list of another kind")
+        for _ in range(size):
+            self._value(kind, fields)
+            if kind == STRUCT and self._budget:
+                self._budget.describe(OBJECT_BYTES if fields == COLUMNS else STRUCT_BYTES)
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """A number of seven bits in a byte, the lowest first, and where it ends."""
+    found = 0
+    for count, byte in enumerate(data[position : position + 10]):
+        found |= (byte & 127) << 7 * count
+        if byte < 128:
+            return found, position + count + 1
+    raise IndexError("a number without an end")
+
+
+def check_footer(file: IO[bytes], size: int, budget: Budget) -> None:
+    """Check what the end of a Parquet file of `size` bytes describes."""
+    file.seek(max(0, size - 8))
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != b"PAR1" or length > size - 12:
+        raise ValueError("its end is missing")
+    budget.describe(4 * length)  # pyarrow copies strings
+    file.seek(size - 8 - length)
+    footer = file.read(length)
+    _Thrift(footer, budget)
+    for found in re.finditer(rb"ARROW:schema", footer):  # the types of columns, as Arrow describes them
+        begin = found.end() + 1
+        count, begin = _varint(footer, begin)
+        if footer[found.end()] != 1 << 4 | BINARY:
+            raise ValueError("a schema that is no string")
+        _check_schema(base64.b64decode(footer[begin : begin + count], validate=True), budget)
+
+
+# Fields of the header of a page: its kind, its bytes unpacked and as stored; by kind, the number of values of a page of
+# values and how they are encoded; the number of values of a dictionary.
+KIND, UNPACKED, STORED, VALUES, ENCODINGS, ENTRIES = (
+    (1,),
+    (2,),
+    (3,),
+    {0: (5, 1), 3: (8, 1)},
+    {0: (5, 2), 3: (8, 4)},
+    (7, 1),
+)
+DELTA_BYTE_ARRAY = 7  # an encoding of strings that share their beginnings
+DELTA_COPIES = 6  # that pyarrow makes of such a string
+HEADER_BYTES = 1 << 10, 1 << 20  # read of the header of a page: at first, and at most
+PADDING = 100  # bytes that old writers do not count to a column
+
+
+def check_pages(file: IO[bytes], begin: int, end: int, values: int, budget: Budget) -> int:
+    """Check the pages of a column of Parquet, which has so many values, between two places of a file.
+
+    Returns the most bytes that a string can have of which a page holds only a reference or the end, or 0.
+    """
+    longest = found = 0
+    end += PADDING
+    while found < values and begin < end:
+        header = _header(file, begin)
+        numbers = header.numbers
+        kind, unpacked, entries = numbers[KIND], numbers[UNPACKED], numbers.get(ENTRIES, 0)
+        held = numbers[VALUES[kind]] if kind in VALUES else 0
+        budget.take(_checked(unpacked) + VALUE_BYTES * (_checked(held) + _checked(entries)))
+        if kind in ENCODINGS and numbers[ENCODINGS[kind]] == DELTA_BYTE_ARRAY:
+            longest = max(longest, DELTA_COPIES * unpacked)
+        elif entries:
+            longest = max(longest, unpacked)
+        found += held
+        begin += header.end + _checked(numbers[STORED])
+    return longest
+
+
+def _header(file: IO[bytes], position: int) -> _Thrift:
+    """The header of the page at this position of a file."""
+    for size in HEADER_BYTES:
+        file.seek(position)
+        data = file.read(size)
+        try:
+            return _Thrift(data)
+        except IndexError:
+            if len(data) < size:
+                raise
+    raise ValueError("the header of a page is too long")
+
+
+# -- Arrow: flatbuffers -----------------------------------------------------------------------------
+
+SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3  # kinds of messages
+CONTINUATION = b"\xff\xff\xff\xff"  # begins a message, but for those of old versions
+MAGIC = b"ARROW1"
+# Numbers of fields in tables of Arrow's flatbuffers.
+FOOTER_SCHEMA, FOOTER_DICTIONARIES, FOOTER_BATCHES = 1, 2, 3
+MESSAGE_VERSION, MESSAGE_KIND, MESSAGE_CONTENT, MESSAGE_BODY, MESSAGE_STRINGS = range(5)
+SCHEMA_FIELDS, SCHEMA_STRINGS = 1, 2
+FIELD_NAME, FIELD_TYPE_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_STRINGS = 0, 2, 3, 5, 6
+BATCH_ROWS, BATCH_BUFFERS, BATCH_COMPRESSION = 0, 2, 3
+DICTIONARY_DATA = 1
+TIMESTAMP, UNION = 10, 14  # kinds of types, whose field 1 is a string or vector
+VERSION_5 = 4  # the first in which a message says itself that it is compressed
+BUFFER_BYTES = 128  # that pyarrow may take for each buffer, besides its bytes
+BLOCK, BUFFER = struct.Struct("<qi4xq"), struct.Struct("<qq")
+
+
+class _Flat:
+    """Tables of a flatbuffer: each is named by its position."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.root = self._target(0)
+
+    def _number(self, layout: str, position: int) -> int:
+        if position < 0:
+            raise ValueError("a negative position")
+        (found,) = struct.unpack_from(layout, self._data, position)
+        return int(found)
+
+    def _target(self, position: int) -> int:
+        return position + self._number("<I", position)
+
+    def _field(self, table: int, field: int) -> int:
+        """The position of a field; 0 if it is missing."""
+        fields = table - self._number("<i", table)
+        place = 4 + 2 * field
+        offset = self._number("<H", fields + place) if place < self._number("<H", fields) else 0
+        return table + offset if offset else 0
+
+    def number(self, table: int, field: int, layout: str) -> int:
+        place = self._field(table, field)
+        return self._number(layout, place) if place else 0
+
+    def table(self, table: int, field: int) -> int:
+        """The position of an inner table; 0 if it is missing."""
+        place = self._field(table, field)
+        return self._target(place) if place else 0
+
+    def length(self, table: int, field: int) -> int:
+        """The length of a string or vector."""
+        place = self.table(table, field)
+        return self._number("<I", place) if place else 0
+
+    def tables(self, table: int, field: int) -> Iterator[int]:
+        """The tables of a vector."""
+        place = self.table(table, field)
+        for number in range(self.length(table, field)):
+            yield self._target(place + 4 + 4 * number)
+
+    def structs(self, table: int, field: int, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
+        """The structs of a vector."""
+        place = self.table(table, field)
+        for number in range(self.length(table, field)):
+            yield layout.unpack_from(self._data, place + 4 + layout.size * number)
+
+
+def _message(data: bytes) -> tuple[_Flat, int, int]:
+    """A message, its kind, and the position of its content."""
+    flat = _Flat(data[8:] if data.startswith(CONTINUATION) else data[4:])
+    return flat, flat.number(flat.root, MESSAGE_KIND, "<B"), flat.table(flat.root, MESSAGE_CONTENT)
+
+
+def _check_schema(data: bytes, budget: Budget) -> None:
+    """Check the message of a schema."""
+    flat, kind, content = _message(data)
+    if kind == SCHEMA:
+        _check_fields(flat, content, budget)
+
+
+def _check_fields(flat: _Flat, schema: int, budget: Budget) -> None:
+    """Count the fields of a schema. Several can be the same table, which may be part of itself."""
+    _check_strings(flat, schema, SCHEMA_STRINGS, budget)
+    left = [flat.tables(schema, SCHEMA_FIELDS)]
+    while left:
+        field = next(left[-1], None)
+        if field is None:
+            left.pop()
+            continue
+        kind = flat.table(field, FIELD_TYPE)
+        has_more = kind and flat.number(field, FIELD_TYPE_KIND, "<B") in (TIMESTAMP, UNION)
+        budget.describe(OBJECT_BYTES + flat.length(field, FIELD_NAME) + (flat.length(kind, 1) if has_more else 0))
+        _check_strings(flat, field, FIELD_STRINGS, budget)
+        left.append(flat.tables(field, FIELD_CHILDREN))
+
+
+def _check_strings(flat: _Flat, table: int, field: int, budget: Budget) -> None:
+    """Count the strings, and their names, in a vector."""
+    for pair in flat.tables(table, field):
+        budget.describe(64 + flat.length(pair, 0) + flat.length(pair, 1))
+
+
+def check_batches(file: IO[bytes], size: int, budget: Budget) -> int:
+    """Check the batches of an Arrow file of `size` bytes. Returns their rows."""
+    file.seek(max(0, size - len(MAGIC) - 4))
+    tail = file.read()
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != MAGIC or length > size - len(tail):
+        raise ValueError("its end is missing")
+    file.seek(size - len(tail) - length)
+    flat = _Flat(file.read(length))
+    _check_fields(flat, flat.table(flat.root, FOOTER_SCHEMA), budget)
+    for block in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
+        _check_batch(file, size, *block[:2], budget)
+    return sum(_check_batch(file, size, *block[:2], budget) for block in flat.structs(flat.root, FOOTER_BATCHES, BLOCK))
+
+
+def _check_batch(file: IO[bytes], size: int, begin: int, length: int, budget: Budget) -> int:
+    """Check the batch whose message is at a place of the file, and has this length. Returns its rows."""
+    budget.take(length)
+    file.seek(_checked(begin))
+    flat, kind, batch = _message(file.read(length))
+    if kind == DICTIONARY_BATCH:
+        batch = flat.table(batch, DICTIONARY_DATA)
+    begin += length
+    end = begin + _checked(flat.number(flat.root, MESSAGE_BODY, "<q"))
+    if end > size:
+        raise ValueError("a batch ends after the file")
+    is_old = flat.number(flat.root, MESSAGE_VERSION, "<h") < VERSION_5 and flat.length(flat.root, MESSAGE_STRINGS)
+    is_packed = is_old or flat.table(batch, BATCH_COMPRESSION)
+    for offset, stored in flat.structs(batch, BATCH_BUFFERS, BUFFER):
+        if begin + _checked(offset) + _checked(stored) > end:
+            raise ValueError("a buffer ends after its batch")
+        unpacked = 0
+        if is_packed and stored:
+            file.seek(begin + offset)
+            unpacked = int.from_bytes(file.read(8), "little", signed=True)  # negative: it is not packed
+        budget.take(BUFFER_BYTES + max(stored, unpacked))
+    return _checked(flat.number(batch, BATCH_ROWS, "<q"))

@@ -1,0 +1,105 @@
+"""Tables of Parquet and Arrow, whose columns are read some rows at a time.
+
+What a file declares is checked before pyarrow reads it: see declared.py.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from w2v.errors import W2VError, one_line
+from w2v.text import declared
+
+READ_AHEAD = 1 << 20  # bytes of Parquet, for each column
+STRING_BYTES = 24 << 20  # that strings may take which are read at once, and of which a page holds only references
+
+
+class Table:
+    """The columns of a Parquet or Arrow file of `size` bytes. Its methods raise W2VError for a file that is damaged.
+
+    Attributes:
+        schema: pyarrow's.
+        rows: the number of rows.
+    """
+
+    schema: Any
+    rows: int
+
+    def __init__(self, name: str, file: IO[bytes], size: int, pyarrow: Any) -> None:
+        self._name, self._file, self._size, self._pyarrow = name, file, size, pyarrow
+        with self._problems():
+            self._open(declared.Budget(name, size))
+            if self.rows < 0:
+                raise ValueError(f"it says {self.rows:,} rows")
+
+    def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
+        """Batches of at most `step` rows with these columns, each of which the schema has once."""
+        with self._problems():
+            yield from self._batches(columns, step, declared.Budget(self._name, self._size))
+
+    def _open(self, budget: declared.Budget) -> None:
+        raise NotImplementedError
+
+    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
+        raise NotImplementedError
+
+    @contextmanager
+    def _problems(self) -> Iterator[None]:
+        try:
+            yield
+        except W2VError:
+            raise
+        except (self._pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError, struct.error) as error:
+            if isinstance(error, OSError) and error.errno:  # of the system, not of pyarrow
+                raise
+            raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
+
+
+class Parquet(Table):
+    def _open(self, budget: declared.Budget) -> None:
+        declared.check_footer(self._file, self._size, budget)
+        self._table = self._pyarrow.parquet.ParquetFile(self._file, pre_buffer=False, buffer_size=READ_AHEAD)
+        self.schema, self.rows = self._table.schema_arrow, self._table.metadata.num_rows
+
+    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
+        for group in range(self._table.num_row_groups):  # one by one: several would be read ahead
+            longest = self._check(group, columns, budget)
+            rows = max(1, min(step, STRING_BYTES // longest)) if longest else step
+            yield from self._table.iter_batches(rows, [group], columns, use_threads=False)
+
+    def _check(self, group: int, columns: Sequence[str], budget: declared.Budget) -> int:
+        """Check the pages of a group of rows. Returns the most bytes of a string that is stored only once, or 0."""
+        longest = 0
+        described = self._table.metadata.row_group(group)
+        for number in range(described.num_columns):
+            column = self._table.schema.column(number)
+            if column.path.split(".")[0] not in columns:
+                continue
+            chunk = described.column(number)
+            begin, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
+            if dictionary and 0 < dictionary < begin:
+                begin = dictionary
+            end = begin + chunk.total_compressed_size
+            found = declared.check_pages(self._file, begin, end, chunk.num_values, budget)
+            if column.max_repetition_level == 0 and column.physical_type.endswith("BYTE_ARRAY"):
+                longest = max(longest, found)
+        return longest
+
+
+class Arrow(Table):
+    def _open(self, budget: declared.Budget) -> None:
+        self.rows = declared.check_batches(self._file, self._size, budget)
+        self.schema = self._pyarrow.ipc.open_file(self._file).schema
+
+    def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
+        options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.schema.names.index(name) for name in columns])
+        table = self._pyarrow.ipc.open_file(self._file, options=options)
+        for number in range(table.num_record_batches):
+            batch = table.get_batch(number)
+            batch.validate(full=True)  # whatever is wrong in one that is not validated ends the process
+            batch = batch.select(columns)
+            for start in range(0, len(batch), step):
+                yield batch.slice(start, step)
