@@ -17,6 +17,10 @@ READ_AHEAD = 1 << 20  # bytes of Parquet, for each column
 STRING_BYTES = 24 << 20  # that strings may take which are read at once, and of which a page holds only references
 
 
+# What descriptions of columns raise that cannot be read, by declared.py or by pyarrow.
+DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
+
+
 class Table:
     """The columns of a Parquet or Arrow file of `size` bytes. Its methods raise W2VError for a file that is damaged.
 
@@ -52,9 +56,11 @@ class Table:
             yield
         except W2VError:
             raise
-        except (self._pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError, struct.error) as error:
-            if isinstance(error, OSError) and error.errno:  # of the system, not of pyarrow
+        except OSError as error:
+            if error.errno:  # of the system, not of pyarrow
                 raise
+            raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
+        except (self._pyarrow.ArrowException, *DAMAGE) as error:
             raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
 
 
