@@ -5,7 +5,8 @@
 Without names, all loaders take their turns, each in a process of its own: of limited memory, where an input may take
 thirty seconds. The Python side of the loaders is instrumented (atheris, libFuzzer's Python face); the compiled side is
 when the build is (see variants.py: with the build `sanitize`, memory errors in it are found too). What harms a loader
-is left in build/fuzz as crash-*, oom-* or timeout-*; inputs worth mutating are kept there for the next time.
+is left in build/fuzz as NAME-crash-*, NAME-oom-* or NAME-timeout-* and shown on standard error; the other loaders still
+take their turns, and the exit code is 1. Inputs worth mutating are kept there for the next time.
 """
 
 import bz2
@@ -17,8 +18,8 @@ import pickle
 import random
 import re
 import resource
+import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -38,11 +39,44 @@ FOLDER = Path("build/fuzz")
 MEMORY = 1 << 30  # bytes of data that a loader may hold
 SECONDS = 30  # that an input may take
 LARGEST = 4096  # bytes of an input
+# By loader: the format of w2v.formats.table that it reads.
+FORMATS = {
+    "native": "native",
+    "fasttext": "fasttext",
+    "pickle": "gensim",
+    "parquet": "arrow",
+    "arrow": "arrow",
+    "sqlite": "sqlite",
+    "numpy": "numpy",
+    "projector": "projector",
+    "static": "static embeddings",
+    "spacy": "spacy",
+    "binary": "word2vec binary",
+    "glove": "glove",
+    "text": "word2vec text",
+}
+# By loader: the name of vectors that are several files, and which of these is replaced.
+FILES = {
+    "numpy": ("m.npy", "m.npy"),
+    "numpy-words": ("m.npy", "m.words.txt"),
+    "projector": ("m.tsv", "m.tsv"),
+    "projector-words": ("m.tsv", "m.metadata.tsv"),
+    "static": ("m.model2vec", "m.model2vec/tokenizer.json"),
+    "static-matrix": ("m.model2vec", "m.model2vec/model.safetensors"),
+    "spacy": ("m.spacy", "m.spacy/vocab/key2row"),
+    "spacy-matrix": ("m.spacy", "m.spacy/vocab/vectors"),
+    "spacy-strings": ("m.spacy", "m.spacy/vocab/strings.json"),
+    "spacy-settings": ("m.spacy", "m.spacy/vocab/vectors.cfg"),
+}
+NATIVE = ("native", "checkpoint", "gensim", "static-matrix")  # loaders of safetensors files
+WORDS = ["the", "köln", "a", "b"]
 
 
 def sound() -> dict[str, dict[str, bytes]]:
     """Whole files, by loader and name: what mutation starts from."""
     import gensim
+    import pyarrow
+    from pyarrow import feather, parquet
 
     import w2v
     from w2v.formats import table
@@ -55,7 +89,7 @@ def sound() -> dict[str, dict[str, bytes]]:
     from w2v.vectors.reduce import in_storage
 
     checkpoint.checksum = unchecked
-    vectors = KeyedVectors(["the", "köln", "a", "b"], np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
+    vectors = KeyedVectors(WORDS, np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
     text, lines = "the köln the a\nb the a b\n".encode() * 3, [["a", "b", "c"]] * 9
     small: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 1}
     trained = small | {"sample": 0, "negative": 1}
@@ -69,13 +103,19 @@ def sound() -> dict[str, dict[str, bytes]]:
             content.save(folder / name)
             return (folder / name).read_bytes()
 
-        plain = {
-            end: saved(f"m.{end}", vectors) for end in ("bin", "txt", "safetensors", "npy", "tsv", "parquet", "arrow")
-        }
+        ends = ("bin", "txt", "glove.txt", "safetensors", "parquet", "arrow")
+        plain = {end: saved(f"m.{end}", vectors) for end in ends}
+        for whole in {whole for whole, _ in FILES.values()}:
+            vectors.save(folder / whole)
+        parts = {name: {"plain": (folder / part).read_bytes()} for name, (_, part) in FILES.items()}
+        texts = pyarrow.table({"t": ["the köln", "a", None] * 2, "n": [1, 2, 3] * 2})
+        parquet.write_table(texts, folder / "texts.parquet", compression="zstd")
+        dictionary = pyarrow.table({"word": pyarrow.array(WORDS).dictionary_encode(), "vector": [[1.0, 2]] * 4})
+        parquet.write_table(dictionary, folder / "dictionary.parquet", compression="gzip")
+        feather.write_feather(dictionary, str(folder / "dictionary.arrow"), compression="zstd")
         vectors.save(folder / "m.db")
         with closing(sqlite3.connect(folder / "m.db", isolation_level=None)) as base:
             base.executescript("pragma page_size = 512; vacuum")  # less than LARGEST in all
-        vectors.save(folder / "m.model2vec")
         table.write(folder / "int8.safetensors", in_storage(table.read(folder / "m.safetensors"), "int8"))
         (folder / "text").write_bytes(text)
         states = {}
@@ -87,9 +127,9 @@ def sound() -> dict[str, dict[str, bytes]]:
             "binary": {"plain": plain["bin"], "gzip": gzip.compress(plain["bin"])},
             "text": {
                 "plain": plain["txt"],
-                "bare": plain["txt"].partition(b"\n")[2],
                 "gzip": gzip.compress(plain["txt"]),
             },
+            "glove": {"plain": plain["glove.txt"], "gzip": gzip.compress(plain["glove.txt"])},
             "native": {
                 "m.safetensors": plain["safetensors"],
                 "int8.safetensors": (folder / "int8.safetensors").read_bytes(),
@@ -114,11 +154,16 @@ def sound() -> dict[str, dict[str, bytes]]:
                 for kind, one in (("model", theirs), ("kv", theirs.wv), ("ngrams", ngrams), ("ngrams-kv", ngrams.wv))
                 for protocol in (2, 4)
             },
-            "numpy": {"plain": plain["npy"]},
-            "projector": {"plain": plain["tsv"]},
+            **parts,
             "sqlite": {"plain": (folder / "m.db").read_bytes()},
-            "arrow": {end: plain[end] for end in ("parquet", "arrow")},
-            "static": {"tokenizer": (folder / "m.model2vec" / "tokenizer.json").read_bytes()},
+            "parquet": {"plain": plain["parquet"], "dictionary": (folder / "dictionary.parquet").read_bytes()},
+            "arrow": {"plain": plain["arrow"], "dictionary": (folder / "dictionary.arrow").read_bytes()},
+            "columns": {
+                "parquet": (folder / "texts.parquet").read_bytes(),
+                "json": '{"t": "the köln", "n": 1}\n{"n": [{}], "t": null}\n'.encode(),
+                "csv": 'n,t\n1,"the ""köln"""\n2,\n'.encode(),
+                "tsv": b"t\tn\na\t2\n",
+            },
             "corpus": {
                 "plain": text,
                 "gzip": gzip.compress(text),
@@ -140,7 +185,6 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.cli import info
     from w2v.cli.config import Config
     from w2v.errors import W2VError
-    from w2v.formats import npy, tsv
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.losses import hierarchical_softmax
@@ -153,7 +197,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
 
     checkpoint.checksum = unchecked
 
-    known = KeyedVectors(["a", "b", "the"], np.eye(3, dtype=np.float32))
+    known = KeyedVectors(WORDS, np.eye(4, dtype=np.float32))
     vocabulary = Vocabulary(["the", "a", "b", "köln"], [4, 3, 2, 1])
 
     def model(path: Path) -> None:
@@ -173,16 +217,20 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             mapped.save(path.with_name("copy.bin"), force=True)
         Model.load(path)
 
-    def beside(path: Path, end: str, read: Callable[..., object]) -> None:
-        path.with_suffix(end).write_text("the\nköln\na\nb\n", "utf-8")
-        read(path, "strict")
+    def among(whole: str, part: str) -> Callable[[Path], None]:
+        """Reads vectors that are several files, one of which is replaced."""
 
-    def folder(path: Path) -> None:
-        there = path.with_name("m.model2vec")
-        if not there.exists():
-            known.save(there)
-        (there / "tokenizer.json").write_bytes(path.read_bytes())
-        model(there)
+        def read(path: Path) -> None:
+            if not path.with_name(whole).exists():
+                known.save(path.with_name(whole))
+            shutil.copyfile(path, path.parent / part)
+            model(path.with_name(whole))
+
+        return read
+
+    def column(path: Path) -> None:
+        for block in corpus.Corpus(path).blocks(column="t"):
+            assert block.text
 
     def text(path: Path) -> None:
         with idstore.read_corpus(corpus.Corpus(path), idstore.ReadingOptions(errors="replace")) as store:
@@ -200,8 +248,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         Vocabulary.from_store(store, 1)
 
     return {
-        "binary": model,
-        "text": model,
+        **dict.fromkeys(("binary", "text", "glove", "sqlite", "parquet", "arrow"), model),
+        **{name: among(*files) for name, files in FILES.items()},
         "native": native,
         "fasttext": native,
         "checkpoint": checkpoint.read,
@@ -212,13 +260,9 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
         "pickle": native,
-        "numpy": lambda path: beside(path, npy.WORDS, npy.read),
-        "projector": lambda path: beside(path, tsv.METADATA, tsv.read),
-        "sqlite": model,
-        "arrow": model,
-        "static": folder,
         "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),
         "corpus": text,
+        "columns": column,
         "ids": ids,
     }
 
@@ -268,12 +312,10 @@ def part_by_part(data: bytes, most: int, seed: int) -> bytes:
         return atheris.Mutate(data, most)
 
 
-def fuzz(name: str, seconds: int) -> None:
+def fuzz(name: str, load: Callable[[Path], object], contents: dict[str, bytes], seconds: int) -> None:
     """Runs in a process of its own, which libFuzzer ends."""
     import atheris
 
-    with atheris.instrument_imports(include=["w2v"]):
-        load = loaders()[name]
     from w2v.errors import W2VError
     from w2v.text.decompress import is_compressed, max_unpacked
 
@@ -291,11 +333,10 @@ def fuzz(name: str, seconds: int) -> None:
                 if "\n" in str(error) or len(str(error)) > 2000:
                     raise AssertionError(f"not one clear line: {error}") from error
 
-    for content in sound()[name].values():  # what the first uses import and keep is not the inputs'
+    for content in contents.values():  # what the first uses import and keep is not the inputs'
         path.write_bytes(content)
         with suppress(W2VError):  # vectors without a model
             load(path)
-    kept = FOLDER / name
     options = [
         f"-max_total_time={seconds}",
         f"-timeout={SECONDS}",
@@ -303,33 +344,48 @@ def fuzz(name: str, seconds: int) -> None:
         "-print_final_stats=1",
     ]
     options += [f"-max_len={LARGEST}", f"-artifact_prefix={FOLDER}/{name}-", "-verbosity=0"]
-    mutator = {"custom_mutator": part_by_part} if name in ("native", "checkpoint", "gensim") else {}
-    atheris.Setup([sys.argv[0], *options, str(kept)], once, **mutator)
+    mutator = {"custom_mutator": part_by_part} if name in NATIVE else {}
+    atheris.Setup([sys.argv[0], *options, str(FOLDER / name)], once, **mutator)
     atheris.Fuzz()
 
 
+def fuzzed(name: str, load: Callable[[Path], object], contents: dict[str, bytes], seconds: int) -> dict[str, Any]:
+    """The figures of fuzzing a loader in a process of its own. What is found is shown on standard error."""
+    (FOLDER / name).mkdir(parents=True, exist_ok=True)
+    for seed, content in contents.items():
+        (FOLDER / name / f"seed-{seed}").write_bytes(content)
+    before = {*FOLDER.glob(f"{name}-*")}
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        child = os.fork()
+        if not child:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+            fuzz(name, load, contents, seconds)  # ends the process, after it has kept what it found
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        log.seek(0)
+        said = log.read()
+    found = sorted(path.name for path in {*FOLDER.glob(f"{name}-*")} - before)
+    if code:
+        print(f"fuzzing {name}: exit code {code}, {found or 'no input'}:\n{said[-4000:]}", file=sys.stderr, flush=True)
+    figures = dict(re.findall(r"stat::(\w+): +(\d+)", said))
+    return {"loader": name, "seconds": seconds, **figures, "code": code, "found": found}
+
+
 def main() -> None:
+    import atheris
+
     seconds, *names = sys.argv[1:]
-    files = sound()
-    for name in names or list(files):
-        kept = FOLDER / name
-        kept.mkdir(parents=True, exist_ok=True)
-        for seed, content in files[name].items():
-            (kept / f"seed-{seed}").write_bytes(content)
-        command = [sys.executable, __file__, "--inside", name, seconds]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=os.environ)
-        figures = dict(re.findall(r"stat::(\w+): +(\d+)", done.stderr))
-        found = [path.name for path in FOLDER.glob(f"{name}-*")]
-        print(
-            json.dumps({"loader": name, "seconds": int(seconds), **figures, "code": done.returncode, "found": found}),
-            flush=True,
-        )
-        if done.returncode:
-            print(done.stderr[-3000:], file=sys.stderr)
+    with atheris.instrument_imports(include=["w2v"]):
+        known = loaders()
+    contents = sound()
+    harmed = []
+    for name in names or known:
+        figures = fuzzed(name, known[name], contents[name], int(seconds))
+        print(json.dumps(figures), flush=True)
+        harmed += [name] * bool(figures["code"])
+    if harmed:
+        raise SystemExit(f"harmed: {', '.join(harmed)}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--inside":
-        fuzz(sys.argv[2], int(sys.argv[3]))
-    else:
-        main()
+    main()

@@ -104,6 +104,7 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (b'\n \n{"t": "a"}\n5\n', "line 4: not a JSON object"),
         (b'{"t": ["a"]}\n', "line 1: column 't' holds no text, but [\"a\"]"),
         (b'{"text": "a"}\n{"id": 1}\n', "has no column 't'; its columns are text, id"),
+        (b'"i\n\x1bd",text\n1,a\n', "has no column 't'; its columns are i\\n\\x1bd, text"),
         (b"id,text\n1,a\n", "has no column 't'; its columns are id, text"),
         (b"id,t\n1,a\n2,b,c\n", "line 3: 3 columns, and 2 in the first row"),
         (b"\n\nid,t\n1,a\n2,b,c\n", "line 5: 3 columns, and 2 in the first row"),
@@ -115,7 +116,7 @@ def test_progress_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (b"t\na\n\xe9b\n", ", column t: byte 2, in b'\\\\xe9b', is not UTF-8"),
         (b'{"t": "\\ud800"}', ", column t: byte 0, in b'\\\\xed\\\\xa0\\\\x80', is not UTF-8"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_what_is_no_table(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file"

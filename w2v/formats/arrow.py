@@ -82,7 +82,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
 
 
 def _read(path: PathLike, pa: Any, table: Table, room: int, limit: int | None, meter: Meter) -> VectorFile:
-    names, rows = table.schema.names, table.rows
+    names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
     if names.count(COUNT) > 1:

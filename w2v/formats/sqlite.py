@@ -228,6 +228,5 @@ def _problems(path: PathLike, place: str) -> Iterator[None]:
     # UnicodeDecodeError: where a message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
         known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED}.get(_name(error))
-        if str(error) == "interrupted":
-            known = "reading it takes too many steps"
-        raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{one_line(error)}") from error
+        reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
+        raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{reason}") from error

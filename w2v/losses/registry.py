@@ -154,7 +154,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         sides = tuple(int(side) for side in self.window.split(",") if re.fullmatch(r"\d{1,5}", side, re.ASCII))
         if len(sides) != 2 or not 1 <= max(sides) <= MAX_WINDOW:
             raise SettingsError(
-                f"window {str(self.window)[:60]!r}: write how many words before and after the centre, one at least, as in 5,0"
+                f"window {self.window[:60]!r}: write how many words before and after the centre, as in 5,0"
             )
         return sides
 

@@ -21,6 +21,7 @@ from w2v.text.tables import Parquet
 PLAIN = "none"  # instead of a column: a file is plain text, even if it looks like a table
 MAX_ROW_BYTES = 1 << 26  # of JSON and CSV
 ROWS_AT_ONCE = 1024  # of Parquet
+MAX_NAMES = 100  # of columns that are kept for a message
 HEAD_BYTES, HEAD_ROWS = 1 << 16, 20  # of a file that may be a table, are inspected
 
 _JSON = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
@@ -96,7 +97,7 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
     pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
     size = os.fstat(file.fileno()).st_size
     table = Parquet(name, file, size, pyarrow)
-    names, rows = table.schema.names, max(1, table.rows)
+    names, rows = table.names, max(1, table.rows)
     if column is None:
         raise _is_table(name, "Parquet", names)
     if column not in names:
@@ -157,7 +158,7 @@ def _of_json(name: str, lines: Iterable[tuple[int, bytes]], column: str) -> Iter
             raise W2VError(f"{name}, line {number}: column {column[:100]!r} holds no text, but {json.dumps(text)[:60]}")
         if not seen:
             seen = column in row
-            names |= dict.fromkeys(row)
+            names |= dict.fromkeys(itertools.islice(row, MAX_NAMES - len(names)))
         yield None if text is None else encode(text)
     if not seen:
         raise missing(name, column, names)
@@ -206,8 +207,8 @@ def lines_of(name: str, chunks: Iterable[bytes], limit: float = math.inf) -> Ite
 
 
 def missing(name: str, column: str, names: Iterable[str]) -> W2VError:
-    known = ", ".join(each[:40] for each in names)[:120] or "none"
-    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {known}")
+    known = ", ".join(each[:40] for each in names)[:120]
+    return W2VError(f"{name} has no column {column[:100]!r}; its columns are {one_line(known) if known else 'none'}")
 
 
 def _decode(data: bytes) -> str:

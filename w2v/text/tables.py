@@ -17,21 +17,27 @@ READ_AHEAD = 1 << 20  # bytes of Parquet, for each column
 STRING_BYTES = 24 << 20  # that strings may take which are read at once, and of which a page holds only references
 
 
+# What descriptions of columns raise that cannot be read, by declared.py or by pyarrow.
+DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
+
+
 class Table:
     """The columns of a Parquet or Arrow file of `size` bytes. Its methods raise W2VError for a file that is damaged.
 
     Attributes:
-        schema: pyarrow's.
+        schema: pyarrow's. names: those of its columns.
         rows: the number of rows.
     """
 
     schema: Any
+    names: list[str]
     rows: int
 
     def __init__(self, name: str, file: IO[bytes], size: int, pyarrow: Any) -> None:
         self._name, self._file, self._size, self._pyarrow = name, file, size, pyarrow
         with self._problems():
             self._open(declared.Budget(name, size))
+            self.names = self.schema.names
             if self.rows < 0:
                 raise ValueError(f"it says {self.rows:,} rows")
 
@@ -52,9 +58,11 @@ class Table:
             yield
         except W2VError:
             raise
-        except (self._pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError, struct.error) as error:
-            if isinstance(error, OSError) and error.errno:  # of the system, not of pyarrow
+        except OSError as error:
+            if error.errno:  # of the system, not of pyarrow
                 raise
+            raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
+        except (self._pyarrow.ArrowException, *DAMAGE) as error:
             raise W2VError(f"{self._name}: damaged: {one_line(error)}") from error
 
 
@@ -95,7 +103,7 @@ class Arrow(Table):
         self.schema = self._pyarrow.ipc.open_file(self._file).schema
 
     def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
-        options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.schema.names.index(name) for name in columns])
+        options = self._pyarrow.ipc.IpcReadOptions(included_fields=[self.names.index(name) for name in columns])
         table = self._pyarrow.ipc.open_file(self._file, options=options)
         for number in range(table.num_record_batches):
             batch = table.get_batch(number)

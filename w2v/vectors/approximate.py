@@ -34,7 +34,7 @@ class ApproximateIndex:
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read an index from a file of the bytes of `to_bytes`. Raises W2VError for a file that cannot be read or is not an index."""
+        """Read an index that `to_bytes` made. Raises W2VError for a file that cannot be read or is not an index."""
         index = cls.__new__(cls)
         with errors_named(path), open_regular(path):
             try:
