@@ -77,12 +77,12 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
             content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
             return checked(path, content, errors)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 
 def _read(path: PathLike, pa: Any, table: Table, room: int, limit: int | None, meter: Meter) -> VectorFile:
-    names, rows = table.schema.names, table.rows
+    names, rows = table.names, table.rows
     if names.count(WORD) != 1 or names.count(VECTOR) != 1:
         raise W2VError(f"{path}: its columns are {one_line(', '.join(names))}: expected {WORD} and {VECTOR}")
     if names.count(COUNT) > 1:

@@ -97,7 +97,7 @@ def parquet_texts(name: str, file: IO[bytes], column: str | None) -> Iterator[tu
     pyarrow = optional(need, "parquet", "pyarrow", "pyarrow.parquet")
     size = os.fstat(file.fileno()).st_size
     table = Parquet(name, file, size, pyarrow)
-    names, rows = table.schema.names, max(1, table.rows)
+    names, rows = table.names, max(1, table.rows)
     if column is None:
         raise _is_table(name, "Parquet", names)
     if column not in names:
