@@ -148,7 +148,7 @@ def _tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
     """The tokens of a tokenizer but for the unknown one, and their numbers, int64 (V,)."""
     model = schema.read(_Tokenizer, path).model
     vocabulary = memoryview(model.vocab)
-    are_listed = vocabulary[:1] == b"["
+    are_listed = bytes(vocabulary[:1]) == b"["
     found = (
         schema.strings(vocabulary, path, rb"\[\s*", rb"\s*,\s*(-?[0-9][0-9.eE+-]*)\s*\]")
         if are_listed

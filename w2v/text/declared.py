@@ -372,9 +372,12 @@ def check_batches(file: IO[bytes], size: int, budget: Budget) -> int:
     file.seek(size - len(tail) - length)
     flat = _Flat(file.read(length))
     _check_fields(flat, flat.table(flat.root, FOOTER_SCHEMA), budget)
-    for block in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
-        _check_batch(file, size, *block[:2], budget)
-    return sum(_check_batch(file, size, *block[:2], budget) for block in flat.structs(flat.root, FOOTER_BATCHES, BLOCK))
+    for begin, length, _ in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
+        _check_batch(file, size, begin, length, budget)
+    rows = 0
+    for begin, length, _ in flat.structs(flat.root, FOOTER_BATCHES, BLOCK):
+        rows += _check_batch(file, size, begin, length, budget)
+    return rows
 
 
 def _check_batch(file: IO[bytes], size: int, begin: int, length: int, budget: Budget) -> int:
