@@ -10,7 +10,7 @@ DEPENDENCIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb")
 SOURCES := setup.py pyproject.toml $(shell find w2v -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name '*.c')
 export PATH := $(abspath $(RUN)):$(PATH)
 
-.PHONY: build demo demo-real test cluster browser compat docs faults fuzz sanitize bench wheels wheels-test wheels-test-arm64 clean
+.PHONY: build demo demo-real test cluster browser compat docs faults faults-short fuzz sanitize bench wheels wheels-test wheels-test-arm64 clean
 build: $(VENV)/.built
 
 # Each thing that a machine may lack is named in one line.
@@ -91,6 +91,10 @@ KILLS ?= 1000
 SECONDS ?= 60
 faults: $(VENV)/.faults
 	HYPOTHESIS_PROFILE=random python tests/faults/run.py --kills $(KILLS) --seconds $(SECONDS)
+
+# Some of each of them, in two to three minutes.
+faults-short: $(VENV)/.faults
+	HYPOTHESIS_PROFILE=random python tests/faults/run.py --short
 
 fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)

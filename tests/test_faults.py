@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.faults import injection, run, variants
+from tests.faults import fuzz, injection, run, variants
 from w2v.cli.main import COMMANDS
+from w2v.formats import table
 from w2v.losses.registry import LOSSES
 
 needs_shim = pytest.mark.skipif(
@@ -130,6 +131,38 @@ def test_every_command_and_scenario_has_its_injections():
     }
     assert losses == {*LOSSES}
     assert [*injection.SCENARIOS] == run.PARTS[: len(injection.SCENARIOS)]
+
+
+def test_a_short_run_has_every_part_that_tests_do_not_show():
+    assert {*run.SHORT, "proven"} == {*run.PARTS}
+
+
+def test_every_format_is_fuzzed():
+    assert {*fuzz.FORMATS.values()} == {one.name for one in table.FORMATS}
+    several = {name for name, (whole, _) in fuzz.FILES.items() if name in fuzz.FORMATS}
+    assert {fuzz.FORMATS[name] for name in several} == {one.name for one in table.FORMATS if one.folder or one.beside}
+
+
+FINDING = """
+import json, sys
+for name, code in (("a", 77), ("b", 0), ("c", 77), ("d", 0)):
+    print(json.dumps({"loader": name, "code": code, "number_of_executed_units": "9"}), flush=True)
+    print("x" * 100_000 if code else "", file=sys.stderr, flush=True)
+raise SystemExit("harmed: a, c")
+"""
+
+
+def test_a_finding_of_the_fuzzer_is_shown_and_fails_in_the_end(tmp_path, monkeypatch, capfd):
+    (tmp_path / "tests" / "faults").mkdir(parents=True)
+    (tmp_path / "tests" / "faults" / "fuzz.py").write_text(FINDING)
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    rows = []
+    with pytest.raises(SystemExit, match="exit code 1"):
+        rows += run.programs("fuzz", 1)
+    said = capfd.readouterr().err
+    assert "harmed: a, c" in said
+    assert "BrokenPipeError" not in said
 
 
 MANY_WORDS = [[f"w{i % 150}" for i in range(start, start + 40)] for start in range(0, 6000, 40)]

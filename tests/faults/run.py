@@ -1,15 +1,17 @@
 """The long runs: all of tests/faults, and a table of what was tried, how often, and what came of it.
 
     python tests/faults/run.py [PART …] [--kills N] [--step N] [--seconds S]
+    python tests/faults/run.py --short
     python tests/faults/run.py --table
 
 A part that ends, or is ended, leaves its figures in build/faults, with the version of the code; injections do so each
-minute. --table prints those of all parts as docs/reliability.md shows them. What is promised: no committed checkpoint
-lost, the old file or a whole new one there, the same bits in the end, one clear line otherwise. A run ends with the
-first thing lost, and exit code 1.
+minute. --short does some of each part in two to three minutes. --table prints the figures of all parts as
+docs/reliability.md shows them. What is promised: no committed checkpoint lost, the old file or a whole new one there,
+the same bits in the end, one clear line otherwise. A run ends with the first thing lost, and exit code 1.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -157,6 +159,9 @@ def workers() -> Iterator[list[Row]]:
 
 def programs(name: str, seconds: int) -> Iterator[list[Row]]:
     """The rows of fuzz.py or forge.py, each of which prints a JSON object for each kind of file."""
+    if name == "fuzz" and not importlib.util.find_spec("atheris"):
+        print("fuzzing left out: it needs atheris, which is not made for every Python")
+        return
     rows: list[Row] = []
     for found in figures([sys.executable, str(ROOT / f"tests/faults/{name}.py"), str(seconds)]):
         if name == "fuzz":
@@ -195,6 +200,12 @@ def table() -> str:
 
 
 PARTS = [*injection.SCENARIOS, "proven", "power", "workers", "fuzz", "forge"]
+# How much of each part a short run does: each N-th call, so many ends or power cuts, or so many seconds for a kind of
+# file. What the tests of `make test` show is left out.
+SHORT = {
+    "fail": 50, "full": 50, "memory": 60, "kill": 80, "random": 4, "signals": 4, "commands": 200, "commands-memory": 60,
+    "commands-kill": 200, "streams": 8, "power": 1, "workers": 0, "fuzz": 1, "forge": 1,
+}  # fmt: skip
 
 
 def main() -> None:
@@ -208,18 +219,23 @@ def main() -> None:
     )
     parser.add_argument("--step", type=int, default=1, help="let each N-th call fail")
     parser.add_argument("--seconds", type=int, default=60, help="of fuzzing and forging, for each kind of file")
+    parser.add_argument("--short", action="store_true", help="some of each part, in two to three minutes")
     parser.add_argument("--table", action="store_true", help="print the table of what was run, and run nothing")
     given = parser.parse_args()
-    for part in [] if given.table else given.parts or PARTS:
-        if part not in PARTS:
-            parser.error(f"{part}: choose from {', '.join(PARTS)}")
+    amounts = dict.fromkeys(PARTS, given.step) | {"random": given.kills, "signals": given.kills}
+    amounts |= {"power": given.kills // 10, "fuzz": given.seconds, "forge": given.seconds}
+    amounts = SHORT if given.short else amounts
+    for part in [] if given.table else given.parts or amounts:
+        if part not in amounts:
+            parser.error(f"{part}: choose from {', '.join(amounts)}")
         if part in injection.SCENARIOS:
-            results = injected(part, given.kills if part in ("random", "signals") else given.step)
+            results = injected(part, amounts[part])
         elif part in ("fuzz", "forge"):
-            results = programs(part, given.seconds)
+            results = programs(part, amounts[part])
         else:
-            results = {"proven": proven, "power": partial(power, given.kills // 10), "workers": workers}[part]()
+            results = {"proven": proven, "power": partial(power, amounts[part]), "workers": workers}[part]()
         began_with = version()
+        rows: list[Row] = []
         for rows in results:
             FOLDER.mkdir(parents=True, exist_ok=True)
             (FOLDER / f"{part}.json").write_text(json.dumps({"version": began_with, "rows": rows}), "utf-8")

@@ -166,7 +166,7 @@ def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
 
 
 ENTRY = b"\0" + fasttext.ENTRY.pack(1, 0)
-SHORT_ENTRIES = SIZE // (len(ENTRY) + 4 + 8)
+SHORT_ENTRIES = SIZE // 3 // (len(ENTRY) + 4 + 8)
 LONG_WORD = {"word": ["w" * (99 << 20), "b"], "vector": vectors_of(1, 1)}
 LONG_ROW = {"word": ["a", "b"], "vector": vectors_of(1, 25 << 20)}
 UNUSED = {"word": ["a", "b"], "vector": vectors_of(1, 1), "other": ["w" * (99 << 20), "b"]}
@@ -268,7 +268,7 @@ def spacy_keys(words: bytes) -> dict[int, int]:
     return {strings.hash_string(word): 0 for word in words.decode().split()}
 
 
-HASHES = range(1 << 63, (1 << 63) + SIZE // 10)
+HASHES = range(1 << 63, (1 << 63) + SIZE // 20)
 ONE_ROW, ONE_VALUE = np.ones((1, 1 << 20), np.float32), np.ones((1, 1), np.float32)
 FEW = lines(b"\n", size=5 * 5000)
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -277,18 +277,23 @@ FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
         "5,001 words share 1 vector, and would take more than 50 times its size",
     ),
     "many tokens": (
-        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"') + b'x":0}'),
+        lambda folder: static_folder(folder, ONE_VALUE, b'{"' + lines(b'":0,"', size=SIZE // 3) + b'x":0}'),
         "loaded",
     ),
     "many listed tokens": (
-        lambda folder: static_folder(folder, np.ones((1 << 22, 1), np.float16), b'[["' + lines(b'",0],["') + b'x",0]]'),
+        lambda folder: static_folder(
+            folder, np.ones((1 << 20, 1), np.float16), b'[["' + lines(b'",0],["', size=SIZE // 3) + b'x",0]]'
+        ),
         "loaded",
     ),
     "a vector of many keys": (
         lambda folder: spacy_folder(folder, ONE_ROW, FEW, spacy_keys(FEW)),
         "5,000 words share 1 vector, and would take more than 50 times its size",
     ),
-    "many strings": (lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n"), spacy_keys(b"aaaa aaab")), "loaded"),
+    "many strings": (
+        lambda folder: spacy_folder(folder, ONE_VALUE, lines(b"\n", size=SIZE // 3), spacy_keys(b"aaaa aaab")),
+        "loaded",
+    ),
     "many keys": (lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(HASHES, 0)), "0 words"),
     "small keys": (
         lambda folder: spacy_folder(folder, ONE_VALUE, b"a", dict.fromkeys(range(9999), 0)),

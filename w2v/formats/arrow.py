@@ -77,7 +77,7 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
             table = (Parquet if file.peek(4).startswith(b"PAR1") else Arrow)(str(path), file, size, pa)
             content = _read(path, pa, table, max_content(size), limit, Meter(progress, "load"))
             return checked(path, content, errors)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise W2VError(f"{path}: damaged: {one_line(error)}") from error
 
 

@@ -11,7 +11,7 @@ import base64
 import re
 import struct
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, NamedTuple
 
 from w2v.errors import W2VError
 from w2v.text.decompress import MAX_RATIO
@@ -70,20 +70,32 @@ LISTS: dict[Fields, int] = {
     (4, 1, 3, 2): I32, (4, 1, 3, 3): BINARY, (4, 1, 3, 8): STRUCT, (4, 1, 3, 13): STRUCT,  # of the data of a column
     (4, 1, 3, 16, 2): I64, (4, 1, 3, 16, 3): I64, (4, 1, 3, 17, 2): I32, (4, 1, 8, 2, 1): BINARY,
 }  # fmt: skip
-COLUMNS = (4, 1)
+GROUPS, COLUMNS = (4,), (4, 1)
+# Of a column of a group of rows: the number of its values, its bytes as stored, where it begins, and its dictionary.
+CHUNK = (4, 1, 3, 5), (4, 1, 3, 7), (4, 1, 3, 9), (4, 1, 3, 11)
+
+
+class Chunk(NamedTuple):
+    """A column of a group of rows: how many values it has, and where it is in the file."""
+
+    values: int
+    begin: int
+    end: int
 
 
 class _Thrift:
-    """A struct of Thrift's compact protocol. With a budget, the structs in its lists are counted.
+    """A struct of Thrift's compact protocol. With a budget, it is the footer of a file, whose structs are counted.
 
     Attributes:
-        numbers: its integers of 32 bits, by their fields.
+        numbers: the integers of 32 bits by their fields; of CHUNK, those of 64 bits.
+        groups: the columns of each group of rows of a footer.
         end: its last byte and one more.
     """
 
     def __init__(self, data: bytes, budget: Budget | None = None) -> None:
         self._data, self._budget = data, budget
         self.numbers: dict[Fields, int] = {}
+        self.groups: list[list[Chunk]] = []
         self.end = 0
         try:
             self._struct(())
@@ -120,7 +132,7 @@ class _Thrift:
                 self._skip(1)
             case 4 | 5 | 6:
                 number = self._integer()
-                if kind == I32:
+                if kind == (I64 if fields in CHUNK else I32):
                     self.numbers[fields] = number
             case 7:
                 self._skip(8)
@@ -147,10 +159,29 @@ class _Thrift:
         size = self._size() if head >> 4 == 15 else head >> 4
         if size and kind != LISTS.get(fields, kind):
             raise ValueError("a list of another kind")
+        if fields == GROUPS:
+            self.groups = []
         for _ in range(size):
-            self._value(kind, fields)
             if kind == STRUCT and self._budget:
-                self._budget.describe(OBJECT_BYTES if fields == COLUMNS else STRUCT_BYTES)
+                self._listed(fields)
+            else:
+                self._value(kind, fields)
+
+    def _listed(self, fields: Fields) -> None:
+        """Read a struct of a list in a footer."""
+        assert self._budget
+        self._budget.describe(OBJECT_BYTES if fields == COLUMNS else STRUCT_BYTES)
+        if fields == GROUPS:
+            self.groups.append([])
+        if fields != COLUMNS:
+            self._struct(fields)
+            return
+        for field in CHUNK:
+            self.numbers.pop(field, None)
+        self._struct(fields)
+        values, stored, begin, dictionary = (self.numbers.get(field, 0) for field in CHUNK)
+        begin = dictionary if 0 < dictionary < begin else begin
+        self.groups[-1].append(Chunk(values, begin, begin + stored))
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -163,8 +194,8 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise IndexError("a number without an end")
 
 
-def check_footer(file: IO[bytes], size: int, budget: Budget) -> None:
-    """Check what the end of a Parquet file of `size` bytes describes."""
+def check_footer(file: IO[bytes], size: int, budget: Budget) -> list[list[Chunk]]:
+    """Check what the end of a Parquet file of `size` bytes describes. Returns the columns of each group of rows."""
     file.seek(max(0, size - 8))
     tail = file.read(8)
     length = int.from_bytes(tail[:4], "little")
@@ -173,39 +204,34 @@ def check_footer(file: IO[bytes], size: int, budget: Budget) -> None:
     budget.describe(4 * length)  # pyarrow copies strings
     file.seek(size - 8 - length)
     footer = file.read(length)
-    _Thrift(footer, budget)
+    groups = _Thrift(footer, budget).groups
     for found in re.finditer(rb"ARROW:schema", footer):  # the types of columns, as Arrow describes them
         begin = found.end() + 1
         count, begin = _varint(footer, begin)
         if footer[found.end()] != 1 << 4 | BINARY:
             raise ValueError("a schema that is no string")
         _check_schema(base64.b64decode(footer[begin : begin + count], validate=True), budget)
+    return groups
 
 
-# Fields of the header of a page: its kind, its bytes unpacked and as stored; by kind, the number of values of a page of
-# values and how they are encoded; the number of values of a dictionary.
-KIND, UNPACKED, STORED, VALUES, ENCODINGS, ENTRIES = (
-    (1,),
-    (2,),
-    (3,),
-    {0: (5, 1), 3: (8, 1)},
-    {0: (5, 2), 3: (8, 4)},
-    (7, 1),
-)
+# Fields of the header of a page: its kind, its bytes unpacked and as stored, the number of values of a dictionary; by
+# kind, the number of values of a page of values, and how they are encoded.
+KIND, UNPACKED, STORED, ENTRIES = (1,), (2,), (3,), (7, 1)
+VALUES, ENCODINGS = {0: (5, 1), 3: (8, 1)}, {0: (5, 2), 3: (8, 4)}
 DELTA_BYTE_ARRAY = 7  # an encoding of strings that share their beginnings
 DELTA_COPIES = 6  # that pyarrow makes of such a string
 HEADER_BYTES = 1 << 10, 1 << 20  # read of the header of a page: at first, and at most
 PADDING = 100  # bytes that old writers do not count to a column
 
 
-def check_pages(file: IO[bytes], begin: int, end: int, values: int, budget: Budget) -> int:
-    """Check the pages of a column of Parquet, which has so many values, between two places of a file.
+def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
+    """Check the pages of a column of a group of rows.
 
     Returns the most bytes that a string can have of which a page holds only a reference or the end, or 0.
     """
     longest = found = 0
-    end += PADDING
-    while found < values and begin < end:
+    begin = chunk.begin
+    while found < chunk.values and begin < chunk.end + PADDING:
         header = _header(file, begin)
         numbers = header.numbers
         kind, unpacked, entries = numbers[KIND], numbers[UNPACKED], numbers.get(ENTRIES, 0)
@@ -346,10 +372,12 @@ def check_batches(file: IO[bytes], size: int, budget: Budget) -> int:
     file.seek(size - len(tail) - length)
     flat = _Flat(file.read(length))
     _check_fields(flat, flat.table(flat.root, FOOTER_SCHEMA), budget)
-    for begin, count, *_ in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
-        _check_batch(file, size, begin, count, budget)
-    batches = flat.structs(flat.root, FOOTER_BATCHES, BLOCK)
-    return sum(_check_batch(file, size, begin, count, budget) for begin, count, *_ in batches)
+    for begin, length, _ in flat.structs(flat.root, FOOTER_DICTIONARIES, BLOCK):
+        _check_batch(file, size, begin, length, budget)
+    rows = 0
+    for begin, length, _ in flat.structs(flat.root, FOOTER_BATCHES, BLOCK):
+        rows += _check_batch(file, size, begin, length, budget)
+    return rows
 
 
 def _check_batch(file: IO[bytes], size: int, begin: int, length: int, budget: Budget) -> int:

@@ -68,33 +68,23 @@ class Table:
 
 class Parquet(Table):
     def _open(self, budget: declared.Budget) -> None:
-        declared.check_footer(self._file, self._size, budget)
+        self._groups = declared.check_footer(self._file, self._size, budget)
         self._table = self._pyarrow.parquet.ParquetFile(self._file, pre_buffer=False, buffer_size=READ_AHEAD)
         self.schema, self.rows = self._table.schema_arrow, self._table.metadata.num_rows
 
     def _batches(self, columns: Sequence[str], step: int, budget: declared.Budget) -> Iterator[Any]:
-        for group in range(self._table.num_row_groups):  # one by one: several would be read ahead
-            longest = self._check(group, columns, budget)
+        known = [self._table.schema.column(number) for number in range(len(self._table.schema))]
+        if any(len(chunks) != len(known) for chunks in self._groups):
+            raise ValueError("its groups of rows have other columns than its schema")
+        for group, chunks in enumerate(self._groups):  # one by one: several would be read ahead
+            longest = 0  # bytes of a string that is stored only once
+            for column, chunk in zip(known, chunks, strict=True):
+                if column.path.split(".")[0] in columns:
+                    found = declared.check_pages(self._file, chunk, budget)
+                    is_string = column.max_repetition_level == 0 and column.physical_type.endswith("BYTE_ARRAY")
+                    longest = max(longest, found) if is_string else longest
             rows = max(1, min(step, STRING_BYTES // longest)) if longest else step
             yield from self._table.iter_batches(rows, [group], columns, use_threads=False)
-
-    def _check(self, group: int, columns: Sequence[str], budget: declared.Budget) -> int:
-        """Check the pages of a group of rows. Returns the most bytes of a string that is stored only once, or 0."""
-        longest = 0
-        described = self._table.metadata.row_group(group)
-        for number in range(described.num_columns):
-            column = self._table.schema.column(number)
-            if column.path.split(".")[0] not in columns:
-                continue
-            chunk = described.column(number)
-            begin, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
-            if dictionary and 0 < dictionary < begin:
-                begin = dictionary
-            end = begin + chunk.total_compressed_size
-            found = declared.check_pages(self._file, begin, end, chunk.num_values, budget)
-            if column.max_repetition_level == 0 and column.physical_type.endswith("BYTE_ARRAY"):
-                longest = max(longest, found)
-        return longest
 
 
 class Arrow(Table):
