@@ -20,10 +20,12 @@ from w2v.pictured import functions
 if TYPE_CHECKING:
     from w2v import losses
     from w2v.errors import SettingsError, TextWarning, W2VError
+    from w2v.evaluation.analogies import analogies, analogy
     from w2v.evaluation.compare import compare
     from w2v.evaluation.evaluate import evaluate
     from w2v.evaluation.perplexity import Perplexity, perplexity
     from w2v.evaluation.rank import rank
+    from w2v.evaluation.similarity import similarity, word_pairs
     from w2v.losses.loss import Loss
     from w2v.losses.registry import Settings
     from w2v.progress import Progress
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from w2v.training.model import Model
     from w2v.training.train import resume, train
     from w2v.training.tune import tune
-    from w2v.vectors.benchmarks import analogies, analogy, similarity, word_pairs
     from w2v.vectors.keyed import KeyedVectors, load
     from w2v.vectors.unknown import UnknownWordError
 
@@ -70,10 +71,12 @@ __all__ = [
 _MODULES = {
     "w2v": ("losses",),
     "w2v.errors": ("SettingsError", "TextWarning", "W2VError"),
+    "w2v.evaluation.analogies": ("analogies", "analogy"),
     "w2v.evaluation.compare": ("compare",),
     "w2v.evaluation.evaluate": ("evaluate",),
     "w2v.evaluation.perplexity": ("Perplexity", "perplexity"),
     "w2v.evaluation.rank": ("rank",),
+    "w2v.evaluation.similarity": ("similarity", "word_pairs"),
     "w2v.losses.loss": ("Loss",),
     "w2v.losses.registry": ("Settings",),
     "w2v.progress": ("Progress",),
@@ -82,7 +85,6 @@ _MODULES = {
     "w2v.training.model": ("Model",),
     "w2v.training.train": ("resume", "train"),
     "w2v.training.tune": ("tune",),
-    "w2v.vectors.benchmarks": ("analogies", "analogy", "similarity", "word_pairs"),
     "w2v.vectors.keyed": ("KeyedVectors", "load"),
     "w2v.vectors.unknown": ("UnknownWordError",),
     "w2v.system.version": ("__version__",),

@@ -24,7 +24,7 @@ import msgspec
 
 from w2v.errors import W2VError
 from w2v.explore.explorer import Explorer
-from w2v.vectors.benchmarks import Method
+from w2v.vectors.query import Method
 from w2v.vectors.unknown import UnknownWordError
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import OnlyVectors, W2VError, counted, one_line
+from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
@@ -26,7 +27,6 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 

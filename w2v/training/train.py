@@ -16,6 +16,7 @@ from zlib import crc32
 
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.evaluation.held_out import HeldOut
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
@@ -51,7 +52,6 @@ from w2v.training.start import (
     text_of,
 )
 from w2v.training.world import World, leads, together
-from w2v.vectors.held_out import HeldOut
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file

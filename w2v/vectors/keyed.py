@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -26,11 +26,13 @@ from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
-from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
 from w2v.vectors.unknown import UnknownWordError
+
+if TYPE_CHECKING:
+    from w2v.evaluation.analogies import Section
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word (in w2v.gensim also an int), or a vector
@@ -408,16 +410,20 @@ class KeyedVectors(Pictured):
 
     def evaluate_word_analogies(
         self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
-    ) -> tuple[float | None, list[benchmarks.Section]]:
+    ) -> tuple[float | None, list[Section]]:
         """The accuracy on a file of analogy questions, and its sections: see w2v.analogies."""
-        result = benchmarks.analogies(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
+        from w2v.evaluation.analogies import analogies as evaluate
+
+        result = evaluate(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
         return result.accuracy, result.sections
 
     def evaluate_word_pairs(
         self, pairs: PathLike | None = None, case_insensitive: bool = True
     ) -> tuple[float | None, float | None, float]:
         """Pearson's and Spearman's correlation with scored word pairs, and the percentage not found."""
-        result = benchmarks.word_pairs(self, pairs, case_insensitive)
+        from w2v.evaluation.similarity import word_pairs
+
+        result = word_pairs(self, pairs, case_insensitive)
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
