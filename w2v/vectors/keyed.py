@@ -18,9 +18,8 @@ from w2v.formats import table, word2vec
 from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
-from w2v.pictured import Pictured
 from w2v.progress import Report
-from w2v.shown import html_table
+from w2v.shown import Page, html_table
 from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
@@ -32,6 +31,8 @@ from w2v.vectors.neighbours import nearest, top_rows
 from w2v.vectors.unknown import UnknownWordError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from w2v.evaluation.analogies import Section
 
 Neighbours = list[tuple[str, float]]
@@ -43,7 +44,7 @@ Word = TypeVar("Word", bound=str | int)
 SHOWN_WORDS = 10  # in a notebook
 
 
-class KeyedVectors(Pictured):
+class KeyedVectors:
     """V words, each with a vector of D values.
 
     Attributes:
@@ -405,6 +406,31 @@ class KeyedVectors(Pictured):
         options = TextOptions.from_metadata(self.metadata, "the text options of the vectors")
         words = Words.of(self._words)
         return Encoder(words, self.vectors, self.counts, self.ngrams, options, weights, errors)
+
+    # -- pictures -----------------------------------------------------------------------------------
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """Draw a map of words, optionally by section, by default of 200 frequent ones: a matplotlib figure.
+
+        `options` are top=200, the number of words; skip, how many of the most frequent ones are left out (100, or fewer
+        in a small model); method="pca", or "tsne" or "umap"; groups, what colours mean:
+        "sections", "clusters" or "frequency"; clusters, their number (8); seed=1; title; progress, called while t-SNE
+        and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
+        """
+        from w2v.plotting.word_map import word_map
+
+        return word_map(self, words, **options)
+
+    def explore(self, other: Self | None = None, **options: Any) -> Page:
+        """Make a page with neighbours, analogies and a map, of one or two models; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map; progress, called while t-SNE and UMAP work. The page's save(path) writes
+        one HTML file. Raises SettingsError, or W2VError if a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        return explore({"vectors": self} if other is None else {"vectors": self, "other": other}, **options)
 
     # -- evaluation and files -----------------------------------------------------------------------
 
