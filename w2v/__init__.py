@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.tune import tune as tune
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
     from w2v.vectors.keyed import load as load
-    from w2v.vectors.unknown import UnknownWordError as UnknownWordError
+    from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
 
 _MODULES = {  # of the public names
     "KeyedVectors": "w2v.vectors.keyed",
@@ -55,7 +55,7 @@ _MODULES = {  # of the public names
     "Settings": "w2v.losses.registry",
     "SettingsError": "w2v.errors",
     "TextWarning": "w2v.errors",
-    "UnknownWordError": "w2v.vectors.unknown",
+    "UnknownWordError": "w2v.vectors.unknown_words",
     "Vocabulary": "w2v.text.vocabulary",
     "W2VError": "w2v.errors",
     "__version__": "w2v.system.version",

@@ -14,7 +14,7 @@ import w2v
 from w2v.errors import SettingsError, W2VError
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors, load
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
 
 WORDS = [f"w{row}" for row in range(200)]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.cli.console import STDERR, STDOUT
+from w2v.display import text
 from w2v.errors import counted, malformed_lines, printable
-from w2v.shown import text
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult

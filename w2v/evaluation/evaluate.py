@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, counted, malformed_lines
 from w2v.evaluation.analogies import Questions, answers
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, HeldOut
@@ -24,7 +25,6 @@ from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.options import check_whole, formerly, options_of, refuse_unknown
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system.files import PathLike, as_paths
 from w2v.system.threads import processors
 from w2v.text._text import FIRST_TYPE

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import W2VError, counted
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system import memory
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.threads import processors

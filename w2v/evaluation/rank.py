@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
 from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.options import formerly
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system.files import PathLike
 
 SAMPLE = 2000  # contexts, and words, by default

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import LAYOUT_LINES, PairLayout, pair_layout
+from w2v.display import Result
 from w2v.errors import W2VError
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
-from w2v.shown import Result
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors

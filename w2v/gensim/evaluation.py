@@ -11,8 +11,8 @@ import numpy as np
 
 from w2v.evaluation.analogies import best_answers
 from w2v.evaluation.word_index import index_words
-from w2v.gensim.growing import GrowingVectors
 from w2v.gensim.sentences import read_bytes
+from w2v.gensim.vocabulary_update import GrowingVectors
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import cosine
 from w2v.vectors.query import Method

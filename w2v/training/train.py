@@ -26,13 +26,13 @@ from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
 from w2v.system.version import __version__
-from w2v.text.advice import warn_of
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
+from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.distributed import DistributedRun, merged_types

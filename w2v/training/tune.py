@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from w2v.detect import lines
+from w2v.display import Result
 from w2v.errors import Diverged, SettingsError, W2VError, one_line
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import HeldOut
@@ -34,13 +35,12 @@ from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
-from w2v.shown import Result
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named
 from w2v.system.schema import decode, encode
-from w2v.text.advice import warn_of
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
+from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.epochs import epochs_for
 from w2v.training.interval import interval

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from w2v.display import Page, html_table
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
 from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.progress import Report
-from w2v.shown import Page, html_table
 from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
@@ -28,7 +28,7 @@ from w2v.text.words import Words, as_list
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
