@@ -376,3 +376,12 @@ def reference(text: bytes, errors: str = "strict") -> tuple[list[int], list[byte
         found = [numbers.setdefault(word, len(numbers) + FIRST_TYPE) for word in words if word]
         ids += [*found, SENTENCE_END_ID] if found else []
     return ids, list(numbers)
+
+
+def related_vectors(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> w2v.KeyedVectors:
+    """Pairs of words a0 b0, a1 b1… whose second is the first plus a shift and noise: some analogies hold."""
+    random = np.random.default_rng(seed)
+    first = random.standard_normal((rows, columns))
+    second = first + random.standard_normal(columns) + noise * random.standard_normal((rows, columns))
+    words = [f"{letter}{row}" for row in range(rows) for letter in "ab"]
+    return w2v.KeyedVectors(words, np.stack([first, second], axis=1).reshape(2 * rows, columns))

@@ -92,7 +92,7 @@ def test_what_it_refuses(model: Path) -> None:
         WordVectors(model).fit(pd.Series(["a", 5]))
     with pytest.raises(ValueError, match="training has no effect with a model"):
         WordVectors(model, training={"epochs": 1}).fit(TEXTS)
-    with pytest.raises(w2v.W2VError, match="5 is no model"):
+    with pytest.raises(w2v.W2VError, match="5 is not a model"):
         WordVectors(5).fit(TEXTS)
 
 

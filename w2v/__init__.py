@@ -1,4 +1,4 @@
-"""word2vec, done again and done right.
+"""Train, evaluate and query word2vec embeddings.
 
 The public names are imported when they are first used, so that `import w2v` and `w2v --help` are quick.
 """
@@ -15,96 +15,68 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from w2v.pictured import functions
+if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editors
+    from w2v import losses as losses
+    from w2v.errors import SettingsError as SettingsError
+    from w2v.errors import TextWarning as TextWarning
+    from w2v.errors import W2VError as W2VError
+    from w2v.evaluation.analogies import analogies as analogies
+    from w2v.evaluation.analogies import analogy as analogy
+    from w2v.evaluation.compare import compare as compare
+    from w2v.evaluation.evaluate import evaluate as evaluate
+    from w2v.evaluation.perplexity import Perplexity as Perplexity
+    from w2v.evaluation.perplexity import perplexity as perplexity
+    from w2v.evaluation.rank import rank as rank
+    from w2v.evaluation.similarity import similarity as similarity
+    from w2v.evaluation.similarity import word_pairs as word_pairs
+    from w2v.losses.loss import Loss as Loss
+    from w2v.losses.registry import Settings as Settings
+    from w2v.progress import Progress as Progress
+    from w2v.system.version import __version__ as __version__
+    from w2v.text.phrases import PhraseOptions as PhraseOptions
+    from w2v.text.phrases import Phrases as Phrases
+    from w2v.text.vocabulary import Vocabulary as Vocabulary
+    from w2v.training.model import Model as Model
+    from w2v.training.train import resume as resume
+    from w2v.training.train import train as train
+    from w2v.training.tune import tune as tune
+    from w2v.vectors.keyed import KeyedVectors as KeyedVectors
+    from w2v.vectors.keyed import load as load
+    from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
 
-if TYPE_CHECKING:
-    from w2v import losses
-    from w2v.errors import SettingsError, TextWarning, W2VError
-    from w2v.evaluation.compare import compare
-    from w2v.evaluation.evaluate import evaluate
-    from w2v.evaluation.perplexity import Perplexity, perplexity
-    from w2v.evaluation.rank import rank
-    from w2v.losses.loss import Loss
-    from w2v.losses.registry import Settings
-    from w2v.progress import Progress
-    from w2v.system.version import __version__
-    from w2v.text.phrases import PhraseOptions, Phrases
-    from w2v.text.vocabulary import Vocabulary
-    from w2v.training.model import Model
-    from w2v.training.train import resume, train
-    from w2v.training.tune import tune
-    from w2v.vectors.benchmarks import analogies, analogy, similarity, word_pairs
-    from w2v.vectors.keyed import KeyedVectors, load
-    from w2v.vectors.unknown import UnknownWordError
-
-__all__ = [
-    "KeyedVectors",
-    "Loss",
-    "Model",
-    "Perplexity",
-    "PhraseOptions",
-    "Phrases",
-    "Progress",
-    "Settings",
-    "SettingsError",
-    "TextWarning",
-    "UnknownWordError",
-    "Vocabulary",
-    "W2VError",
-    "__version__",
-    "analogies",
-    "analogy",
-    "compare",
-    "evaluate",
-    "load",
-    "losses",
-    "perplexity",
-    "rank",
-    "resume",
-    "similarity",
-    "train",
-    "tune",
-    "word_pairs",
-]
-
-_MODULES = {
-    "w2v": ("losses",),
-    "w2v.errors": ("SettingsError", "TextWarning", "W2VError"),
-    "w2v.evaluation.compare": ("compare",),
-    "w2v.evaluation.evaluate": ("evaluate",),
-    "w2v.evaluation.perplexity": ("Perplexity", "perplexity"),
-    "w2v.evaluation.rank": ("rank",),
-    "w2v.losses.loss": ("Loss",),
-    "w2v.losses.registry": ("Settings",),
-    "w2v.progress": ("Progress",),
-    "w2v.text.phrases": ("PhraseOptions", "Phrases"),
-    "w2v.text.vocabulary": ("Vocabulary",),
-    "w2v.training.model": ("Model",),
-    "w2v.training.train": ("resume", "train"),
-    "w2v.training.tune": ("tune",),
-    "w2v.vectors.benchmarks": ("analogies", "analogy", "similarity", "word_pairs"),
-    "w2v.vectors.keyed": ("KeyedVectors", "load"),
-    "w2v.vectors.unknown": ("UnknownWordError",),
-    "w2v.system.version": ("__version__",),
+_MODULES = {  # of the public names
+    "KeyedVectors": "w2v.vectors.keyed",
+    "Loss": "w2v.losses.loss",
+    "Model": "w2v.training.model",
+    "Perplexity": "w2v.evaluation.perplexity",
+    "PhraseOptions": "w2v.text.phrases",
+    "Phrases": "w2v.text.phrases",
+    "Progress": "w2v.progress",
+    "Settings": "w2v.losses.registry",
+    "SettingsError": "w2v.errors",
+    "TextWarning": "w2v.errors",
+    "UnknownWordError": "w2v.vectors.unknown_words",
+    "Vocabulary": "w2v.text.vocabulary",
+    "W2VError": "w2v.errors",
+    "__version__": "w2v.system.version",
+    "analogies": "w2v.evaluation.analogies",
+    "analogy": "w2v.evaluation.analogies",
+    "compare": "w2v.evaluation.compare",
+    "evaluate": "w2v.evaluation.evaluate",
+    "load": "w2v.vectors.keyed",
+    "losses": "w2v.losses",
+    "perplexity": "w2v.evaluation.perplexity",
+    "rank": "w2v.evaluation.rank",
+    "resume": "w2v.training.train",
+    "similarity": "w2v.evaluation.similarity",
+    "train": "w2v.training.train",
+    "tune": "w2v.training.tune",
+    "word_pairs": "w2v.evaluation.similarity",
 }
+__all__ = list(_MODULES)
 
-
-def _plot(*args: Any, **options: Any) -> Any:
-    from w2v.plotting.word_map import word_map
-
-    return word_map(*args, **options)
-
-
-def _explore(*args: Any, **options: Any) -> Any:
-    from w2v.explore.page import explore
-
-    return explore(*args, **options)
-
-
-functions |= {"plot": _plot, "explore": _explore}
-
-# In a folder with the sources, Python finds these before the installed package, which has the compiled modules. Modules
-# of another folder with sources could be of another version.
+# In a folder with sources that are not built, as after `pip install .`, take the modules of the installed package.
+# An entry of sys.path with a setup.py is another folder with sources, perhaps of another version.
 _installed = [str(Path(entry, "w2v")) for entry in sys.path if not Path(entry, "setup.py").exists()]
 _built = PathFinder.find_spec("w2v._kernels", [*__path__, *_installed])
 if _built is None or _built.origin is None:
@@ -115,12 +87,11 @@ __path__[:] = [str(Path(_built.origin).parent)]
 if not TYPE_CHECKING:  # type checkers would take it to define every name
 
     def __getattr__(name: str) -> Any:
-        for module, names in _MODULES.items():
-            if name in names:
-                found = import_module(f"w2v.{name}") if module == "w2v" else getattr(import_module(module), name)
-                globals()[name] = found
-                return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(_MODULES[name])
+        globals()[name] = found = module if module.__name__ == f"w2v.{name}" else getattr(module, name)
+        return found
 
 
 def __dir__() -> list[str]:

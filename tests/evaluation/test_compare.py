@@ -83,7 +83,7 @@ def test_compare_command(model: Path, sample: Path, tmp_path: Path) -> None:
     assert result["models"] == [str(model), str(other)]
     assert result["shared"] == 500
     assert len(result["moved"]) == 2
-    assert result["judgements"] == run_json("evaluate", model, other)["results"]
+    assert result["results"] == run_json("evaluate", model, other)["results"]
     shown = run("compare", model, other, "--show", 2).stdout
     for expected in ("500 words in both models", "1-100", result["moved"][0]["word"], "bundled pairs"):
         assert expected in shown

@@ -1,4 +1,4 @@
-"""Scores, intervals and tests against SciPy, slow resampling and models whose answers are known."""
+"""ItemScores, intervals and tests against SciPy, slow resampling and models whose answers are known."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from scipy import stats
 import w2v
 from tests.helpers import run, run_json
 from w2v.evaluation import evaluate as evaluating
-from w2v.evaluation.evaluate import RESAMPLES, Outcomes, Score, evaluate, mcnemar, spearman
+from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, mcnemar, spearman
 from w2v.vectors.keyed import KeyedVectors
 
 
-def outcomes(values: np.ndarray, others: np.ndarray) -> Outcomes:
-    return Outcomes(np.arange(len(values)), np.asarray(values, float), others, len(values))
+def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
+    return ItemScores(np.arange(len(values)), np.asarray(values, float), others, len(values))
 
 
 def noisy(seed: int, noise: float) -> KeyedVectors:
@@ -52,7 +52,7 @@ def test_resampled_means_are_those_of_drawing_items() -> None:
     random = np.random.default_rng(3)
     strata = np.repeat([0, 1, 2], [50, 200, 7])
     values = random.integers(0, 11, len(strata)) / 10 + strata
-    found = evaluating._means([outcomes(values, strata)], seed=1)[:, 1:]
+    found = evaluating._means([item_scores(values, strata)], seed=1)[:, 1:]
     assert found.shape == (1, RESAMPLES)
     slow = [
         np.concatenate([random.choice(values[strata == one], (strata == one).sum()) for one in range(3)]).mean()
@@ -61,17 +61,17 @@ def test_resampled_means_are_those_of_drawing_items() -> None:
     assert found.mean() == pytest.approx(values.mean(), abs=0.01)
     assert found.std() == pytest.approx(np.std(slow), rel=0.1)
     assert stats.ks_2samp(found[0], slow).pvalue > 0.01
-    constant = evaluating._means([outcomes(strata, strata)], seed=1)  # no chance is left within the strata
+    constant = evaluating._means([item_scores(strata, strata)], seed=1)  # no chance is left within the strata
     np.testing.assert_allclose(constant, strata.mean())
 
 
 def test_models_are_resampled_together() -> None:
     values = np.random.default_rng(3).random(50)
-    one, two = outcomes(values, np.zeros(50)), outcomes(values + 1, np.zeros(50))
+    one, two = item_scores(values, np.zeros(50)), item_scores(values + 1, np.zeros(50))
     first, second = evaluating._means([one, two], seed=1)
     np.testing.assert_allclose(second - first, 1)
     scores = np.arange(50.0)
-    first, second = evaluating._correlations([outcomes(values, scores), outcomes(-values, scores)], seed=1)
+    first, second = evaluating._correlations([item_scores(values, scores), item_scores(-values, scores)], seed=1)
     np.testing.assert_allclose(first, -second)
 
 
@@ -83,12 +83,12 @@ def test_spearman_intervals_are_those_of_scipys_bootstrap(monkeypatch: pytest.Mo
         (first, second), lambda one, two: stats.spearmanr(one, two).statistic, paired=True, vectorized=False,
         n_resamples=RESAMPLES, method="percentile", random_state=random,
     ).confidence_interval  # fmt: skip
-    found = evaluating._interval(evaluating._correlations([outcomes(first, second)], seed=1)[0])
+    found = evaluating._interval(evaluating._correlations([item_scores(first, second)], seed=1)[0])
     value = stats.spearmanr(first, second).statistic
     assert found[0] == pytest.approx(value)
     assert found[1:] == pytest.approx((expected.low, expected.high), abs=0.03)
     monkeypatch.setattr(evaluating, "RESAMPLED_AT_ONCE", 1000)
-    assert evaluating._correlations([outcomes(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
+    assert evaluating._correlations([item_scores(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
 
 
 def test_mcnemar() -> None:
@@ -143,7 +143,7 @@ def test_equal_models_differ_as_seldom_as_they_should(tmp_path: Path) -> None:
     scores = np.arange(80.0)
     low = 0
     for _ in range(100):
-        one, two = (outcomes(scores + 60 * random.normal(size=80), scores) for _ in range(2))
+        one, two = (item_scores(scores + 60 * random.normal(size=80), scores) for _ in range(2))
         _, p = evaluating._difference(one, two, evaluating._correlations, seed=1)
         low += p is not None and p < 0.1
     assert 2 <= low <= 22

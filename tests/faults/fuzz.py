@@ -185,6 +185,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.cli import info
     from w2v.cli.config import Config
     from w2v.errors import W2VError
+    from w2v.evaluation.analogies import analogies
+    from w2v.evaluation.similarity import word_pairs
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.losses import hierarchical_softmax
@@ -192,7 +194,6 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.text.vocabulary import Vocabulary
     from w2v.training import checkpoint
     from w2v.training.model import Model
-    from w2v.vectors import benchmarks
     from w2v.vectors.keyed import KeyedVectors, load
 
     checkpoint.checksum = unchecked
@@ -254,8 +255,8 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "fasttext": native,
         "checkpoint": checkpoint.read,
         "vocabulary": Vocabulary.load,
-        "questions": lambda path: benchmarks.analogies(known, path),
-        "pairs": lambda path: benchmarks.word_pairs(known, path),
+        "questions": lambda path: analogies(known, path),
+        "pairs": lambda path: word_pairs(known, path),
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
         "config": Config.load,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),

@@ -47,7 +47,8 @@ from w2v.cli.commands import evaluation, training, vectors
 from w2v.cli.main import main
 from w2v.system import memory
 from w2v.errors import W2VError
-from w2v.vectors.benchmarks import analogies, word_pairs
+from w2v.evaluation.analogies import analogies
+from w2v.evaluation.similarity import word_pairs
 from w2v.vectors.keyed import KeyedVectors, load
 from w2v.text.corpus import Corpus
 from w2v.text.vocabulary import Vocabulary

@@ -10,8 +10,8 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk
+from w2v.evaluation.held_out import HeldOut
 from w2v.training.checkpoint import Checkpoints
-from w2v.vectors.held_out import HeldOut
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
 

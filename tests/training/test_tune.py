@@ -22,8 +22,8 @@ TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integ
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
-    monkeypatch.setattr(tuning.Judge, "__call__", lambda self, model: score(model))
+def scored_by(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
+    monkeypatch.setattr(tuning.Scorer, "__call__", lambda self, model: score(model))
 
 
 def stopping(count: int) -> Callable[[Trial, Tuner], None]:
@@ -50,7 +50,7 @@ def trials_in(state: Path) -> list[dict[str, Any]]:
 
 def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    judged(monkeypatch, lambda model: model.settings.window_size / 100)
+    scored_by(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = stopped(1 + 9 + 3 + 1, tmp_path / "state.json")
     assert trials[0]["choices"] == {}
     assert Counter(trial["share"] for trial in trials) == {1 / 9: 9, 1 / 3: 3, 1: 2}
@@ -62,7 +62,7 @@ def test_a_bracket_is_halved_by_score(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_with_much_time_scores_are_means_over_seeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    judged(monkeypatch, lambda model: float(model.settings.seed))
+    scored_by(monkeypatch, lambda model: float(model.settings.seed))
     trials = stopped(9 + 9 + 6 + 6, tmp_path / "state.json", time="10h", seed=7)
     assert [trial["seed"] for trial in trials[:9]] == list(range(7, 16))
     assert Counter(trial["seed"] for trial in trials[9:]) == {7: 9, 8: 3, 9: 3} | dict.fromkeys(range(10, 16), 1)
@@ -79,7 +79,7 @@ def test_the_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.Mon
         trained.append(model.metrics["tokens"])
         return model.settings.window_size + (model.settings.model == "skipgram") / 2
 
-    judged(monkeypatch, score)
+    scored_by(monkeypatch, score)
     found = w2v.tune(TEXT, **SMALL)
     assert found.changed == {"window": 8, "model": "skipgram"}
     assert (found.model.settings.window_size, found.model.settings.model) == (8, "skipgram")
@@ -109,7 +109,7 @@ def test_progress_counts_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_given_settings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[w2v.Settings] = []
-    judged(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
+    scored_by(monkeypatch, lambda model: seen.append(model.settings) or 0.0)  # type: ignore[func-returns-value]
     small = {name: value for name, value in SMALL.items() if name != "vector_size"}
     with pytest.raises(Stop):
         w2v.tune(TEXT, max_size=8, finished=stopping(40), **small, model="cbow", window=2, alpha=0.01)
@@ -127,7 +127,7 @@ def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_resume_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tuning, "SEEDS", (1,))
-    judged(monkeypatch, lambda model: model.settings.window_size / 100)
+    scored_by(monkeypatch, lambda model: model.settings.window_size / 100)
     first = stopped(5, tmp_path / "state.json")
     second = stopped(14, tmp_path / "state.json", time="1h")
     assert second[:5] == first

@@ -14,7 +14,7 @@ import w2v
 from w2v.errors import SettingsError, W2VError
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors, load
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
 
 WORDS = [f"w{row}" for row in range(200)]
 
@@ -257,7 +257,7 @@ def test_a_string_is_no_list_of_words(model: Path) -> None:
 
 def test_what_is_no_model(model: Path) -> None:
     for call in (w2v.analogies, w2v.word_pairs, w2v.evaluate, lambda path: w2v.compare(path, path)):
-        with pytest.raises(w2v.W2VError, match=r" is no model: give one, such as w2v.load"):
+        with pytest.raises(w2v.W2VError, match=r" is not a model: give one, such as w2v.load"):
             call(model)
     for call in (w2v.rank, lambda vectors: w2v.perplexity(vectors, "text.txt")):
         with pytest.raises(w2v.W2VError, match="vectors alone have no output layer"):

@@ -101,4 +101,4 @@ def test_check_says_what_it_costs(model: Path, tmp_path: Path, monkeypatch: pyte
     assert "## Scores" in card
     assert "trained by w2v" in card
     assert (found["shared"], found["only_first"]) == (3000, len(w2v.load(model)) - 3000)
-    assert {one["measure"] for one in found["judgements"]} >= {"accuracy"}
+    assert {one["measure"] for one in found["results"]} >= {"accuracy"}

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from w2v.cli.console import STDERR, STDOUT
+from w2v.display import text
 from w2v.errors import counted, malformed_lines, printable
-from w2v.shown import text
 
 if TYPE_CHECKING:
+    from w2v.evaluation.analogies import AnalogyResult
     from w2v.evaluation.compare import Comparison
-    from w2v.evaluation.evaluate import Judgement, Score
+    from w2v.evaluation.evaluate import EvaluationResult, Score
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.rank import Rank
+    from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.tune import Trial, Tuner
-    from w2v.vectors.benchmarks import AnalogyResult, Method, PairsResult
+    from w2v.vectors.query import Method
 
 OWN_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE takes sets of your own, and w2v evaluate MODEL --held-out FILE "
@@ -176,7 +178,7 @@ def word_pairs(result: PairsResult, verbose: bool) -> None:
     _malformed(result.malformed, result.first_malformed)
 
 
-def judgements(names: Sequence[str], results: Sequence[Judgement]) -> None:
+def evaluation(names: Sequence[str], results: Sequence[EvaluationResult]) -> None:
     """For each measure its values with intervals, differences and numbers of items, with a column for each model."""
     rows: list[tuple[str, ...]] = []
     for one in results:
@@ -220,10 +222,10 @@ def comparison(names: Sequence[str], result: Comparison) -> None:
     for moved in result.moved:
         line(f"{moved.word} (distance {moved.distance:.3f})")
         table([(f"  {name}", " ".join(near)) for name, near in zip(names, (moved.first, moved.second), strict=True)])
-    scored = [one for one in result.judgements if all(score.value is not None for score in one.scores)]
-    left_out = [f"{one.name}, {one.measure}" for one in result.judgements if one not in scored]
+    scored = [one for one in result.results if all(score.value is not None for score in one.scores)]
+    left_out = [f"{one.name}, {one.measure}" for one in result.results if one not in scored]
     if scored:
-        judgements(names, scored)
+        evaluation(names, scored)
     if left_out:
         line(f"not compared, for lack of words: {'; '.join(left_out)}")
 

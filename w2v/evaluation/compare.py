@@ -1,4 +1,4 @@
-"""Compares two models by the neighbours of their shared words."""
+"""Compare two models by the neighbours of their shared words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import W2VError, counted
-from w2v.evaluation.evaluate import NEIGHBOURS, Judgement, evaluate
+from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
+from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.options import check_whole, formerly
 from w2v.progress import Meter, Report
-from w2v.shown import Result
-from w2v.training.model import Model
-from w2v.vectors.benchmarks import vectors_of
 from w2v.vectors.cosines import Vector, unit
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -63,7 +62,7 @@ class Comparison(Result):
     Attributes:
         shared, only_first, only_second: numbers of words.
         bands: the overlap of neighbours by frequency. moved: the words that differ most, the most different first.
-        judgements: the scores of both models, see w2v.evaluate.
+        results: the scores of both models, see w2v.evaluate.
     """
 
     shared: int
@@ -71,18 +70,18 @@ class Comparison(Result):
     only_second: int
     bands: list[Band]
     moved: list[Moved]
-    judgements: list[Judgement]
+    results: list[EvaluationResult]
 
     @property
     def second_scores(self) -> dict[str, float | None]:
         """The scores of the second model alone, by set and measure."""
-        return {f"{one.name}, {one.measure}": one.scores[1].value for one in self.judgements}
+        return {f"{one.name}, {one.measure}": one.scores[1].value for one in self.results}
 
 
 @formerly(words="show")
 def compare(
-    first: KeyedVectors | Model,
-    second: KeyedVectors | Model,
+    first: KeyedVectors | HasWordVectors,
+    second: KeyedVectors | HasWordVectors,
     *,
     top: int = 10_000,
     show: int = 20,
@@ -119,7 +118,7 @@ def compare(
             Moved(shared[row], float(distances[row]), *([shared[near] for near in each[row]] for each in nearest))
             for row in moved.tolist()
         ],
-        judgements=evaluate(*models, progress=progress),
+        results=evaluate(*models, progress=progress),
     )
 
 

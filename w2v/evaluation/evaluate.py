@@ -17,10 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, counted, malformed_lines
+from w2v.evaluation.analogies import Questions, answers
+from w2v.evaluation.held_out import DRAWS, MAX_IDS, HeldOut
+from w2v.evaluation.models import HasWordVectors, vectors_of
+from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.options import check_whole, formerly, options_of, refuse_unknown
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system.files import PathLike, as_paths
 from w2v.system.threads import processors
 from w2v.text._text import FIRST_TYPE
@@ -28,11 +32,9 @@ from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.model import Model
-from w2v.vectors.benchmarks import Method, Questions, RatedPairs, answers, rated_pairs, vectors_of
-from w2v.vectors.held_out import DRAWS, MAX_IDS, HeldOut
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
+from w2v.vectors.query import Method
 
 log = logging.getLogger("w2v")
 
@@ -67,7 +69,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Judgement(Result):
+class EvaluationResult(Result):
     """The scores of all models in one measure on one set.
 
     Attributes:
@@ -84,8 +86,8 @@ class Judgement(Result):
 
 
 @dataclass(frozen=True)
-class Outcomes:
-    """A model's results on n of the `total` items of a set.
+class ItemScores:
+    """A model's scores of n of the `total` items of a set.
 
     items    (n,): numbers or words by which the items of two models are matched
     values   float64 (n,)
@@ -97,13 +99,13 @@ class Outcomes:
     others: Numbers
     total: int
 
-    def take(self, rows: Numbers) -> Outcomes:
-        return Outcomes(self.items[rows], self.values[rows], self.others[rows], self.total)
+    def take(self, rows: Numbers) -> ItemScores:
+        return ItemScores(self.items[rows], self.values[rows], self.others[rows], self.total)
 
 
 @formerly(top="restrict_vocab")
 def evaluate(
-    *models: KeyedVectors | Model,
+    *models: KeyedVectors | HasWordVectors,
     questions: PathLike | Sequence[PathLike] = (),
     pairs: PathLike | Sequence[PathLike] = (),
     held_out: Source | None = None,
@@ -112,7 +114,7 @@ def evaluate(
     seed: int = 1,
     progress: Report | None = None,
     **reading: Any,
-) -> list[Judgement]:
+) -> list[EvaluationResult]:
     """Score models on the bundled questions and pairs, on files of questions and pairs, and by neighbours of words.
 
     The first model is the baseline; every other model is compared with it.
@@ -137,14 +139,14 @@ def evaluate(
     meter = Meter(progress, "evaluate")
     total = 4 + len(questions) + 2 * len(pairs) + (held_out is not None)
     vectors = [vectors_of(model) for model in models]
-    found: list[Judgement] = []
-    for name, measure, outcomes, samples in _measured(vectors, questions, pairs, restrict_vocab, method):
-        found.append(Judgement(name, measure, _scores(outcomes, samples, seed)))
+    found: list[EvaluationResult] = []
+    for name, measure, scored, samples in _measured(vectors, questions, pairs, restrict_vocab, method):
+        found.append(EvaluationResult(name, measure, _scores(scored, samples, seed)))
         meter(len(found), total)
     if held_out is not None:
         name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
-        outcomes = _gaps(name, vectors, held_out, reading, progress)
-        found.append(Judgement(name, "gaps", _scores(outcomes, _means, seed)))
+        scored = _gaps(name, vectors, held_out, reading, progress)
+        found.append(EvaluationResult(name, "gaps", _scores(scored, _means, seed)))
         meter(len(found), total)
     return found
 
@@ -155,8 +157,8 @@ def _measured(
     pairs: Sequence[PathLike],
     restrict_vocab: int,
     method: Method,
-) -> Iterator[tuple[str, str, list[Outcomes], Samples]]:
-    """The name of each set, the measure, the outcomes of all models, and how they are summed up."""
+) -> Iterator[tuple[str, str, list[ItemScores], Samples]]:
+    """Yield the name of each set, the measure, the item scores of each model, and the statistic that sums them up."""
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
         answered = [answers(model, file, restrict_vocab, method) for model in models]
@@ -181,16 +183,16 @@ def _warn_of_malformed(file: PathLike | None, read: Sequence[Questions | RatedPa
 # -- scored items ---------------------------------------------------------------------------
 
 
-def _accuracy(questions: Questions, correct: NDArray[np.bool_]) -> Outcomes:
+def _accuracy(questions: Questions, correct: NDArray[np.bool_]) -> ItemScores:
     items = np.flatnonzero(questions.known)
-    return Outcomes(items, correct[items].astype(float), questions.sections[items], len(correct))
+    return ItemScores(items, correct[items].astype(float), questions.sections[items], len(correct))
 
 
-def _cosines(rated: RatedPairs) -> Outcomes:
-    return Outcomes(rated.numbers, rated.cosines.astype(float), rated.scores, len(rated.all_scores))
+def _cosines(rated: RatedPairs) -> ItemScores:
+    return ItemScores(rated.numbers, rated.cosines.astype(float), rated.scores, len(rated.all_scores))
 
 
-def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
+def _related(model: KeyedVectors, rated: RatedPairs) -> ItemScores:
     """1 for each related pair whose words are among each other's nearest, otherwise 0."""
     least = np.quantile(rated.all_scores, RELATED)
     related = np.flatnonzero((rated.scores >= least) & (rated.rows < len(model)).all(axis=1))
@@ -198,12 +200,12 @@ def _related(model: KeyedVectors, rated: RatedPairs) -> Outcomes:
     nearest = nearest_rows(model.vectors, words, NEIGHBOURS)
     first, second = indices.reshape(-1, 2).T
     both = (nearest[first] == words[second][:, None]).any(1) & (nearest[second] == words[first][:, None]).any(1)
-    return Outcomes(
+    return ItemScores(
         rated.numbers[related], both.astype(float), np.zeros(len(related), int), int((rated.all_scores >= least).sum())
     )
 
 
-def _rare(model: KeyedVectors) -> Outcomes:
+def _rare(model: KeyedVectors) -> ItemScores:
     """The share of rare words among the nearest of each frequent word."""
     counts = model.counts if model.counts is not None else np.zeros(0, np.int64)
     frequent = np.argsort(-counts, kind="stable")[:FREQUENT]
@@ -211,12 +213,12 @@ def _rare(model: KeyedVectors) -> Outcomes:
     judged = len(counts) > 1 and rare.any()  # a file may have no rare words
     shares = rare[nearest_rows(model.vectors, frequent, NEIGHBOURS)].mean(axis=1) if judged else []
     words = np.array([model.index_to_key[row] for row in frequent[: len(shares)]], str)
-    return Outcomes(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
+    return ItemScores(words, np.asarray(shares, float), np.zeros(len(words), int), min(FREQUENT, len(model)))
 
 
 def _gaps(
     name: str, models: Sequence[KeyedVectors], text: Source, reading: Mapping[str, Any], progress: Report | None
-) -> list[Outcomes]:
+) -> list[ItemScores]:
     """How often each model prefers the word in a gap of a text to others; all of them are words that all models have.
 
     The items of all models are the same gaps, as many as `HeldOut` draws; `total` is the number of the text's words.
@@ -241,21 +243,21 @@ def _gaps(
         log.info("%s: left out %s of %s that not all models have", name, f"{skipped:,}", counted(total, "word"))
     items = np.arange(len(gaps.words))
     won = [gaps.won(model[vocabulary.words.tolist()]) / DRAWS for model in models]
-    return [Outcomes(items, each, np.zeros(len(items), int), total) for each in won]
+    return [ItemScores(items, each, np.zeros(len(items), int), total) for each in won]
 
 
 # -- uncertainty ----------------------------------------------------------------------------
 
 # Statistics of models on the same items, of all items and then of RESAMPLES resamples: (models, 1 + RESAMPLES).
-Samples = Callable[[Sequence[Outcomes], int], Numbers]
+Samples = Callable[[Sequence[ItemScores], int], Numbers]
 
 
-def _scores(found: Sequence[Outcomes], samples: Samples, seed: int) -> list[Score]:
+def _scores(found: Sequence[ItemScores], samples: Samples, seed: int) -> list[Score]:
     scores = []
-    for number, outcomes in enumerate(found):
-        value, low, high = _interval(samples([outcomes], seed)[0]) if len(outcomes.items) else (None, None, None)
-        difference, p = _difference(found[0], outcomes, samples, seed) if number and value is not None else (None, None)
-        scores.append(Score(value, low, high, len(outcomes.items), outcomes.total, difference, p))
+    for number, scored in enumerate(found):
+        value, low, high = _interval(samples([scored], seed)[0]) if len(scored.items) else (None, None, None)
+        difference, p = _difference(found[0], scored, samples, seed) if number and value is not None else (None, None)
+        scores.append(Score(value, low, high, len(scored.items), scored.total, difference, p))
     return scores
 
 
@@ -269,7 +271,7 @@ def _interval(sampled: Numbers) -> tuple[float | None, float | None, float | Non
     return float(sampled[0]), low, high
 
 
-def _difference(first: Outcomes, other: Outcomes, samples: Samples, seed: int) -> tuple[float | None, float | None]:
+def _difference(first: ItemScores, other: ItemScores, samples: Samples, seed: int) -> tuple[float | None, float | None]:
     """The score of `other` minus that of `first` over the items of both, and the p-value."""
     _, mine, theirs = np.intersect1d(first.items, other.items, assume_unique=True, return_indices=True)
     if not len(mine):
@@ -294,7 +296,7 @@ def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     return float(stats.binomtest(lost, lost + won).pvalue) if lost + won else 1.0
 
 
-def _means(models: Sequence[Outcomes], seed: int) -> Numbers:
+def _means(models: Sequence[ItemScores], seed: int) -> Numbers:
     """The means of items resampled within each stratum.
 
     Drawing n items with replacement and counting each combination of values is a multinomial draw.
@@ -308,7 +310,7 @@ def _means(models: Sequence[Outcomes], seed: int) -> Numbers:
     return np.column_stack([values.mean(axis=0), sums / len(values)])
 
 
-def _correlations(models: Sequence[Outcomes], seed: int) -> Numbers:
+def _correlations(models: Sequence[ItemScores], seed: int) -> Numbers:
     """Spearman's correlations of resampled pairs, the same pairs for all models."""
     random = np.random.default_rng(seed)
     size = len(models[0].values)

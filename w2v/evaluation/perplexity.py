@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import W2VError, counted
+from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system import memory
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.threads import processors
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
-from w2v.training.model import Model
 
 MAX_SCORES = 1 << 23  # computed at a time: 32 MB in float32
 ARRAYS_AT_ONCE = 4  # of scores
@@ -57,7 +57,7 @@ class Perplexity(Result):
 
 
 def perplexity(
-    model: Model | PathLike,
+    model: TrainedModel | PathLike,
     corpus: Source,
     *,
     progress: Report | None = None,
@@ -77,7 +77,7 @@ def perplexity(
     Raises W2VError for a text that cannot be read or has no two words of the vocabulary in one window, for a model
     whose scores are beyond float32, and if there is too little memory or space on disk.
     """
-    model = Model.of(model)
+    model = load_if_path(model)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options = ReadingOptions(**asdict(model.text) | reading)
     model = model.widened()  # once, not for every block
@@ -112,7 +112,7 @@ def perplexity(
 
 
 def _log_probabilities(
-    model: Model, rows: Array, numbers: Integers, words: Integers, keep: NDArray[np.float32]
+    model: TrainedModel, rows: Array, numbers: Integers, words: Integers, keep: NDArray[np.float32]
 ) -> tuple[Array, Array]:
     """log p(words[k] | rows[numbers[k]]), natural, with subsampling undone, and as the model was trained: both (N,).
 
@@ -128,7 +128,7 @@ def _log_probabilities(
     return plain - np.log(keep[words]).astype(rows.dtype) - more[numbers], plain
 
 
-def check_memory(model: Model) -> None:
+def check_memory(model: TrainedModel) -> None:
     """Raise W2VError if there is not enough memory to predict with this model."""
     row = max(model.loss.scores_per_row, model.inputs.shape[1])
     memory.check(ARRAYS_AT_ONCE * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
@@ -144,7 +144,7 @@ class Text:
     Raises W2VError if the disk has too little space.
     """
 
-    def __init__(self, store: IdStore, model: Model, folder: Path) -> None:
+    def __init__(self, store: IdStore, model: TrainedModel, folder: Path) -> None:
         remap = store.remap(model.vocabulary.words)
         known = remap >= 0
         size = int(store.counts[known].sum())
@@ -208,7 +208,7 @@ class Text:
 Predictions = tuple[int, Integers, Array, Integers, Integers]
 
 
-def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
+def _from_words(model: TrainedModel, text: Text, max_rows: int) -> Iterator[Predictions]:
     """For skip-gram: words done so far, the number of contexts of each new one, rows of at most `max_rows` words, and
     which row predicts which word.
 
@@ -230,7 +230,7 @@ def _from_words(model: Model, text: Text, max_rows: int) -> Iterator[Predictions
         release(order)
 
 
-def _from_means(model: Model, text: Text, max_rows: int) -> Iterator[Predictions]:
+def _from_means(model: TrainedModel, text: Text, max_rows: int) -> Iterator[Predictions]:
     """For CBOW: words done so far, the number of contexts of each new one, means of at most `max_rows` contexts, and
     which mean predicts which word.
     """

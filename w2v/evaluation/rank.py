@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
+from w2v.evaluation.models import TrainedModel, load_if_path
 from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.options import formerly
 from w2v.progress import Meter, Report
-from w2v.shown import Result
 from w2v.system.files import PathLike
-from w2v.training.model import Model
 
 SAMPLE = 2000  # contexts, and words, by default
 
@@ -42,7 +42,10 @@ class Rank(Result):
 
 @formerly(words="targets")
 def rank(
-    model: Model | PathLike, contexts: int | None = None, targets: int | None = None, progress: Report | None = None
+    model: TrainedModel | PathLike,
+    contexts: int | None = None,
+    targets: int | None = None,
+    progress: Report | None = None,
 ) -> Rank:
     """The rank of log p of the first `targets` words given each of the first `contexts` words, by default 2000 or all.
 
@@ -50,7 +53,7 @@ def rank(
     SettingsError for fewer than two contexts or targets, or more than there are; W2VError for a model with values that
     are not finite.
     """
-    model = Model.of(model)
+    model = load_if_path(model)
     size = len(model.vocabulary)
     for name, number in (("contexts", contexts), ("targets", targets)):
         if number is not None and not 2 <= number <= size:

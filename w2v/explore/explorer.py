@@ -9,9 +9,8 @@ from w2v.explore.content import Content, map_of
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.vectors.approximate import ApproximateIndex
-from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours
-from w2v.vectors.query import Query
+from w2v.vectors.query import Method, Query
 
 Answer = dict[str, Any]
 

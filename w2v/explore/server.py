@@ -24,8 +24,8 @@ import msgspec
 
 from w2v.errors import W2VError
 from w2v.explore.explorer import Explorer
-from w2v.vectors.benchmarks import Method
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.query import Method
+from w2v.vectors.unknown_words import UnknownWordError
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 EVERY_ADDRESS = {"", "0.0.0.0", "::"}

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from w2v.gensim.growing import GrowingVectors
+from w2v.evaluation.analogies import best_answers
+from w2v.evaluation.word_index import index_words
 from w2v.gensim.sentences import read_bytes
+from w2v.gensim.vocabulary_update import GrowingVectors
 from w2v.system.files import PathLike
-from w2v.vectors import benchmarks
 from w2v.vectors.cosines import cosine
+from w2v.vectors.query import Method
 
 log = logging.getLogger("gensim.models.keyedvectors")
 
@@ -31,7 +33,7 @@ class EvaluatedVectors(GrowingVectors):
     ) -> tuple[float, list[dict[str, Any]]]:
         """The share answered correctly, and the questions of each section; the last section is "Total accuracy"."""
         fold = str.upper if case_insensitive else str
-        first, heads, variants = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
+        first, heads, variants = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])
         sections: list[dict[str, Any]] = []
         questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
         for number, line in enumerate(read_bytes(analogies).decode().splitlines()):
@@ -45,8 +47,8 @@ class EvaluatedVectors(GrowingVectors):
         rows = np.array([[first.get(word, -1) for word in words] for _, words in questions], np.int32).reshape(-1, 4)
         known = np.all(rows >= 0, axis=1)
         correct = np.zeros(len(rows), bool)
-        method: benchmarks.Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
-        best = benchmarks.best_answers(self.vectors, rows[known, :3], variants, method)
+        method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
+        best = best_answers(self.vectors, rows[known, :3], variants, method)
         correct[known] = heads[best] == rows[known, 3]
         for (section, words), right in zip(questions, correct.tolist(), strict=True):
             section["correct" if right else "incorrect"].append(words)
@@ -76,7 +78,7 @@ class EvaluatedVectors(GrowingVectors):
         from scipy import stats  # slow to import
 
         fold = str.upper if case_insensitive else str
-        row_of = benchmarks.index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
+        row_of = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
         wanted, found = [], []
         unknown = 0
         for line in read_bytes(pairs).decode(encoding).splitlines():

@@ -26,7 +26,7 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number
-from w2v.text.advice import TYPES, FirstWords, on_size
+from w2v.text.text_checks import TYPES, FirstWords, on_size
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.model import HasVectors, Model
 from w2v.training.train import train

@@ -11,7 +11,7 @@ from w2v.errors import W2VError
 from w2v.losses.hierarchical_softmax import tree_of
 from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
 
 
 @dataclass(frozen=True)

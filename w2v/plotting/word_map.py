@@ -20,7 +20,7 @@ from w2v.system.files import PathLike
 from w2v.text.words import as_list
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
 
 AREAS = (8.0, 70.0)  # of the markers of the rarest and the most frequent word, in square points
 NAMES: dict[Projection, str] = {"pca": "two principal components", "tsne": "t-SNE", "umap": "UMAP"}

@@ -16,8 +16,8 @@ from w2v.errors import SettingsError, W2VError, counted
 from w2v.settings import Formula
 from w2v.system.files import PathLike, atomic_write
 from w2v.text._text import FIRST_TYPE
-from w2v.text.advice import FirstWords, on_spaces
 from w2v.text.idstore import TypeCounts
+from w2v.text.text_checks import FirstWords, on_spaces
 from w2v.text.words import MAX_COUNT, Words
 
 WORDS_AT_ONCE = 1 << 16  # written at a time

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from w2v.errors import W2VError
+from w2v.evaluation.held_out import HeldOut
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.model import Model, split
 from w2v.vectors.cosines import Vector
-from w2v.vectors.held_out import HeldOut
 
 log = logging.getLogger("w2v")
 

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.display import Page, html_curve, html_table
 from w2v.errors import OnlyVectors, W2VError, counted, one_line
+from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.settings import WordVectors
-from w2v.shown import Page, html_curve, html_table
 from w2v.system.files import PathLike
 from w2v.system.schema import decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.vectors.benchmarks import AnalogyResult, analogies
 from w2v.vectors.combine import combined, concatenated
 from w2v.vectors.keyed import KeyedVectors
 

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from w2v._kernels import step_for
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.evaluation.held_out import HeldOut
 from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
@@ -25,13 +26,13 @@ from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
 from w2v.system.version import __version__
-from w2v.text.advice import warn_of
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, ReadingOptions, TypeCounts, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.phrases import Phrases
+from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint, Checkpoints, Origin, State, latest
 from w2v.training.distributed import DistributedRun, merged_types
@@ -51,7 +52,6 @@ from w2v.training.start import (
     text_of,
 )
 from w2v.training.world import World, leads, together
-from w2v.vectors.held_out import HeldOut
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file

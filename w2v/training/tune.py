@@ -25,19 +25,22 @@ from typing import Any
 import numpy as np
 
 from w2v.detect import lines
+from w2v.display import Result
 from w2v.errors import Diverged, SettingsError, W2VError, one_line
+from w2v.evaluation.analogies import analogies
+from w2v.evaluation.held_out import HeldOut
+from w2v.evaluation.similarity import word_pairs
 from w2v.losses import registry
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown
 from w2v.progress import Progress, Report, duration, notebook_bar
 from w2v.settings import RENAMED
-from w2v.shown import Result
 from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, open_regular
 from w2v.system.schema import decode, encode
-from w2v.text.advice import warn_of
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
+from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.epochs import epochs_for
 from w2v.training.interval import interval
@@ -45,8 +48,6 @@ from w2v.training.model import Model
 from w2v.training.run import Run
 from w2v.training.start import Start
 from w2v.training.train import join_phrases, loaded_phrases, trained_model
-from w2v.vectors.benchmarks import analogies, word_pairs
-from w2v.vectors.held_out import HeldOut
 
 log = logging.getLogger("w2v")
 
@@ -127,7 +128,7 @@ class Tuned(Result):
 
 
 @dataclass(frozen=True)
-class Judge:
+class Scorer:
     """Scores a model: the mean of its accuracies on questions and correlations with pairs, or `held_out`."""
 
     questions: Sequence[PathLike]
@@ -142,7 +143,7 @@ class Judge:
         scores += [(file, word_pairs(model.wv, file).spearman) for file in self.pairs]
         for file, score in scores:
             if score is None:
-                raise W2VError(f"{file}: the vocabulary has too few of its words to judge settings by it")
+                raise W2VError(f"{file}: the vocabulary has too few of its words to score settings by it")
         return mean(score for _, score in scores if score is not None)
 
 
@@ -165,8 +166,8 @@ def tune(
     Args:
         corpus: see train; it is read once.
         time: about how long everything takes: "30s", "10m" or "2h".
-        questions, pairs: a file or files that settings are judged by; see analogies and word_pairs. Without any, they
-            are judged by the end of the text, on which trials are not trained; see HeldOut.
+        questions, pairs: a file or files that settings are scored by; see analogies and word_pairs. Without any, they
+            are scored by the end of the text, on which trials are not trained; see HeldOut.
         max_size: try vector sizes up to this one; otherwise all have that of the settings.
         state: a file in which trials are stored. Those in it, of a run that was stopped, are not repeated, and their
             time counts.
@@ -199,8 +200,8 @@ def tune(
         read = watch.used
         watch.started -= sum(trial.seconds for trial in before.trials)
         log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
-        judge, keep = Judge(questions, pairs, held_out), partial(_keep, state, before, finished)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, judge, watch, keep, ignore_memory, list(before.trials))
+        scorer, keep = Scorer(questions, pairs, held_out), partial(_keep, state, before, finished)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, watch, keep, ignore_memory, list(before.trials))
         warn_of(store, settings.epochs, TextOptions.of(reading), vocabulary.words)
         tuner.search()
         run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
@@ -314,7 +315,7 @@ class Tuner:
     Attributes:
         store, vocabulary: of the text. share: of the text, from its start, that trials are trained on.
         fixed: settings of all trials. choices: the values to try for other settings.
-        judge: scores a model. watch: knows when the time is up.
+        scorer: scores a model. watch: knows when the time is up.
         keep: called after each trial. ignore_memory: see train.
         trials: the trials so far; none is repeated.
         best: the choices with the highest score. score, default_score: of these and of the defaults.
@@ -325,7 +326,7 @@ class Tuner:
     share: float
     fixed: Mapping[str, Any]
     choices: Mapping[str, tuple[Choice, ...]]
-    judge: Callable[[Model], float]
+    scorer: Callable[[Model], float]
     watch: Watch
     keep: Callable[[Trial, Tuner], None]
     ignore_memory: bool
@@ -420,7 +421,7 @@ class Tuner:
         run = Run(settings, Start(self.vocabulary), self.store, share=text_share, ignore_memory=self.ignore_memory)
         with suppress(Diverged):
             run.train(self._report)
-            score = self.judge(trained_model(run, self.store, 0.0, TextOptions()))
+            score = self.scorer(trained_model(run, self.store, 0.0, TextOptions()))
         trial = Trial(choices, share, seed, score, clock.monotonic() - started)
         self.trials.append(trial)
         self.keep(trial, self)

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from w2v.display import Page, html_table
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
 from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
-from w2v.pictured import Pictured
 from w2v.progress import Report
-from w2v.shown import html_table
 from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, Table
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
-from w2v.vectors import benchmarks
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
 from w2v.vectors.encode import Encoder, Weights
 from w2v.vectors.neighbours import nearest, top_rows
-from w2v.vectors.unknown import UnknownWordError
+from w2v.vectors.unknown_words import UnknownWordError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from w2v.evaluation.analogies import Section
 
 Neighbours = list[tuple[str, float]]
 Key = str | int | NDArray[Any]  # a word (in w2v.gensim also an int), or a vector
@@ -41,7 +44,7 @@ Word = TypeVar("Word", bound=str | int)
 SHOWN_WORDS = 10  # in a notebook
 
 
-class KeyedVectors(Pictured):
+class KeyedVectors:
     """V words, each with a vector of D values.
 
     Attributes:
@@ -404,20 +407,49 @@ class KeyedVectors(Pictured):
         words = Words.of(self._words)
         return Encoder(words, self.vectors, self.counts, self.ngrams, options, weights, errors)
 
+    # -- pictures -----------------------------------------------------------------------------------
+
+    def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
+        """Draw a map of words, optionally by section, by default of 200 frequent ones: a matplotlib figure.
+
+        `options` are top=200, the number of words; skip, how many of the most frequent ones are left out (100, or fewer
+        in a small model); method="pca", or "tsne" or "umap"; groups, what colours mean:
+        "sections", "clusters" or "frequency"; clusters, their number (8); seed=1; title; progress, called while t-SNE
+        and UMAP work. Raises UnknownWordError, SettingsError for impossible options, W2VError if a library is missing.
+        """
+        from w2v.plotting.word_map import word_map
+
+        return word_map(self, words, **options)
+
+    def explore(self, other: Self | None = None, **options: Any) -> Page:
+        """Make a page with neighbours, analogies and a map, of one or two models; a notebook displays it.
+
+        `options`, with their defaults, are top=10_000, the number of words; method="pca", or "tsne" or "umap", how
+        their vectors are projected to the map; progress, called while t-SNE and UMAP work. The page's save(path) writes
+        one HTML file. Raises SettingsError, or W2VError if a library is missing or a vector is not finite.
+        """
+        from w2v.explore.page import explore
+
+        return explore({"vectors": self} if other is None else {"vectors": self, "other": other}, **options)
+
     # -- evaluation and files -----------------------------------------------------------------------
 
     def evaluate_word_analogies(
         self, analogies: PathLike | None = None, restrict_vocab: int = 300_000, case_insensitive: bool = True
-    ) -> tuple[float | None, list[benchmarks.Section]]:
+    ) -> tuple[float | None, list[Section]]:
         """The accuracy on a file of analogy questions, and its sections: see w2v.analogies."""
-        result = benchmarks.analogies(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
+        from w2v.evaluation.analogies import analogies as evaluate
+
+        result = evaluate(self, analogies, restrict_vocab, case_insensitive=case_insensitive)
         return result.accuracy, result.sections
 
     def evaluate_word_pairs(
         self, pairs: PathLike | None = None, case_insensitive: bool = True
     ) -> tuple[float | None, float | None, float]:
         """Pearson's and Spearman's correlation with scored word pairs, and the percentage not found."""
-        result = benchmarks.word_pairs(self, pairs, case_insensitive)
+        from w2v.evaluation.similarity import word_pairs
+
+        result = word_pairs(self, pairs, case_insensitive)
         return result.pearson, result.spearman, 100 * (1 - result.found / result.pairs)
 
     def save(self, path: PathLike, *, force: bool = False) -> None:

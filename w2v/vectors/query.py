@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from w2v.errors import SettingsError
 from w2v.system.schema import decode
-from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours
+
+Method = Literal["add", "mul"]  # 3CosAdd or 3CosMul
 
 MAX_PHRASE_WORDS = 16
 SIGNS = {"+", "-"}

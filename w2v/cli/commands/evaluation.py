@@ -63,7 +63,7 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     loaded = [load(model, errors=errors, progress=progress) for model in models]
     found = evaluated.evaluate(*loaded, **judging, progress=progress)
     names = list(map(str, models))
-    return {"models": names, "results": [asdict(one) for one in found]}, lambda _: show.judgements(names, found)
+    return {"models": names, "results": [asdict(one) for one in found]}, lambda _: show.evaluation(names, found)
 
 
 @click.command(cls=options.Reporting)

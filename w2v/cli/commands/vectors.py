@@ -18,7 +18,9 @@ from w2v.cli.console import DASHES, options_by_name, say
 from w2v.cli.options import FILE, Option
 from w2v.cli.show import Result
 from w2v.errors import W2VError
+from w2v.evaluation.analogies import analogies
 from w2v.evaluation.compare import compare
+from w2v.evaluation.similarity import word_pairs
 from w2v.formats import matrices, table
 from w2v.formats.storage import FileStorage
 from w2v.progress import Report
@@ -27,9 +29,9 @@ from w2v.system.files import Errors
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
-from w2v.vectors.benchmarks import Method, analogies, word_pairs
 from w2v.vectors.encode import Weights
 from w2v.vectors.keyed import KeyedVectors, keyed, load
+from w2v.vectors.query import Method
 
 
 @click.command(cls=options.Reporting)

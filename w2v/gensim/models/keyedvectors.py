@@ -14,8 +14,8 @@ from w2v.errors import W2VError
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import attributes, utils, vector_files
 from w2v.gensim.evaluation import EvaluatedVectors
-from w2v.gensim.growing import REAL, Key
 from w2v.gensim.sentences import read_bytes
+from w2v.gensim.vocabulary_update import REAL, Key
 from w2v.system.files import Errors, PathLike
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, unit

@@ -11,7 +11,7 @@ import w2v
 from tests.helpers import QUICK, SMALL, Stop, read_text, run
 from w2v.data import make
 from w2v.gensim.models import Word2Vec
-from w2v.text import advice
+from w2v.text import text_checks
 from w2v.text.corpus import Corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.words import Words
@@ -28,7 +28,7 @@ def lines(
     with read_text(Corpus(path), **options) as store, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         words = store.types if vocabulary is None else Words.of(vocabulary)
-        advice.warn_of(store, epochs, TextOptions(**options), words)
+        text_checks.warn_of(store, epochs, TextOptions(**options), words)
     assert all(each.category is w2v.TextWarning for each in caught)
     return [str(each.message) for each in caught]
 
@@ -38,12 +38,12 @@ def test_little_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = "the text has 18 words, which are few to learn word vectors from: add more text"
     assert lines(PLAIN, text) == lines(PLAIN, text, epochs=20) == [expected]
     assert lines(PLAIN, text, epochs=5) == [f"{expected}; more epochs than 5 would also help"]
-    monkeypatch.setattr(advice, "LITTLE", 18)
+    monkeypatch.setattr(text_checks, "LITTLE", 18)
     assert lines(PLAIN, text) == []
 
 
 def test_words_that_are_not_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     (line,) = lines(RAW, tmp_path / "text")
     assert line.startswith("31% of the words begin or end with punctuation, 12% have capital letters: ")
     assert lines(PLAIN + RAW.lower() + 20 * PLAIN, tmp_path / "text") == []
@@ -82,7 +82,7 @@ def test_text_without_spaces(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [*SEGMENTED, " ".join(CHINESE.removesuffix("。\n")) + "\n"])
 def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     assert lines(text, tmp_path / "text") == []
 
 
@@ -90,14 +90,14 @@ def test_segmented_text_is_not_criticised(text: str, tmp_path: Path, monkeypatch
 def test_text_with_spaces_is_not_sent_to_a_segmenter(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     (line,) = lines(20 * text + CHINESE, tmp_path / "text")
     assert "--tokenize words" in line
     assert lines(20 * text + CHINESE, tmp_path / "text", lower=True, tokenize="words") == []
 
 
 def test_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     path, advised = tmp_path / "text", ": add --strip-markup (strip_markup=True)"
     plain = 100 * PLAIN
     (line,) = lines(DOCUMENT.format(plain), path)
@@ -131,7 +131,7 @@ def test_items_are_not_criticised_as_language(items: str, tmp_path: Path) -> Non
 
 
 def test_words_of_a_vocabulary_that_cannot_occur(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     path, words = tmp_path / "text", ["was", "Paris", "wisdom", "it's", "tick-tock", "1984", "new_york"]
     text = PLAIN.replace("it", "Paris")
     for options, expected in (
@@ -170,7 +170,7 @@ def test_the_sample_is_not_criticised(sample: Path, tmp_path: Path) -> None:
 
 
 def test_two_spellings_of_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "LITTLE", 0)
+    monkeypatch.setattr(text_checks, "LITTLE", 0)
     composed, decomposed = "caf\u00e9 ol\u00e9\n", "cafe\u0301\n"
     (line,) = lines(3000 * composed + decomposed, tmp_path / "text")
     assert line == (

@@ -17,7 +17,7 @@ Key = str | int
 
 
 class Removed:
-    """An attribute of gensim 3 that gensim 4 has no more: reading it raises AttributeError, which names the new one."""
+    """An attribute that gensim 4 removed: reading it raises AttributeError, which names the replacement."""
 
     def __init__(self, instead: str) -> None:
         self.instead = instead

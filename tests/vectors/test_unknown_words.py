@@ -10,8 +10,8 @@ import pytest
 
 import w2v
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
-from w2v.vectors import unknown
-from w2v.vectors.unknown import UnknownWordError, suggestions
+from w2v.vectors import unknown_words
+from w2v.vectors.unknown_words import UnknownWordError, suggestions
 
 WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair", "3"]
 
@@ -116,7 +116,7 @@ def test_only_some_of_a_large_vocabulary_is_compared(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(difflib, "get_close_matches", listen)
     assert suggestions("aword0000l", {word: row for row, word in enumerate(words)})
-    assert len(compared) == unknown.CANDIDATES
+    assert len(compared) == unknown_words.CANDIDATES
     assert {word[0] for word in compared} == {"a"}
 
 

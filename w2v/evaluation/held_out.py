@@ -1,4 +1,4 @@
-"""Scores word vectors by how well they fit a text that they were not trained on."""
+"""Held-out text: how well word vectors fit a text that they were not trained on."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class HeldOut:
         contexts = np.where(inside, words[positions], -1)
         usable = inside.any(axis=1)
         if not usable.any():
-            raise W2VError("the held-out text is too short to judge vectors by: give more text")
+            raise W2VError("the held-out text is too short to evaluate vectors: give more text")
         gaps = gaps[usable]
         return cls(contexts[usable], words[gaps], random.choice(words, (len(gaps), DRAWS)))
 

@@ -1,4 +1,4 @@
-"""Analogies and word pairs against slow references, gensim, and files with faults."""
+"""Analogies against slow references, gensim, and files with faults."""
 
 import importlib.resources
 from pathlib import Path
@@ -9,21 +9,14 @@ from gensim.models import KeyedVectors as GensimVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import related_vectors
 from w2v.errors import SettingsError, W2VError
-from w2v.vectors import _search, benchmarks
-from w2v.vectors.benchmarks import Section, analogies, word_pairs
+from w2v.evaluation import analogies as analogies_module
+from w2v.evaluation.analogies import Section, analogies
+from w2v.vectors import _search
 from w2v.vectors.keyed import KeyedVectors
 
 Question = tuple[str, str, str, str]
-
-
-def related(rows: int, columns: int = 8, seed: int = 5, noise: float = 0.4) -> KeyedVectors:
-    """Pairs of words a0 b0, a1 b1… whose second is the first plus a shift and noise: some analogies hold."""
-    random = np.random.default_rng(seed)
-    first = random.standard_normal((rows, columns))
-    second = first + random.standard_normal(columns) + noise * random.standard_normal((rows, columns))
-    words = [f"{letter}{row}" for row in range(rows) for letter in "ab"]
-    return KeyedVectors(words, np.stack([first, second], axis=1).reshape(2 * rows, columns))
 
 
 def write_questions(path: Path, sections: dict[str, list[Question]]) -> Path:
@@ -54,12 +47,12 @@ def slow_answer(vectors: KeyedVectors, question: Question, top: int, method: str
 def test_answers_are_those_of_the_slow_reference(
     tmp_path_factory: pytest.TempPathFactory, method: str, width: int, questions: int, seed: int, top: int
 ) -> None:
-    vectors = related(30, seed=seed)
+    vectors = related_vectors(30, seed=seed)
     sections = {"one": all_questions(range(8)), "gram2-two": all_questions(range(20, 26))}
     path = write_questions(tmp_path_factory.getbasetemp() / "questions", sections)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_search, "WIDTH", width)
-        patch.setattr(benchmarks, "QUESTIONS_AT_ONCE", questions)
+        patch.setattr(analogies_module, "QUESTIONS_AT_ONCE", questions)
         result = analogies(vectors, path, top, method)
     known = set(vectors.index_to_key[:top])
     for (name, asked), section in zip(sections.items(), result.sections, strict=True):
@@ -77,7 +70,7 @@ def test_answers_are_those_of_the_slow_reference(
 
 
 def test_more_candidates_than_a_tile(tmp_path: Path) -> None:
-    vectors = related(1500, columns=16, noise=0.2)
+    vectors = related_vectors(1500, columns=16, noise=0.2)
     questions = all_questions(range(12))
     path = write_questions(tmp_path / "questions", {"all": questions})
     correct = sum(slow_answer(vectors, question, 3000, "add", fold=True) for question in questions)
@@ -86,7 +79,7 @@ def test_more_candidates_than_a_tile(tmp_path: Path) -> None:
 
 
 def test_analogies_are_gensims(tmp_path: Path) -> None:
-    vectors = related(60)
+    vectors = related_vectors(60)
     peer = GensimVectors(8)
     peer.add_vectors(vectors.index_to_key, vectors.vectors)
     path = write_questions(tmp_path / "questions", {"one": all_questions(range(25)), "gram": all_questions(range(9))})
@@ -119,7 +112,7 @@ def test_case(tmp_path: Path) -> None:
 
 
 def test_faults_in_a_question_file(tmp_path: Path) -> None:
-    vectors = related(5)
+    vectors = related_vectors(5)
     path = tmp_path / "questions"
     path.write_bytes(b"\xef\xbb\xbfa0 b0 a1 b1\r\n\r\n: empty\r\na0 b0 a1\na0 b0 a1 b1 a2\n: gram\na0 b0 a1 nowhere\n")
     result = analogies(vectors, path)
@@ -152,111 +145,20 @@ def test_faults_in_a_question_file(tmp_path: Path) -> None:
 def test_impossible_settings(tmp_path: Path) -> None:
     path = write_questions(tmp_path / "questions", {"all": all_questions(range(2))})
     with pytest.raises(SettingsError, match="restrict_vocab 0: it must be"):
-        analogies(related(3), path, top=0)
+        analogies(related_vectors(3), path, top=0)
     with pytest.raises(SettingsError, match="divide"):
-        analogies(related(3), path, method="divide")  # type: ignore[arg-type]
+        analogies(related_vectors(3), path, method="divide")  # type: ignore[arg-type]
 
 
 def test_evaluation_changes_nothing(tmp_path: Path) -> None:
-    vectors = related(20)
+    vectors = related_vectors(20)
     before = vectors.vectors.copy()
     vectors.vectors.flags.writeable = False
     analogies(vectors, write_questions(tmp_path / "questions", {"all": all_questions(range(5))}), method="mul")
-    (tmp_path / "pairs").write_text("a0 b0 1\na1 b1 2\na2 b3 3\n")
-    word_pairs(vectors, tmp_path / "pairs")
     np.testing.assert_array_equal(vectors.vectors, before)
 
 
-def test_pairs_are_gensims(tmp_path: Path) -> None:
-    vectors = related(40)
-    peer = GensimVectors(8)
-    peer.add_vectors(vectors.index_to_key, vectors.vectors)
-    scores = np.random.default_rng(1).integers(0, 9, 40)  # with ties
-    lines = [f"a{row}\tb{row // 2}\t{score}" for row, score in enumerate(scores)] + ["a1\tnowhere\t3"]
-    path = tmp_path / "pairs"
-    path.write_text("# comment\n" + "\n".join(lines) + "\n")
-    pearson, spearman, missing = peer.evaluate_word_pairs(str(path))
-    result = word_pairs(vectors, path)
-    assert result.pearson == pytest.approx(pearson[0], abs=1e-6)
-    assert result.spearman == pytest.approx(spearman[0], abs=1e-6)
-    assert (result.found, result.pairs, result.malformed, result.unknown) == (40, 41, 0, ["nowhere"])
-    assert vectors.evaluate_word_pairs(path) == (result.pearson, result.spearman, pytest.approx(missing))
-
-
-def test_faults_in_a_pair_file(tmp_path: Path) -> None:
-    vectors = related(9)
-    path = tmp_path / "pairs"
-    path.write_text(
-        "Word 1\tWord 2\tHuman\n\n# x\nA0 B0 1\r\na1 b1 2\na1 b1\na2 b2 nan\na3 b5 0.5\nno never 3\nno a0 1\n"
-    )
-    result = word_pairs(vectors, path)
-    assert (result.found, result.pairs, result.unknown) == (3, 5, ["no", "never"])
-    assert (result.malformed, result.first_malformed) == (2, 6)  # the names of columns are not malformed
-    assert result.spearman is not None
-    assert word_pairs(vectors, path, case_insensitive=False).found == 2
-    for text in ("a0 b0 1\n", "a0 b0 1\na1 b1 1\n", "a0 b0 1\na0 b0 2\n", "no never 1\nno never 2\n"):
-        path.write_text(text)  # too few pairs, or all of one score or cosine
-        result = word_pairs(vectors, path)
-        assert (result.pearson, result.spearman) == (None, None)
-    path.write_text("a0 b0 1\n" * 100_001)
-    with pytest.raises(W2VError, match="more than 100000 pairs"):
-        word_pairs(vectors, path)
-    path.write_text("# nothing\n")
-    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score$"):
-        word_pairs(vectors, path)
-    path.write_text("# nothing\na0 b0\nb1\n")
-    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score, and line 2 is 'a0 b0'$"):
-        word_pairs(vectors, path)
-    path.write_bytes(b"a0,b0,1\na1,b1,2\na2,caf\xe9,3\n")
-    with pytest.raises(W2VError, match=r"pairs, line 3: b'a2,caf\\xe9,3\\n' is not UTF-8$"):
-        word_pairs(vectors, path)
-
-
-# Tables in the layouts of usual sets, each with the pairs a0 b0 1.5, a1 b1 2.5 and a2 b2 0.5, in this order.
-SETS = {
-    "SimLex-999": "word1\tword2\tPOS\tSimLex999\tconc(w1)\tconcQ\na0\tb0\tN\t1.5\t3.1\t2\na1\tb1\tV\t2.5\t1\t2\n"
-    "a2\tb2\tA\t0.5\t4.2\t1\n",
-    "SimVerb-3500": "a0\tb0\tV\t1.5\tSYNONYMS\na1\tb1\tV\t2.5\tNONE\na2\tb2\tV\t0.5\tNONE\n",
-    "WordSim-353, CSV": "Word 1,Word 2,Human (mean)\r\na0,b0,1.5\r\na1,b1,2.5\r\na2,b2,0.5\r\n",
-    "WordSim-353, all scores": "Word 1,Word 2,Human (mean),1,2\na0,b0,1.5,1,2\na1,b1,2.5,2,3\na2,b2,.5,0,1\n",
-    "WordSim-353, TSV": "Word 1\tWord 2\tHuman (mean)\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
-    "semicolons": "a0;b0;1.5\na1;b1;2.5\na2;b2;0.5\n",
-    "quoted": '"x","y","score"\n"a0","b0","1.5"\n"a1", "b1", "2.5"\n"a2","b2","0.5"\n',
-    "numbered rows": ",x,y,score\n0,a0,b0,1.5\n1,a1,b1,2.5\n2,a2,b2,0.5\n",
-    "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
-    "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
-}
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
-    vectors = related(9)
-    path = tmp_path / "pairs"
-    path.write_text(SETS[name])
-    rated = benchmarks.rated_pairs(vectors, path)
-    assert rated.rows.tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert rated.scores.tolist() == [1.5, 2.5, 0.5]
-    assert (rated.malformed, rated.first_malformed) == (0, None)
-    path.write_text(SETS[name] + "a3 b3\n")
-    assert word_pairs(vectors, path).first_malformed == SETS[name].count("\n") + 1
-
-
-def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path) -> None:
-    vectors = KeyedVectors(["3", "q17", "new york", "a,b"], np.eye(4) + 0.1)
-    path = tmp_path / "pairs"
-    for text in ("3 q17 0.5\nq17 3 0.25\n", "new york\ta,b\t0.5\n3\tq17\t1\n", '"a,b",new york,0.5\n3,q17,1\n'):
-        path.write_text(text)
-        assert word_pairs(vectors, path).found == 2
-
-
-def test_a_row_too_long_to_be_a_pair_is_malformed(tmp_path: Path) -> None:
-    path = tmp_path / "pairs"
-    path.write_text("a0 b0 1\na1 b1 2 " + "x" * benchmarks.MAX_LINE_BYTES + "\na2 b2 3\n")
-    result = word_pairs(related(9), path)
-    assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
-
-
-def test_bundled_sets() -> None:
+def test_bundled_questions() -> None:
     text = (importlib.resources.files("w2v.data") / "questions.txt").read_text()
     words = sorted({word for line in text.split("\n")[:200] if ":" not in line for word in line.split()})
     vectors = KeyedVectors(words, np.random.default_rng(0).standard_normal((len(words), 9)))
@@ -265,6 +167,3 @@ def test_bundled_sets() -> None:
     assert result.malformed == 0
     assert 0 < result.answered < result.questions
     assert any(section.name.startswith("gram") for section in result.sections)
-    pairs = word_pairs(vectors)
-    assert 0 < pairs.found < pairs.pairs
-    assert pairs.malformed == 0

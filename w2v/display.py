@@ -1,4 +1,4 @@
-"""Formats values for people: as text, and as HTML in notebooks."""
+"""Format values for people: as text, and as HTML in notebooks."""
 
 from __future__ import annotations
 

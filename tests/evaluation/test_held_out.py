@@ -5,8 +5,8 @@ import pytest
 
 import w2v
 from tests.helpers import read_text
+from w2v.evaluation.held_out import WINDOW, HeldOut
 from w2v.text.corpus import Corpus
-from w2v.vectors.held_out import WINDOW, HeldOut
 
 TOPICS, WORDS = 4, 10
 
@@ -54,5 +54,5 @@ def test_words_of_a_short_text_are_kept() -> None:
 
 
 def test_too_little_text() -> None:
-    with pytest.raises(w2v.W2VError, match=r"too short to judge vectors by: give more text"):
+    with pytest.raises(w2v.W2VError, match=r"too short to evaluate vectors: give more text"):
         held_out([["one"], ["two"], ["three"], ["four"]])

@@ -5,8 +5,8 @@ import numpy as np
 from nbclient import NotebookClient
 
 import w2v
+from w2v.display import html_curve, html_result, html_table, text
 from w2v.evaluation.rank import Rank
-from w2v.shown import html_curve, html_result, html_table, text
 
 
 def test_values_as_text():

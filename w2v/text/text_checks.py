@@ -1,4 +1,4 @@
-"""Advice on a text before training: that it is small, or not preprocessed."""
+"""Checks of a text before training: warn if it is small or not preprocessed."""
 
 from __future__ import annotations
 

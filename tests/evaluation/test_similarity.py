@@ -1,0 +1,120 @@
+"""Word pairs against slow references, gensim, and files with faults."""
+
+import importlib.resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import KeyedVectors as GensimVectors
+
+from tests.helpers import related_vectors
+from w2v.errors import W2VError
+from w2v.evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
+from w2v.vectors.keyed import KeyedVectors
+
+
+def test_evaluation_changes_nothing(tmp_path: Path) -> None:
+    vectors = related_vectors(20)
+    before = vectors.vectors.copy()
+    vectors.vectors.flags.writeable = False
+    (tmp_path / "pairs").write_text("a0 b0 1\na1 b1 2\na2 b3 3\n")
+    word_pairs(vectors, tmp_path / "pairs")
+    np.testing.assert_array_equal(vectors.vectors, before)
+
+
+def test_pairs_are_gensims(tmp_path: Path) -> None:
+    vectors = related_vectors(40)
+    peer = GensimVectors(8)
+    peer.add_vectors(vectors.index_to_key, vectors.vectors)
+    scores = np.random.default_rng(1).integers(0, 9, 40)  # with ties
+    lines = [f"a{row}\tb{row // 2}\t{score}" for row, score in enumerate(scores)] + ["a1\tnowhere\t3"]
+    path = tmp_path / "pairs"
+    path.write_text("# comment\n" + "\n".join(lines) + "\n")
+    pearson, spearman, missing = peer.evaluate_word_pairs(str(path))
+    result = word_pairs(vectors, path)
+    assert result.pearson == pytest.approx(pearson[0], abs=1e-6)
+    assert result.spearman == pytest.approx(spearman[0], abs=1e-6)
+    assert (result.found, result.pairs, result.malformed, result.unknown) == (40, 41, 0, ["nowhere"])
+    assert vectors.evaluate_word_pairs(path) == (result.pearson, result.spearman, pytest.approx(missing))
+
+
+def test_faults_in_a_pair_file(tmp_path: Path) -> None:
+    vectors = related_vectors(9)
+    path = tmp_path / "pairs"
+    path.write_text(
+        "Word 1\tWord 2\tHuman\n\n# x\nA0 B0 1\r\na1 b1 2\na1 b1\na2 b2 nan\na3 b5 0.5\nno never 3\nno a0 1\n"
+    )
+    result = word_pairs(vectors, path)
+    assert (result.found, result.pairs, result.unknown) == (3, 5, ["no", "never"])
+    assert (result.malformed, result.first_malformed) == (2, 6)  # the names of columns are not malformed
+    assert result.spearman is not None
+    assert word_pairs(vectors, path, case_insensitive=False).found == 2
+    for text in ("a0 b0 1\n", "a0 b0 1\na1 b1 1\n", "a0 b0 1\na0 b0 2\n", "no never 1\nno never 2\n"):
+        path.write_text(text)  # too few pairs, or all of one score or cosine
+        result = word_pairs(vectors, path)
+        assert (result.pearson, result.spearman) == (None, None)
+    path.write_text("a0 b0 1\n" * 100_001)
+    with pytest.raises(W2VError, match="more than 100000 pairs"):
+        word_pairs(vectors, path)
+    path.write_text("# nothing\n")
+    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score$"):
+        word_pairs(vectors, path)
+    path.write_text("# nothing\na0 b0\nb1\n")
+    with pytest.raises(W2VError, match=r"no pairs: they are lines of two words and a score, and line 2 is 'a0 b0'$"):
+        word_pairs(vectors, path)
+    path.write_bytes(b"a0,b0,1\na1,b1,2\na2,caf\xe9,3\n")
+    with pytest.raises(W2VError, match=r"pairs, line 3: b'a2,caf\\xe9,3\\n' is not UTF-8$"):
+        word_pairs(vectors, path)
+
+
+# Tables in the layouts of usual sets, each with the pairs a0 b0 1.5, a1 b1 2.5 and a2 b2 0.5, in this order.
+SETS = {
+    "SimLex-999": "word1\tword2\tPOS\tSimLex999\tconc(w1)\tconcQ\na0\tb0\tN\t1.5\t3.1\t2\na1\tb1\tV\t2.5\t1\t2\n"
+    "a2\tb2\tA\t0.5\t4.2\t1\n",
+    "SimVerb-3500": "a0\tb0\tV\t1.5\tSYNONYMS\na1\tb1\tV\t2.5\tNONE\na2\tb2\tV\t0.5\tNONE\n",
+    "WordSim-353, CSV": "Word 1,Word 2,Human (mean)\r\na0,b0,1.5\r\na1,b1,2.5\r\na2,b2,0.5\r\n",
+    "WordSim-353, all scores": "Word 1,Word 2,Human (mean),1,2\na0,b0,1.5,1,2\na1,b1,2.5,2,3\na2,b2,.5,0,1\n",
+    "WordSim-353, TSV": "Word 1\tWord 2\tHuman (mean)\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
+    "semicolons": "a0;b0;1.5\na1;b1;2.5\na2;b2;0.5\n",
+    "quoted": '"x","y","score"\n"a0","b0","1.5"\n"a1", "b1", "2.5"\n"a2","b2","0.5"\n',
+    "numbered rows": ",x,y,score\n0,a0,b0,1.5\n1,a1,b1,2.5\n2,a2,b2,0.5\n",
+    "spaces": "word1 word2 similarity\na0 b0 1.5\na1   b1 2.5 \na2 b2 0.5\n",
+    "a comment": "# Word 1, Word 2, score\na0\tb0\t1.5\na1\tb1\t2.5\na2\tb2\t0.5\n",
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_tables_of_pairs(tmp_path: Path, name: str) -> None:
+    vectors = related_vectors(9)
+    path = tmp_path / "pairs"
+    path.write_text(SETS[name])
+    rated = rated_pairs(vectors, path)
+    assert rated.rows.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert rated.scores.tolist() == [1.5, 2.5, 0.5]
+    assert (rated.malformed, rated.first_malformed) == (0, None)
+    path.write_text(SETS[name] + "a3 b3\n")
+    assert word_pairs(vectors, path).first_malformed == SETS[name].count("\n") + 1
+
+
+def test_words_of_pairs_may_be_numbers_and_have_spaces_or_commas(tmp_path: Path) -> None:
+    vectors = KeyedVectors(["3", "q17", "new york", "a,b"], np.eye(4) + 0.1)
+    path = tmp_path / "pairs"
+    for text in ("3 q17 0.5\nq17 3 0.25\n", "new york\ta,b\t0.5\n3\tq17\t1\n", '"a,b",new york,0.5\n3,q17,1\n'):
+        path.write_text(text)
+        assert word_pairs(vectors, path).found == 2
+
+
+def test_a_row_too_long_to_be_a_pair_is_malformed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs"
+    path.write_text("a0 b0 1\na1 b1 2 " + "x" * MAX_LINE_BYTES + "\na2 b2 3\n")
+    result = word_pairs(related_vectors(9), path)
+    assert (result.found, result.malformed, result.first_malformed) == (2, 1, 2)
+
+
+def test_bundled_pairs() -> None:
+    text = (importlib.resources.files("w2v.data") / "pairs.txt").read_text()
+    lines = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+    words = sorted({word for first, second, _ in lines[::2] for word in (first, second)})
+    pairs = word_pairs(KeyedVectors(words, np.random.default_rng(0).standard_normal((len(words), 9))))
+    assert 0 < pairs.found < pairs.pairs == len(lines)
+    assert pairs.malformed == 0

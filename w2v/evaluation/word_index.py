@@ -1,0 +1,73 @@
+"""Find the rows of the words in files of questions and pairs."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.detect import lines
+from w2v.errors import W2VError
+from w2v.system.files import PathLike
+from w2v.vectors.keyed import KeyedVectors
+
+
+def index_words(words: Iterable[str]) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int32]]:
+    """Index V words, some of which may be equal.
+
+    Returns the first row of each word; the first row with the same word for each row, int32 (V,); and the next row with
+    the same word for each row, or -1, int32 (V,).
+    """
+    first: dict[str, int] = {}
+    heads = np.fromiter((first.setdefault(word, row) for row, word in enumerate(words)), np.int32)
+    order = np.argsort(heads, kind="stable").astype(np.int32)
+    variants = np.full(len(heads), -1, np.int32)
+    same = np.flatnonzero(np.diff(heads[order]) == 0)
+    variants[order[same]] = order[same + 1]
+    return first, heads, variants
+
+
+class WordIndex:
+    """The rows of words; heads and variants are those of index_words."""
+
+    def __init__(self, vectors: KeyedVectors, top: int, case_insensitive: bool) -> None:
+        self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
+        self._first, self.heads, self.variants = index_words(map(self._fold, vectors.first_words(top)))
+        self.composed: list[NDArray[np.float32]] = []
+
+    def row(self, word: str) -> int:
+        """The row of a word, or of the word normalised as in training; -1 if neither is known."""
+        row = self._first.get(self._fold(word), -1)
+        if row < 0 and len(words := self._vectors.words_in(word)) == 1:
+            row = self._first.get(self._fold(words[0]), -1)
+        return row
+
+    def row_or_composed(self, word: str) -> int:
+        """As `row`, but V + k for an unknown word whose vector is made of its n-grams, which becomes composed[k]."""
+        row = self.row(word)
+        if row < 0 and self._vectors.ngrams:
+            words = self._vectors.words_in(word)
+            vector = self._vectors.ngrams.vector(words[0] if len(words) == 1 else word)
+            if vector is not None:
+                self.composed.append(vector)
+                return len(self._vectors) + len(self.composed) - 1
+        return row
+
+
+def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and bytes of each line of a file of "questions" or "pairs", by default the bundled one."""
+    if path is not None:
+        yield from lines(path, kind)
+        return
+    with importlib.resources.as_file(importlib.resources.files("w2v.data") / f"{kind}.txt") as file:
+        yield from lines(file)
+
+
+def decode_word(path: PathLike | None, number: int, text: bytes) -> str:
+    """Decode a word of a line. Raises W2VError, naming the line, if it is not UTF-8."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise W2VError(f"{path}, line {number}: {text[:60]!r} is not UTF-8") from None
