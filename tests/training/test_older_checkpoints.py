@@ -30,7 +30,7 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The text of these runs, which used the code that every processor can run."""
     monkeypatch.setenv("W2V_SIMD", "baseline")
     chance = random.Random(1)
-    lines = [" ".join(chance.choices("a b c d e f".split(), k=8)) for _ in range(1500)]
+    lines = [" ".join(chance.choices(["a", "b", "c", "d", "e", "f"], k=8)) for _ in range(1500)]
     lines += [f"a New York {number} b" for number in range(20)] + [f"c rare{number}" for number in range(3000)]
     chance.shuffle(lines)
     path = tmp_path / "text.txt"
