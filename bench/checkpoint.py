@@ -20,9 +20,9 @@ from peers import BASE
 
 from w2v.system.threads import processors
 from w2v.training.checkpoint import Checkpoints, State
-from w2v.training.interval import DEFAULT_INTERVAL, interval
+from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
-from w2v.training.start import Start
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 
 class Timed(Checkpoints):
@@ -48,11 +48,11 @@ def main() -> None:
     with prepared(options.corpus, options.share, settings) as text:
 
         def without() -> float:
-            run = Run(settings, Start(text.vocabulary), text.store)
+            run = Run(settings, Initialisation(text.vocabulary), text.store)
             return seconds(lambda: run.train(None))
 
         def kept() -> float:
-            run = Run(settings, Start(text.vocabulary), text.store, copies=True)
+            run = Run(settings, Initialisation(text.vocabulary), text.store, copies=True)
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = Timed(folder, f"{options.every}s")
                 taken = seconds(lambda: run.train(None, checkpoints))

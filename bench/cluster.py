@@ -37,9 +37,11 @@ WORDS = 1_000_000_000  # of an epoch
 
 def packing_seconds(size: int, rounds: int = 40) -> float:
     """Processor seconds to pack and unpack a row, of matrices too large for the caches."""
-    world: Any = SimpleNamespace(start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None)
+    communicator: Any = SimpleNamespace(
+        start_sum=lambda values, total: np.copyto(total, values), wait=lambda request: None
+    )
     matrices = [(memory.aligned_rows(100_000, size)[:, :size], 1 / np.arange(1, 100_001)) for _ in range(2)]
-    exchange = Exchange(world, matrices, 1, 1)
+    exchange = Exchange(communicator, matrices, 1, 1)
     random = np.random.default_rng(1)
     for rows, _ in matrices:
         rows[:] = random.random(rows.shape, np.float32)

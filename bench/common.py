@@ -33,8 +33,8 @@ from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
-from w2v.training.start import Start
 
 BENCH = Path(__file__).parent
 FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # those of setup.py
@@ -147,7 +147,7 @@ def training_seconds(
     settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """The time of training alone; checks that all tokens were trained and the loss fell."""
-    training = Run(settings, Start(vocabulary), store)
+    training = Run(settings, Initialisation(vocabulary), store)
     taken = seconds(lambda: training.train(None), clock)
     decisions = float(settings.negative + 1)
     if settings.loss == "hs":

@@ -26,8 +26,8 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint, divergence
+from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run, initial_inputs
-from w2v.training.start import Start
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 3, "workers": 1, "max_vocab": 300, "vectors": "input"}
@@ -239,7 +239,7 @@ def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind, vectors="input")
             for copies in (False, True):
-                needed[kind, copies] = Run(settings, Start(vocabulary), store, copies=copies).peak
+                needed[kind, copies] = Run(settings, Initialisation(vocabulary), store, copies=copies).peak
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
     assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000
     assert needed["bf16", False] < 0.6 * needed["float32", False]

@@ -19,8 +19,8 @@ from w2v.settings import BaseSettings
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.initialisation import Initialisation
 from w2v.training.run import memory_needed, plan_run
-from w2v.training.start import Start
 
 COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
 
@@ -148,7 +148,7 @@ def test_memory_of_a_new_loss(name: str, kernel: str, sample: Path) -> None:
         settings = [
             Settings(loss=name, kernel=kernel, vector_size=size, workers=1, vectors="input") for size in (16, 160)
         ]
-        small, large = (memory_needed(plan_run(one, Start(vocabulary), store), one) for one in settings)
+        small, large = (memory_needed(plan_run(one, Initialisation(vocabulary), store), one) for one in settings)
     matrices = 2 * len(vocabulary) * 144 * 4
     assert matrices <= large - small < 1.2 * matrices
 

@@ -36,8 +36,8 @@ from w2v.system.threads import NoThread, Thread
 from w2v.training import checkpoint
 from w2v.training import run as running
 from w2v.training.checkpoint import Checkpoints, latest
-from w2v.training.interval import interval
 from w2v.training.run import Run
+from w2v.training.schedule import interval
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def test_rows_are_exchanged_as_often_as_they_are_frequent(rows: int, first: int,
 
 
 class TwoRanks:
-    """Stands for World in one process: the sum of what this rank and another send, message by message."""
+    """Stands for Communicator in one process: the sum of what this rank and another send, message by message."""
 
     def __init__(self, messages: list[Any]) -> None:
         self.messages = iter(messages)
@@ -111,8 +111,8 @@ def test_changes_are_added_unless_they_agree_after_many_updates(
     monkeypatch.setattr(distributed, "rows_of_round", lambda *_: [range(2), range(2, 4)])
     rows = np.zeros((4, 2), np.float32)
     # Changes of two rows and their squared lengths, then the flags.
-    world: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
-    exchange = Exchange(world, [(rows, np.ones(4))], seed=1, threads=2)
+    communicator: Any = TwoRanks([[2, 0, 4, 0, 2, 4, 0, 0, 0], [-2, 0, 4, 0, 0, 0, 0, 1, 0]])
+    exchange = Exchange(communicator, [(rows, np.ones(4))], seed=1, threads=2)
     last = exchange._matrices[0].last
     last[:] = 0
     rows[:] = [[2, 0], [2, 0], [2, 0], [2, 5]]
@@ -199,12 +199,12 @@ def test_words_counts_and_tokens_are_those_of_one_process(count: int, text: Path
 
 ROWS = """
 import json, sys, zlib, w2v
-from w2v.training.world import join
-with join() as world:
-    model = w2v.train(sys.argv[1], world=world, vector_size=8, epochs=2, workers=1, **json.loads(sys.argv[2]))
+from w2v.training.communicator import join_ranks
+with join_ranks() as communicator:
+    model = w2v.train(sys.argv[1], world=communicator, vector_size=8, epochs=2, workers=1, **json.loads(sys.argv[2]))
     found = [zlib.crc32(array.tobytes()) for array in (model.inputs, model.outputs)]
-    every = world.gather(json.dumps([found, float(abs(model.outputs).sum(dtype=float))]))
-if world.leads:
+    every = communicator.gather(json.dumps([found, float(abs(model.outputs).sum(dtype=float))]))
+if communicator.is_root:
     print(json.dumps(every))
 """
 TRAININGS = [
@@ -333,7 +333,7 @@ def test_one_line_says_what_is_wrong(name: str, text: Path, tmp_path: Path) -> N
 PHASES = {
     "reading": ("w2v.training.train.read_corpus", 0),
     "merging": ("w2v.training.train.merged_types", 0),
-    "the first rows": ("w2v.training.distributed:Exchange.agree", 0),
+    "the first rows": ("w2v.training.distributed:Exchange.start_from_root", 0),
     "a round": ("w2v.training.distributed:Exchange.begin", 5),
     "the end of an epoch": ("w2v.training.distributed:Exchange.all_rows", 1),
 }
@@ -443,3 +443,10 @@ def test_ranks_must_resume_the_same_text(text: Path, tmp_path: Path) -> None:
     done = mpiexec(2, "train", mine, "--resume", tmp_path / "states", *again, code=1)
     assert_one_line(done.stderr)
     assert "does not hold the text that the run began with" in done.stderr
+
+
+def test_the_old_name_of_join_ranks_works_with_a_warning() -> None:
+    from w2v.training.world import join
+
+    with pytest.warns(DeprecationWarning, match=r"w2v\.training\.communicator\.join_ranks"):
+        assert join() is None

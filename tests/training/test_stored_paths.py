@@ -194,7 +194,9 @@ def test_a_cache_is_used_again_if_it_is_named(sample: Path, tmp_path: Path) -> N
 
 def test_checkpoints_with_a_seal_are_still_read(tmp_path: Path) -> None:
     """The file was written by version 0.2.0, which sealed checkpoints and stored the folder of the cache."""
-    shutil.copy(Path(__file__).with_name("sealed.safetensors"), tmp_path / "checkpoint-000001.safetensors")
+    shutil.copy(
+        Path(__file__).with_name("checkpoints") / "sealed.safetensors", tmp_path / "checkpoint-000001.safetensors"
+    )
     assert "seal" in native.read_native(latest(tmp_path).path)[1]
     text = [["a", "b", "c", "d"]] * 4 + [["b", "a"]] * 2
     settings: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 2, "workers": 1, "sample": 0, "seed": 1}

@@ -23,8 +23,8 @@ from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
+from w2v.training.initialisation import Vocab, continued_settings
 from w2v.training.model import Model
-from w2v.training.start import Vocab, continued_settings
 from w2v.vectors.query import Method
 
 Command = Callable[..., Any]

@@ -35,11 +35,18 @@ from w2v.system.schema import PathText, checked
 from w2v.text.idstore import ReadingOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoints, latest
-from w2v.training.interval import DEFAULT_INTERVAL
+from w2v.training.communicator import Communicator, is_root
+from w2v.training.initialisation import (
+    OF_NEW_WORDS,
+    Vocab,
+    open_model,
+    open_vectors,
+    settings_for_vectors,
+    text_options_of,
+)
 from w2v.training.model import Model
-from w2v.training.start import OF_NEW_WORDS, Vocab, opened, opened_vectors, settings_for_vectors, text_of
+from w2v.training.schedule import DEFAULT_INTERVAL
 from w2v.training.train import NEEDS, resume, train
-from w2v.training.world import World, leads
 
 OUTPUT = Path("model.bin")
 LONG, MEASURED = 600, 5  # seconds: longer runs are announced, after this time
@@ -140,7 +147,7 @@ class Forecast:
             yield RESUMABLE
 
 
-def new_job(options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
+def new_job(options: Options, given: Mapping[str, Any], communicator: Communicator | None = None) -> Job:
     """A new run with these settings. Raises W2VError, SettingsError or click.UsageError if it is impossible."""
     file = Config.load(options.config) if options.config else Config()
     find_objective(given["objective"])
@@ -155,8 +162,8 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         taken = f": {options.phrases} is the FILE of --phrases" if isinstance(options.phrases, str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{taken}")
     _refuse_what_needs_another(options)
-    model = opened(options.continue_from) if options.continue_from else None
-    vectors = opened_vectors(options.init) if options.init else None
+    model = open_model(options.continue_from) if options.continue_from else None
+    vectors = open_vectors(options.init) if options.init else None
     words = options.vocab or "old"
     unused = OF_NEW_WORDS if model and words == "old" else ()
     config = {name: value for name, value in file.settings.items() if name not in unused}
@@ -171,7 +178,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     inputs = [*files, *filter(None, [options.config, options.read_vocab, phrase_file])]
     tree_vectors = merged.get("tree_vectors")
     models = filter(None, [options.continue_from, options.init, tree_vectors and Path(tree_vectors)])
-    if leads(world):
+    if is_root(communicator):
         others = {"--save-vocab": options.save_vocab, "--save-config": options.save_config, "--plot": options.plot}
         check_outputs([("-o", output), *others.items()], options.force, inputs, models)
     begin: dict[str, Any] = {"settings": settings, "init": vectors, "freeze": options.freeze}
@@ -181,10 +188,10 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
     elif options.read_vocab:
         begin["vocabulary"] = Vocabulary.load(options.read_vocab, settings.min_count, settings.max_vocab)
     checkpoints = None
-    if options.checkpoint and leads(world):
+    if options.checkpoint and is_root(communicator):
         interval = options.checkpoint_every or DEFAULT_INTERVAL
         checkpoints = Checkpoints(options.checkpoint, interval, replace=options.force)
-    inherited = asdict(text_of(model or vectors))
+    inherited = asdict(text_options_of(model or vectors))
     reading = asdict(reading_options(inherited | file.options | given_reading(given)))
     named: dict[str, Path | str | None] = {
         "-o": output,
@@ -202,7 +209,7 @@ def new_job(options: Options, given: Mapping[str, Any], world: World | None = No
         checkpoint=checkpoints,
         notes=Notes.of(output=output, save_vocab=options.save_vocab, plot=options.plot),
         ignore_memory=options.ignore_memory,
-        world=world,
+        communicator=communicator,
         **reading,
     )
     return Job(
@@ -229,7 +236,9 @@ def default_output(settings: Settings) -> Path:
     return OUTPUT.with_suffix(".safetensors") if settings.subwords else OUTPUT
 
 
-def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: World | None = None) -> Job:
+def resume_job(
+    folder: Path, options: Options, given: Mapping[str, Any], communicator: Communicator | None = None
+) -> Job:
     """The run whose checkpoints are in a folder; settings, if given, must be those of the run.
 
     Its files are named again: the checkpoint may be a stranger's, and would have this user's files read and replaced,
@@ -258,7 +267,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
         command = resume_command(folder, options.corpus or _shown(origin.sources), named, options)
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
     files = [*map(Path, corpus_of(options.corpus).files)]
-    if leads(world):
+    if is_root(communicator):
         check_outputs(written.items(), options.force, [*files, *filter(None, [phrase_file])])
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
@@ -270,7 +279,7 @@ def resume_job(folder: Path, options: Options, given: Mapping[str, Any], world: 
         cache=given["cache"],
         notes=Notes.of(output=options.output, save_vocab=options.save_vocab, plot=options.plot),
         ignore_memory=options.ignore_memory,
-        world=world,
+        communicator=communicator,
     )
     again = resume_command(folder, options.corpus, named, options)
     return Job(

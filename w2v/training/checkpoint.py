@@ -36,8 +36,8 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
-from w2v.training.interval import DEFAULT_INTERVAL, interval
 from w2v.training.lock import Lock
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -125,7 +125,7 @@ class State(Course):
     losses: NDArray[np.float64]  # (epochs,), summed
     predictions: NDArray[np.int64]  # (epochs,)
     history: NDArray[np.float64]  # (n, 4)
-    frozen: NDArray[np.bool_] | None = None  # (V,), see Start
+    frozen: NDArray[np.bool_] | None = None  # (V,), see Initialisation
 
     @property
     def rise(self) -> float:
@@ -155,7 +155,7 @@ class Checkpoint:
 class Checkpoints:
     """Writes checkpoints of a run to a folder, of which it keeps the last two, and the best if training may stop early.
 
-    `every` is an interval, see interval.py. `after` is the checkpoint that the run resumes from. The folder is locked
+    `every` is an interval, see schedule.py. `after` is the checkpoint that the run resumes from. The folder is locked
     until the end of a `with` block, or of the process. Raises SettingsError for an impossible interval; W2VError if the
     folder cannot be written, another run writes to it, or it holds checkpoints of another run and `replace` is false. A
     folder that is removed during the run is made again; if another run has taken its place, nothing more is written.

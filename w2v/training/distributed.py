@@ -53,10 +53,10 @@ from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.communicator import LOOK, Communicator
+from w2v.training.initialisation import Initialisation
 from w2v.training.run import POLL, Run, plan_run, resumed_at
 from w2v.training.schedule import Schedule
-from w2v.training.start import Start
-from w2v.training.world import LOOK, World
 
 log = logging.getLogger("w2v")
 
@@ -71,18 +71,18 @@ ROWS_AT_ONCE = 1 << 14  # of a matrix, when all rows are exchanged
 PART = 512  # rows that are read, changed and written together
 
 
-def merged_types(world: World, store: IdStore) -> TypeCounts:
+def merged_types(communicator: Communicator, store: IdStore) -> TypeCounts:
     """The types of the text of all ranks, as one process would find them: the parts follow each other by rank."""
     merged: TypeCounts | None = None
-    for rank in range(world.size):
+    for rank in range(communicator.size):
         sizes = np.array([len(store.counts), len(store.strings), store.pruned], np.int64)
-        world.broadcast(sizes, rank)
+        communicator.broadcast(sizes, rank)
         counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
         offsets = np.empty(sizes[0] + 1, np.int64)
-        if rank == world.rank:
+        if rank == communicator.rank:
             counts[:], strings[:], offsets[:] = store.counts, store.strings, store.offsets
         for array in (counts, strings, offsets):
-            world.broadcast(array, rank)
+            communicator.broadcast(array, rank)
         part = TypeCounts(counts, strings, offsets, int(sizes[2]))
         merged = part if merged is None else merged.followed_by(part)
     assert merged
@@ -175,14 +175,14 @@ class Exchange:
 
     def __init__(
         self,
-        world: World,
+        communicator: Communicator,
         matrices: list[tuple[NDArray[Any], NDArray[np.float64]]],
         seed: int,
         threads: int,
         frequent: int = FREQUENT_ROWS,
     ) -> None:
         self.trained = 0.0
-        self._world = world
+        self._communicator = communicator
         self._frequent = frequent
         self._matrices = [Matrix(rows, np.empty(rows.shape, rows.dtype), frequencies) for rows, frequencies in matrices]
         self._width = matrices[0][0].shape[1]
@@ -195,13 +195,13 @@ class Exchange:
         self._request: Any = None  # None once the message has arrived
         self.bytes = 0  # given to MPI to be summed
 
-    def agree(self) -> None:
+    def start_from_root(self) -> None:
         """Begin with the rows of rank 0."""
         for matrix in self._matrices:
             for start in range(0, len(matrix.rows), ROWS_AT_ONCE):
                 block = bfloat16.bits(matrix.rows)[start : start + ROWS_AT_ONCE]
                 copied = np.ascontiguousarray(block)
-                self._world.broadcast(copied)
+                self._communicator.broadcast(copied)
                 block[:] = copied
             np.copyto(matrix.last, matrix.rows)
             matrix.exchanged[:] = self.trained
@@ -243,13 +243,13 @@ class Exchange:
             self._own, self._total = np.empty(self._size, np.float32), np.empty(self._size, np.float32)
         self._pending = list(self._map(self._packed, parts, starts))
         self._own[starts[-1] : self._size] = flags
-        self._request = self._world.start_sum(self._own[: self._size], self._total[: self._size])
+        self._request = self._communicator.start_sum(self._own[: self._size], self._total[: self._size])
         self.bytes += 4 * self._size
 
     def finish(self) -> Flags:
         """End an exchange: add the others' contributions to the rows of this rank. Returns the flags of all ranks."""
         if self._request is not None:
-            self._world.wait(self._request)
+            self._communicator.wait(self._request)
         self._count += 1
         list(self._map(self._unpack, self._pending, count()))
         flags = Flags(*map(bool, self._total[self._size - len(Flags._fields) : self._size]))
@@ -315,24 +315,32 @@ def squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class DistributedRun(Run):
-    """A run of several ranks. Each has a store, with its part of the text, and all have the same start."""
+    """A run of several ranks. Each has a store, with its part of the text, and all are initialised alike."""
 
-    def __init__(self, world: World, settings: Settings, start: Start, store: IdStore, *arguments: Any, **options: Any):
+    def __init__(
+        self,
+        communicator: Communicator,
+        settings: Settings,
+        initial: Initialisation,
+        store: IdStore,
+        *arguments: Any,
+        **options: Any,
+    ):
         if settings.kernel != "cython":
             raise SettingsError(f"kernel {settings.kernel}: several ranks train with kernel cython and its losses only")
-        self.world = world
+        self.communicator = communicator
         self._done = 0  # rounds
         self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process resumed the run
-        super().__init__(settings, start, store, *arguments, **options)
-        self.tokens = world.total(self.plan.tokens)
-        largest = world.maximum(self.plan.tokens)
-        words = words_of_round(largest, world.size)
-        rounds = -(-largest // (words * world.maximum(self.plan.workers)))
-        self.schedule = Schedule(self.plan, max(1, min(rounds, world.maximum(self.plan.chunks))))
+        super().__init__(settings, initial, store, *arguments, **options)
+        self.tokens = communicator.total(self.plan.tokens)
+        largest = communicator.maximum(self.plan.tokens)
+        words = words_of_round(largest, communicator.size)
+        rounds = -(-largest // (words * communicator.maximum(self.plan.workers)))
+        self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.maximum(self.plan.chunks))))
         frequencies = self._frequencies()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items()]
         frequent = min(words // WORDS_PER_ROW // 2 * 2, FREQUENT_ROWS)
-        self.exchange = Exchange(world, matrices, self.settings.seed, self.plan.workers, frequent)
+        self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
         self.exchange_seconds = 0.0  # during which this rank did not train, since the run began or was resumed
         self._seconds_before = 0.0  # of training, before the run was resumed
 
@@ -347,20 +355,22 @@ class DistributedRun(Run):
         ngrams = self.plan.subwords.totals(inputs)[len(words) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
-    def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
-        with self.world.together():
-            super()._allocate(start, copies + 1, ignore_memory)  # one copy is Matrix.last
+    def _allocate(self, initial: Initialisation, copies: int, ignore_memory: bool) -> None:
+        with self.communicator.collective_errors():
+            super()._allocate(initial, copies + 1, ignore_memory)  # one copy is Matrix.last
 
     @property
     def metrics(self) -> dict[str, Any]:
         exchanged = {"rounds": self.schedule.end, "seconds": self.exchange_seconds, "bytes": self.exchange.bytes}
         seconds = self.seconds - self._seconds_before
         exchanged["share"] = self.exchange_seconds / seconds if seconds else 0.0  # of the time
-        return {"ranks": self.world.size, "exchange": exchanged}
+        return {"ranks": self.communicator.size, "exchange": exchanged}
 
-    def _plan(self, start: Start, instructions: str | None, ignore_memory: bool) -> Plan:
-        plan = plan_run(self.settings, start, self.store, instructions, self.world.total, MAX_CHUNK, ignore_memory)
-        return replace(plan, seed=(plan.seed + (self.world.rank << 48)) % (1 << 64))  # other draws on each rank
+    def _plan(self, initial: Initialisation, instructions: str | None, ignore_memory: bool) -> Plan:
+        plan = plan_run(
+            self.settings, initial, self.store, instructions, self.communicator.total, MAX_CHUNK, ignore_memory
+        )
+        return replace(plan, seed=(plan.seed + (self.communicator.rank << 48)) % (1 << 64))  # other draws on each rank
 
     def restore(self, state: State) -> None:
         """Continue from the position of a run with the same settings, and with any number of ranks.
@@ -368,10 +378,10 @@ class DistributedRun(Run):
         With another number, each rank continues at the same share of its new part: some text of the current epoch is
         then trained twice, and some not at all.
         """
-        self._done = resumed_at(state, self.schedule.end, self.world.size)
+        self._done = resumed_at(state, self.schedule.end, self.communicator.size)
         self.seconds, self.history = state.seconds, state.history
         self._seconds_before = state.seconds
-        if self.world.leads:  # the sums are of all ranks
+        if self.communicator.is_root:  # the sums are of all ranks
             self._sums = state.losses, state.predictions
         if self.plan.chunks:
             self.kernel.restore(
@@ -387,20 +397,20 @@ class DistributedRun(Run):
             super().state,
             position=self._done,
             end=self.schedule.end,
-            losses=self.world.sum(self.kernel.losses + losses),
-            predictions=self.world.sum(self.kernel.predictions + predictions),
-            tokens_trained=self.world.total(self.kernel.tokens_trained),
-            ranks=self.world.size,
+            losses=self.communicator.sum(self.kernel.losses + losses),
+            predictions=self.communicator.sum(self.kernel.predictions + predictions),
+            tokens_trained=self.communicator.total(self.kernel.tokens_trained),
+            ranks=self.communicator.size,
         )
 
     def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
         """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
-        if self.world.leads and self.tokens < ENOUGH_WORDS * self.world.size:
-            few = f"{self.tokens:,} words are few for {self.world.size} ranks"
+        if self.communicator.is_root and self.tokens < ENOUGH_WORDS * self.communicator.size:
+            few = f"{self.tokens:,} words are few for {self.communicator.size} ranks"
             log.info("%s: one process is probably quicker", few)
         self.checkpoints = checkpoints
         self._start_meter(report)
-        with self.world.signals_noted() as told_to_stop:
+        with self.communicator.signals_noted() as told_to_stop:
             self._train_rounds(told_to_stop)
         if self._done < self.schedule.end:
             raise W2VError("another rank was told to stop")
@@ -411,7 +421,7 @@ class DistributedRun(Run):
         flags = Flags()
         first = self._done
         self.exchange.trained = self._trained
-        self.exchange.agree()
+        self.exchange.start_from_root()
         while self._done < self.schedule.end:
             if error is None:
                 try:
@@ -437,7 +447,7 @@ class DistributedRun(Run):
                 self.exchange.begin(None if all_rows else self._done, own)
         self._raise_together(error)
         state = self.state
-        with self.world.together():
+        with self.communicator.collective_errors():
             self._check_trained(state)
 
     @property
@@ -453,7 +463,7 @@ class DistributedRun(Run):
     def _trained(self) -> float:
         """Words that a rank has trained so far, each times its learning rate; see Exchange."""
         plan, done = self.plan, self._done / self.schedule.end
-        words = plan.epochs * self.tokens / self.world.size * done
+        words = plan.epochs * self.tokens / self.communicator.size * done
         mean_alpha = plan.alpha + (plan.min_alpha - plan.alpha) * done / 2
         return float(words * mean_alpha)
 
@@ -469,7 +479,7 @@ class DistributedRun(Run):
             self.exchange_seconds += seconds
 
     def _raise_together(self, error: Exception | None) -> None:
-        with self.world.together():
+        with self.communicator.collective_errors():
             if error is not None:
                 raise error
 

@@ -28,9 +28,8 @@ from w2v.text.subwords import Ngrams
 from w2v.training.checkpoint import Checkpoints, State
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.epochs import epochs_for
-from w2v.training.schedule import Schedule
-from w2v.training.start import Start
+from w2v.training.initialisation import Initialisation
+from w2v.training.schedule import Schedule, epochs_for
 from w2v.vectors.combine import memory_of
 
 log = logging.getLogger("w2v")
@@ -50,7 +49,7 @@ SAMPLED = 256  # rows at either end of a matrix, the most updated ones, that are
 
 def plan_run(
     settings: Settings,
-    start: Start,
+    initial: Initialisation,
     store: IdStore,
     instructions: str | None = None,
     total: Callable[[int], int] = int,
@@ -61,13 +60,13 @@ def plan_run(
 
     `total` sums a number over the ranks of a run, each of which has a part of the text.
     """
-    vocabulary = start.vocabulary
+    vocabulary = initial.vocabulary
     if len(vocabulary) < 2:
         raise NothingToTrain(
             f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
             "lower min_count or give more text"
         )
-    loss = start.loss or loss_for(settings, vocabulary)
+    loss = initial.loss or loss_for(settings, vocabulary)
     chunk = min(max_chunk, chunk_ids(loss.expected_rows, settings.vector_size, settings.window_size))
     keep = vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
     subwords, shares = None, None
@@ -78,9 +77,9 @@ def plan_run(
         chunk = min(chunk, max(MIN_SUBWORD_CHUNK, min(share, MAX_SUBWORD_CHUNK)))
         subwords = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory)
         shares = shares_of(subwords, -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens))
-    elif start.frozen is not None:  # the steps of a chunk update copies of rows, and frozen rows receive none of it
+    elif initial.frozen is not None:  # the steps of a chunk update copies of rows, and frozen rows receive none of it
         chunk = min(chunk, FROZEN_CHUNK)
-        subwords, shares = SubwordRows.own(len(vocabulary)), (~start.frozen).astype(np.float32)
+        subwords, shares = SubwordRows.own(len(vocabulary)), (~initial.frozen).astype(np.float32)
     words = store.remap(vocabulary.words)
     tokens_before = store.known_before(words, chunk)
     if not (tokens := total(int(tokens_before[-1]))):
@@ -163,7 +162,7 @@ class Run:
     def __init__(
         self,
         settings: Settings,
-        start: Start,
+        initial: Initialisation,
         store: IdStore,
         instructions: str | None = None,
         *,
@@ -172,7 +171,7 @@ class Run:
         copies: int = 0,
         ignore_memory: bool = False,
     ) -> None:
-        self.vocabulary, self.frozen = start.vocabulary, start.frozen
+        self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
         self.store = store
         self.checkpoints: Checkpoints | None = None  # which `train` writes
         self.seconds = 0.0  # of training
@@ -181,14 +180,14 @@ class Run:
         self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
         self._failed = False  # a thread or reading the ids failed: the matrices belong to no position of the run
         self.settings, self.stopping = settings, stopping
-        plan = self._plan(start, instructions, ignore_memory)
+        plan = self._plan(initial, instructions, ignore_memory)
         self.plan = plan if share == 1 else plan.first(share)
         self.settings = replace(settings, epochs=self.plan.epochs)
         self.schedule = Schedule(self.plan)
         self.tokens = self.plan.tokens  # words of the vocabulary in the text, of all ranks
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(start, copies, ignore_memory)
+        self._allocate(initial, copies, ignore_memory)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -205,10 +204,10 @@ class Run:
         """Summed loss and number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
-    def _plan(self, start: Start, instructions: str | None, ignore_memory: bool) -> Plan:
-        return plan_run(self.settings, start, self.store, instructions, ignore_memory=ignore_memory)
+    def _plan(self, initial: Initialisation, instructions: str | None, ignore_memory: bool) -> Plan:
+        return plan_run(self.settings, initial, self.store, instructions, ignore_memory=ignore_memory)
 
-    def _allocate(self, start: Start, copies: int, ignore_memory: bool) -> None:
+    def _allocate(self, initial: Initialisation, copies: int, ignore_memory: bool) -> None:
         """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
         plan = self.plan
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
@@ -221,8 +220,8 @@ class Run:
         self.parameters = {"inputs": inputs[:words, : plan.vector_size]} | file_names(plan.loss.stored(parameters))
         if self.settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, : plan.vector_size]
-        for name, array in start.parameters.items():
-            self.parameters[name][slice(None) if start.rows is None or name == "ngrams" else start.rows] = array
+        for name, array in initial.parameters.items():
+            self.parameters[name][slice(None) if initial.rows is None or name == "ngrams" else initial.rows] = array
         self.kernel: Any
         if self.settings.kernel == "numba":
             self.kernel = numba_kernel().Kernel(plan, inputs, parameters)

@@ -21,7 +21,7 @@ from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.losses import registry
 from w2v.losses.registry import Settings
-from w2v.options import refuse_unknown
+from w2v.options import formerly, refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike
@@ -35,23 +35,23 @@ from w2v.text.phrases import Phrases
 from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint, Checkpoints, Origin, State, latest
+from w2v.training.communicator import Communicator, collective_errors, is_root
 from w2v.training.distributed import DistributedRun, merged_types
 from w2v.training.early_stopping import EarlyStopping
-from w2v.training.interval import DEFAULT_INTERVAL, NEVER
-from w2v.training.model import Model, split
-from w2v.training.run import Run, instruction_set_of
-from w2v.training.start import (
-    Start,
+from w2v.training.initialisation import (
+    Initialisation,
     Vocab,
     continued_settings,
-    opened,
-    opened_vectors,
+    initialise_from_model,
+    initialise_from_vectors,
+    open_model,
+    open_vectors,
     settings_for_vectors,
-    start_from_model,
-    start_from_vectors,
-    text_of,
+    text_options_of,
 )
-from w2v.training.world import World, leads, together
+from w2v.training.model import Model, split
+from w2v.training.run import Run, instruction_set_of
+from w2v.training.schedule import DEFAULT_INTERVAL, NEVER
 from w2v.vectors.keyed import KeyedVectors
 
 METRICS_BYTES = 4096  # upper bound of a model's metrics in the header of its file
@@ -77,7 +77,7 @@ class RunOptions(ReadingOptions):
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = False
     progress: Report | None = None
-    world: World | None = None
+    communicator: Communicator | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +102,7 @@ def _taking(
     return decorate
 
 
+@formerly(world="communicator")
 @_taking(TrainOptions)
 def train(corpus: Source, **given: Any) -> Model:
     """Train word vectors.
@@ -128,8 +129,8 @@ def train(corpus: Source, **given: Any) -> Model:
         notes: JSON values that are stored in the checkpoints.
         ignore_memory: train even if memory looks insufficient.
         progress: called regularly with a `Progress`, of phase "read" (then "count" and "join"), then "train".
-        world: the ranks of an MPI job to train with, from w2v.training.world.join; see docs/cluster.md. Each returns
-            the model, and rank 0 writes the checkpoints.
+        communicator: the ranks of an MPI job to train with, from w2v.training.communicator.join_ranks; see
+            docs/cluster.md. Each returns the model, and rank 0 writes the checkpoints.
 
     Raises W2VError for a corpus that cannot be used and for matrices that do not fit in memory, SettingsError for
     impossible settings.
@@ -143,30 +144,30 @@ def train(corpus: Source, **given: Any) -> Model:
     for name, needed in NEEDS.items():
         if getattr(run, name) != getattr(RunOptions, name) and getattr(run, needed) is None:
             raise SettingsError(f"{name} has no effect without {needed}")
-    with together(run.world):
+    with collective_errors(run.communicator):
         run, settings, make_start = _beginning(run, options, given)
         if settings.objective is not None:
             registry.find(str(settings.objective))
         bfloat16.dtype_of(settings.storage)  # raises if ml_dtypes is missing
         source = Corpus(corpus)
-        checkpoint = run.checkpoint if leads(run.world) else None
+        checkpoint = run.checkpoint if is_root(run.communicator) else None
         if checkpoint is not None and not isinstance(checkpoint, Checkpoints):
             checkpoint = Checkpoints(checkpoint, run.checkpoint_every)
         origin = _origin(run, source)
         job = _Job(source, origin, run.phrases, run.cache, settings, make_start, checkpoint, None, run.ignore_memory)
-    return _train(job, run.progress, run.world)
+    return _train(job, run.progress, run.communicator)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """A run to be made: `make_start` returns its Start for the text's types, and a resumed one continues at `state`."""
+    """A run to be made: `make_start` initialises it for the text's types; a resumed one continues at `state`."""
 
     text: Corpus
     origin: Origin
     phrases: bool | PathLike
     cache: PathLike | None
     settings: Settings
-    make_start: Callable[[TypeCounts], Start]
+    make_start: Callable[[TypeCounts], Initialisation]
     checkpoints: Checkpoints | None
     state: State | None
     ignore_memory: bool
@@ -204,8 +205,8 @@ def _location(text: Corpus) -> dict[str, Any]:
 
 def _beginning(
     run: RunOptions, options: dict[str, Any], given: Mapping[str, Any]
-) -> tuple[RunOptions, Settings, Callable[[TypeCounts], Start]]:
-    """What `train` begins with: its arguments, settings and what makes its Start.
+) -> tuple[RunOptions, Settings, Callable[[TypeCounts], Initialisation]]:
+    """What `train` begins with: its arguments, settings and what makes its Initialisation.
 
     Options of the text that are not given become those of the model that is continued or of the vectors of `init`.
     """
@@ -213,8 +214,8 @@ def _beginning(
         raise SettingsError("continue_from has its own vectors: leave init out")
     if run.continue_from is not None and (run.settings or run.vocabulary):
         raise SettingsError("continue_from has its own settings and vocabulary: give only the settings to change")
-    model = None if run.continue_from is None else opened(run.continue_from)
-    vectors = None if run.init is None else opened_vectors(run.init)
+    model = None if run.continue_from is None else open_model(run.continue_from)
+    vectors = None if run.init is None else open_vectors(run.init)
     if model is not None:
         settings = continued_settings(model, run.vocab, options)
     elif vectors is not None:
@@ -222,16 +223,19 @@ def _beginning(
     else:
         settings = run.settings or Settings(**options)
 
-    def make_start(store: TypeCounts) -> Start:
+    def make_start(store: TypeCounts) -> Initialisation:
         if model is not None:
-            return start_from_model(model, run.vocab, settings, store, run.ignore_memory)
+            return initialise_from_model(model, run.vocab, settings, store, run.ignore_memory)
         vocabulary = run.vocabulary or Vocabulary.from_store(store, settings.min_count, settings.max_vocab)
-        return Start(vocabulary) if vectors is None else start_from_vectors(vectors, vocabulary, run.freeze)
+        return (
+            Initialisation(vocabulary) if vectors is None else initialise_from_vectors(vectors, vocabulary, run.freeze)
+        )
 
-    inherited = {name: value for name, value in asdict(text_of(model or vectors)).items() if name not in given}
+    inherited = {name: value for name, value in asdict(text_options_of(model or vectors)).items() if name not in given}
     return replace(run, **inherited), settings, make_start
 
 
+@formerly(world="communicator")
 def resume(
     folder: PathLike | Checkpoint,
     corpus: Source | None = None,
@@ -241,7 +245,7 @@ def resume(
     notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
-    world: World | None = None,
+    communicator: Communicator | None = None,
 ) -> Model:
     """Resume a run from the newest whole checkpoint in a folder.
 
@@ -253,14 +257,15 @@ def resume(
         corpus: the same text, where it is now.
         phrases: the same file of phrases, if the run joined those of a file.
         notes: replace those of the run.
-        cache, ignore_memory, progress, world: see train. The number of ranks may differ from that of the run so far.
+        cache, ignore_memory, progress, communicator: see train. The number of ranks may differ from that of the run so
+            far.
 
     Raises W2VError if the folder holds no whole checkpoint, for another text, and without `corpus`: the error says
     which it was.
     """
-    with together(world):
-        job = _resumed(folder, corpus, phrases, cache, notes, ignore_memory, world)
-    return _train(job, progress, world)
+    with collective_errors(communicator):
+        job = _resumed(folder, corpus, phrases, cache, notes, ignore_memory, communicator)
+    return _train(job, progress, communicator)
 
 
 def _resumed(
@@ -270,7 +275,7 @@ def _resumed(
     cache: PathLike | None,
     notes: Mapping[str, Any] | None,
     ignore_memory: bool,
-    world: World | None,
+    communicator: Communicator | None,
 ) -> _Job:
     """The rest of a run, with the present location of its text."""
     found = folder if isinstance(folder, Checkpoint) else latest(folder)
@@ -286,12 +291,12 @@ def _resumed(
             before = f"{one_line(path)} had {size:,} bytes when the run began"
             raise W2VError(f"another corpus: {before}, and {now} has {size_now:,}")
     origin = replace(origin, **location, phrases=_stored(phrases), notes=origin.notes if notes is None else dict(notes))
-    checkpoints = Checkpoints(found.path.parent, found.every, after=found) if leads(world) else None
+    checkpoints = Checkpoints(found.path.parent, found.every, after=found) if is_root(communicator) else None
     if found.version != __version__:
         log.warning(
             "the checkpoint was written by w2v %s, this is %s: last bits may differ", found.version, __version__
         )
-    start = Start(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
+    start = Initialisation(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
     return _Job(text, origin, phrases, cache, state.settings, lambda _: start, checkpoints, state, ignore_memory)
 
 
@@ -310,40 +315,42 @@ def _phrases_again(origin: Origin, phrases: bool | PathLike) -> bool | PathLike:
     return phrases
 
 
-def _train(job: _Job, progress: Report | None, world: World | None) -> Model:
+def _train(job: _Job, progress: Report | None, communicator: Communicator | None) -> Model:
     started = time.perf_counter()
-    with together(world):
-        if world:
+    with collective_errors(communicator):
+        if communicator:
             _refuse_undividable(job)
         given = loaded_phrases(job.phrases)
-    if world:
-        world.agree(_alike(job))
-        threads = world.threads()
+    if communicator:
+        communicator.assert_same(_alike(job))
+        threads = communicator.threads()
         job = replace(job, settings=replace(job.settings, workers=job.settings.workers or threads))
     work: dict[str, Any] = {"workers": job.settings.threads, "progress": progress}
     with ExitStack() as stack:
-        with together(world):
+        with collective_errors(communicator):
             best = job.checkpoints
             if job.settings.stop_early and best is None:
                 best = Checkpoints(stack.enter_context(TemporaryDirectory(prefix="w2v-")), NEVER)
             if best:
                 stack.enter_context(best)
             whole = has_columns(job.origin.column)
-            part = job.text.part(world.rank, world.size, whole=whole) if world else job.text
+            part = job.text.part(communicator.rank, communicator.size, whole=whole) if communicator else job.text
             store = stack.enter_context(read_corpus(part, job.reading, **work))
             store, phrases = join_phrases(store, given, job.cache, **work)
             stack.enter_context(store)
-        types = merged_types(world, store) if world else store
-        run = _made(job, store, types, world, best)
+        types = merged_types(communicator, store) if communicator else store
+        run = _made(job, store, types, communicator, best)
         read = time.perf_counter()
         run.train(progress, job.checkpoints)
     return trained_model(run, types, read - started, job.origin.text, phrases)
 
 
-def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, best: Checkpoints | None) -> Run:
+def _made(
+    job: _Job, store: IdStore, types: TypeCounts, communicator: Communicator | None, best: Checkpoints | None
+) -> Run:
     """The run, at the position where it begins or continues. If it may stop early, its best state is kept in `best`."""
     checkpoints, state, settings = job.checkpoints, job.state, job.settings
-    with together(world):
+    with collective_errors(communicator):
         if not types.tokens:
             raise NothingToTrain(f"{job.text} holds no words")
         if checkpoints:
@@ -357,16 +364,16 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, bes
         "copies": int(bool(checkpoints and checkpoints.copies)),
         "ignore_memory": job.ignore_memory,
     }
-    if world:
+    if communicator:
         vocabulary = start.vocabulary
-        world.agree({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
-        run: Run = DistributedRun(world, settings, start, store, instructions, **options)
+        communicator.assert_same({"words": crc32(vocabulary.words.blob.data), "counts": crc32(vocabulary.counts.data)})
+        run: Run = DistributedRun(communicator, settings, start, store, instructions, **options)
     else:
         if settings.stop_early and best:
             options["share"], held_out = HeldOut.at_end(store, start.vocabulary)
             options["stopping"] = EarlyStopping(settings.stop_early, held_out, best)
         run = Run(settings, start, store, instructions, **options)
-    with together(world):
+    with collective_errors(communicator):
         header_bytes(
             "the model",
             run.parameters | run.plan.loss.tensors,
@@ -374,7 +381,7 @@ def _made(job: _Job, store: IdStore, types: TypeCounts, world: World | None, bes
         )
     if state:
         run.restore(state)
-    elif leads(world):
+    elif is_root(communicator):
         epochs = None if start.parameters else settings.epochs
         warn_of(types, epochs, job.origin.text, start.vocabulary.words)
     return run

@@ -42,11 +42,10 @@ from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v.text.normalise import TextOptions
 from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.epochs import epochs_for
-from w2v.training.interval import interval
+from w2v.training.initialisation import Initialisation
 from w2v.training.model import Model
 from w2v.training.run import Run
-from w2v.training.start import Start
+from w2v.training.schedule import epochs_for, interval
 from w2v.training.train import join_phrases, loaded_phrases, trained_model
 
 log = logging.getLogger("w2v")
@@ -204,7 +203,7 @@ def tune(
         tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, watch, keep, ignore_memory, list(before.trials))
         warn_of(store, settings.epochs, TextOptions.of(reading), vocabulary.words)
         tuner.search()
-        run = Run(tuner.settings_for(tuner.best), Start(vocabulary), store, ignore_memory=ignore_memory)
+        run = Run(tuner.settings_for(tuner.best), Initialisation(vocabulary), store, ignore_memory=ignore_memory)
         run.train(watch)
     watch.end()
     return tuner.result(trained_model(run, store, read, TextOptions.of(reading), joined))
@@ -418,7 +417,9 @@ class Tuner:
         epochs = share * int(settings.epochs)
         settings = replace(settings, epochs=max(1, round(epochs)))
         text_share = self.share * min(1.0, epochs)
-        run = Run(settings, Start(self.vocabulary), self.store, share=text_share, ignore_memory=self.ignore_memory)
+        run = Run(
+            settings, Initialisation(self.vocabulary), self.store, share=text_share, ignore_memory=self.ignore_memory
+        )
         with suppress(Diverged):
             run.train(self._report)
             score = self.scorer(trained_model(run, self.store, 0.0, TextOptions()))

@@ -27,10 +27,10 @@ from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import TEXT
 from w2v.system import memory
 from w2v.training import tune as tuning
-from w2v.training.interval import DEFAULT_INTERVAL
+from w2v.training.communicator import collective_errors, is_root, join_ranks
+from w2v.training.initialisation import Vocab
 from w2v.training.model import WHOLE_MODEL, Model
-from w2v.training.start import Vocab
-from w2v.training.world import join, leads, together
+from w2v.training.schedule import DEFAULT_INTERVAL
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
 FIND = ""  # the value of --phrases without FILE
@@ -152,23 +152,23 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """
     started = time.perf_counter()
     asked = jobs.Options(**{field.name: given.pop(field.name) for field in fields(jobs.Options)})
-    with join() or nullcontext() as world:
-        with together(world):
+    with join_ranks() or nullcontext() as communicator:
+        with collective_errors(communicator):
             if asked.resume:
-                job = jobs.resume_job(asked.resume, asked, given, world)
+                job = jobs.resume_job(asked.resume, asked, given, communicator)
             else:
-                job = jobs.new_job(asked, given, world)
-            if asked.save_config and job.config and leads(world):
+                job = jobs.new_job(asked, given, communicator)
+            if asked.save_config and job.config and is_root(communicator):
                 job.config.save(asked.save_config, force=asked.force)
         try:
-            with Reporter(quiet or not leads(world)) as report:
+            with Reporter(quiet or not is_root(communicator)) as report:
                 progress: Report = report
                 if job.config and not quiet:
                     progress = jobs.Forecast(report, job.config.settings, bool(job.resume_with))
                 model = job.run(progress=progress)
             trained = time.perf_counter()
-            with together(world):
-                if leads(world):
+            with collective_errors(communicator):
+                if is_root(communicator):
                     save_all(job, model)
         except Stopped as stopped:
             if job.resume_with and job.resumable():
@@ -177,7 +177,7 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
                 stopped.add_note(f"nothing was saved; {jobs.RESUMABLE}")
             raise
     now = time.perf_counter()
-    if not leads(world):
+    if not is_root(communicator):
         return
     metrics = _measured(job, model, {"save": now - trained, "total": now - started + job.seconds_before})
     if as_json:

@@ -34,7 +34,7 @@ FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if optio
 
 
 @dataclass(frozen=True)
-class Start:
+class Initialisation:
     """The vocabulary, the loss and the initial matrices of a run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Start:
     frozen: NDArray[np.bool_] | None = None
 
 
-def opened(model: Model | PathLike) -> Model:
+def open_model(model: Model | PathLike) -> Model:
     """A model to continue. Raises W2VError as Model.load does; for a file of vectors, it says what to do with them."""
     try:
         return Model.of(model, mmap=True)
@@ -60,12 +60,12 @@ def opened(model: Model | PathLike) -> Model:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
 
 
-def opened_vectors(vectors: KeyedVectors | PathLike) -> KeyedVectors:
+def open_vectors(vectors: KeyedVectors | PathLike) -> KeyedVectors:
     """The vectors to start from. Raises W2VError as `load` does."""
     return vectors if isinstance(vectors, KeyedVectors) else load(vectors)
 
 
-def text_of(source: Model | KeyedVectors | None) -> TextOptions:
+def text_options_of(source: Model | KeyedVectors | None) -> TextOptions:
     """How the text of a model or of vectors was split into words. Raises W2VError if that is damaged."""
     if isinstance(source, Model):
         return source.text
@@ -90,7 +90,7 @@ def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze
     return settings
 
 
-def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool = False) -> Start:
+def initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bool = False) -> Initialisation:
     """Start with the given vectors of the words that have one; those of the others, and outputs, are new.
 
     With `freeze`, training leaves the given vectors as they are.
@@ -110,7 +110,7 @@ def start_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: bo
         log.warning("freeze: all words keep their vectors, so training changes the output layer alone")
     frozen = np.zeros(len(vocabulary), bool)
     frozen[rows] = freeze
-    return Start(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
+    return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
 def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> Settings:
@@ -129,9 +129,9 @@ def continued_settings(model: Model, words: Vocab, given: Mapping[str, Any]) -> 
     return Settings(**settings | dict(given))
 
 
-def start_from_model(
+def initialise_from_model(
     model: Model, words: Vocab, settings: Settings, store: TypeCounts, ignore_memory: bool = False
-) -> Start:
+) -> Initialisation:
     """Start with the vectors of a model.
 
     "old" keeps its vocabulary, counts and tree. "union" adds the counts of the text, and its words that occur at least
@@ -145,15 +145,15 @@ def start_from_model(
         raise W2VError("the continued model has NaN or infinite values")
     if words == "old":
         loss = loss_for(settings, model.vocabulary, model.loss.tensors | model.learnt)
-        return Start(
+        return Initialisation(
             model.vocabulary, loss, parameters | _subword_rows(model, model.vocabulary, slice(None), ignore_memory)
         )
     if model.loss.fixed_vocabulary:
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
-    vocabulary, rows = united(model.vocabulary, store, settings)
-    return Start(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
+    vocabulary, rows = unite_vocabulary(model.vocabulary, store, settings)
+    return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
 def _subword_rows(
@@ -167,7 +167,7 @@ def _subword_rows(
     return {"inputs": subwords.decompose(model.inputs, shared, words), "ngrams": shared}
 
 
-def united(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
+def unite_vocabulary(old: Vocabulary, store: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
     """The union of a vocabulary and the words of a text, and the rows in it of the vocabulary's words, int64 (V,)."""
     counts, index = store.counts[FIRST_TYPE:], store.remap(old.words)[FIRST_TYPE:]
     summed = old.counts.copy()
