@@ -1,0 +1,145 @@
+"""Files that earlier versions wrote still load, with all that they held: see samples/make.py."""
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run_json
+from w2v.cli.config import Config
+from w2v.formats import table
+from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
+from w2v.gensim.models.keyedvectors import KeyedVectors
+from w2v.gensim.models.phrases import Phrases
+from w2v.gensim.models.word2vec import Word2Vec
+from w2v.losses.registry import LOSSES
+
+SAMPLES = Path(__file__).parent / "samples"
+EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
+MODELS = [name for name, held in EXPECTED.items() if name.endswith(".safetensors") and "settings" in held]
+VECTORS = [name for name, held in EXPECTED.items() if "vectors" in held and not name.startswith(("gensim", "check"))]
+GENSIM = {
+    "gensim-word2vec.model": Word2Vec,
+    "gensim-word2vec-hs.model": Word2Vec,
+    "gensim-fasttext.model": FastText,
+}
+
+
+def assert_holds(found: Any, held: dict[str, Any]) -> None:
+    """The first and last words of some vectors, their values and counts are the expected ones."""
+    rows = [0, 1, 2, -1] if held["size"] > 2 else [0, 1, 1]
+    assert len(found.index_to_key) == held["size"]
+    assert [found.index_to_key[row] for row in rows] == held["words"]
+    np.testing.assert_allclose(np.asarray(found.vectors)[rows], held["vectors"], atol=6e-5)
+    if held["counts"] is not None and found.counts is not None:
+        assert found.counts[rows].tolist() == held["counts"]
+
+
+def test_every_kind_of_file_has_a_sample() -> None:
+    assert {f"{loss}.safetensors" for loss in LOSSES} <= EXPECTED.keys()
+    for one in table.WRITTEN:
+        assert any(f"plain{end}" in EXPECTED or end == ".safetensors" for end in one.extensions), one.name
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("mmap", [False, True])
+def test_models_hold_settings_metrics_and_text_options(name: str, mmap: bool) -> None:
+    held, model = EXPECTED[name], w2v.Model.load(SAMPLES / name, mmap)
+    assert_holds(model.wv, held)
+    assert model.wv.counts is not None
+    assert model.settings.as_dict() == held["settings"] | {"workers": model.settings.threads}
+    assert {key: model.metrics[key] for key in held["metrics"]} == held["metrics"]
+    assert asdict(model.text) == held["text"]
+    np.testing.assert_array_equal(w2v.load(SAMPLES / name, mmap).vectors, model.wv.vectors)
+    assert model.log_probabilities(np.ones((1, 4), np.float32)).shape == (1, held["size"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_shown_with_their_settings(name: str) -> None:
+    held, shown = EXPECTED[name], run_json("info", SAMPLES / name)
+    assert shown["settings"] == held["settings"]
+    assert shown["text"] == (held["text"] if name == "text-options.safetensors" else {})
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_load(name: str) -> None:
+    if name.endswith((".parquet", ".arrow")):
+        pytest.importorskip("pyarrow")
+    if name.endswith(".spacy"):
+        pytest.importorskip("spacy")
+    assert_holds(w2v.load(SAMPLES / name), EXPECTED[name])
+
+
+@pytest.mark.parametrize("name", ["subwords.safetensors", "subwords.ft.bin", "f16.safetensors", "int8.safetensors"])
+def test_unknown_words_have_ngrams(name: str) -> None:
+    expected = w2v.load(SAMPLES / "subwords.safetensors")["kingdom"]
+    np.testing.assert_allclose(w2v.load(SAMPLES / name)["kingdom"], expected, atol=0.02)
+
+
+def test_text_and_phrases_of_queries() -> None:
+    assert w2v.load(SAMPLES / "text-options.safetensors").words_in("A King, 12") == ["a", "king", "one", "two"]
+    found = run_json("query", SAMPLES / "phrases.safetensors", "walk", "in")
+    assert found["positive"] == ["walk_in"]
+
+
+def test_scores_and_settings_of_a_smaller_file() -> None:
+    content = table.read(SAMPLES / "dims.safetensors")
+    assert {"settings", "metrics", "scores"} <= set(table.parts(content))
+    assert run_json("info", SAMPLES / "dims.safetensors")["settings"]["vector_size"] == 3
+
+
+@pytest.mark.parametrize("name", GENSIM)
+def test_models_of_the_gensim_interface(name: str) -> None:
+    held, kind = EXPECTED[name], GENSIM[name]
+    model = KeyedVectors.load(str(SAMPLES / name))
+    assert type(model) is kind
+    assert_holds(model.wv, held)
+    assert {key: getattr(model, key) for key in held["attributes"]} == held["attributes"]
+    model.train([["the", "king", "is", "new"]] * 9, total_examples=9, epochs=1)
+    assert_holds(w2v.load(SAMPLES / name), held)
+
+
+def test_other_files_of_the_gensim_interface(tmp_path: Path) -> None:
+    vectors = KeyedVectors.load(str(SAMPLES / "gensim-keyedvectors.kv"))
+    assert_holds(vectors, EXPECTED["gensim-keyedvectors.kv"])
+    assert vectors.get_vecattr(2, "kind") == 8
+    assert type(FastText.load(str(SAMPLES / "gensim-fasttext.model")).wv) is FastTextKeyedVectors
+    assert (
+        Phrases.load(str(SAMPLES / "gensim-phrases.json"))[["walk", "in", "new", "york"]]
+        == (EXPECTED["gensim-phrases.json"]["sentence"])
+    )
+
+
+def test_phrases_vocabulary_and_settings() -> None:
+    phrases = w2v.Phrases.load(SAMPLES / "phrases.txt")
+    assert [list(each) for each in phrases.passes] == EXPECTED["phrases.txt"]["phrases"]
+    held, vocabulary = EXPECTED["vocabulary.txt"], w2v.Vocabulary.load(SAMPLES / "vocabulary.txt")
+    assert [vocabulary.words[row] for row in (0, 1, 2, -1)] == held["words"]
+    assert vocabulary.counts[[0, 1, 2, -1]].tolist() == held["counts"]
+    options = Config.load(SAMPLES / "settings.toml").options
+    assert options | EXPECTED["settings.toml"] == options
+    assert Config.load(SAMPLES / "hs.safetensors").options["loss"] == "hs"
+
+
+def test_a_checkpoint_is_resumed(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "checkpoint", tmp_path / "states")
+    held, model = EXPECTED["checkpoint"], w2v.resume(tmp_path / "states", SAMPLES / "corpus.txt")
+    assert_holds(model.wv, held)
+    assert model.metrics["tokens"] == held["metrics"]["tokens"]
+    np.testing.assert_allclose(model.metrics["loss"], held["metrics"]["loss"], rtol=1e-5)
+    assert model.settings.as_dict() == held["settings"]
+    assert asdict(model.text) == held["text"]
+
+
+@pytest.mark.parametrize("name", ["ns.safetensors", "subwords.safetensors"])
+def test_training_continues(name: str) -> None:
+    model = w2v.train(SAMPLES / "corpus.txt", continue_from=SAMPLES / name, epochs=1, workers=1)
+    assert model.settings.loss == EXPECTED[name]["settings"]["loss"]
+    started = w2v.train(SAMPLES / "corpus.txt", init=SAMPLES / "text-options.safetensors", epochs=1, min_count=1)
+    assert started.text.lower
+    assert "one" in started.wv
