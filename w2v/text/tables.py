@@ -15,8 +15,6 @@ from w2v.text import declared
 
 READ_AHEAD = 1 << 20  # bytes of Parquet, for each column
 STRING_BYTES = 24 << 20  # that strings may take which are read at once, and of which a page holds only references
-
-
 # What descriptions of columns raise that cannot be read, by declared.py or by pyarrow.
 DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError, struct.error)
 
