@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request,
 
 import w2v
 from tests.helpers import run, start
-from w2v.explore.examples import examples
+from w2v.explore.content import examples
 
 # These tests do not measure time: on a busy machine, what is expected may take long.
 PATIENCE = 60_000  # milliseconds

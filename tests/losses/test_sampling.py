@@ -1,5 +1,8 @@
 """The noise distribution as an alias table, and the words drawn from it."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +13,7 @@ import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
 from tests.helpers import loss_of
 from w2v.losses.loss import Loss
+from w2v.losses.sampling import NegativeSampling
 from w2v.reference import Random, draw_words
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
@@ -77,3 +81,10 @@ def test_toy_vocabularies_train(caplog: pytest.LogCaptureFixture) -> None:
     model = w2v.train([["a", "b", "c"]] * 200, min_count=1, sample=0, epochs=20, vector_size=4, workers=1)
     assert model.metrics["loss"][-1] < model.metrics["loss"][0]
     assert "so 2 are drawn for each prediction" in caplog.text
+
+
+def test_the_former_module_of_negative_sampling_still_works() -> None:
+    sys.modules.pop("w2v.losses.negative_sampling", None)
+    with pytest.warns(DeprecationWarning, match=r"w2v\.losses\.negative_sampling is now w2v\.losses\.sampling"):
+        former = importlib.import_module("w2v.losses.negative_sampling")
+    assert former.NegativeSampling is NegativeSampling

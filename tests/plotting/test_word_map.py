@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.plotting.clusters import k_means
 from w2v.plotting.figure import COLOURS, Picture, colour_of
 from w2v.plotting.word_map import read_sections, word_map
+from w2v.plotting.words import k_means
 
 
 def vectors_of(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:

@@ -134,7 +134,7 @@ def test_the_command_of_the_error_resumes_the_run(sample: Path, tmp_path: Path, 
 
 def test_what_a_config_names_is_in_the_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The corpus, the output and the user's own loss."""
-    config, loss = tmp_path / "run.toml", "w2v.losses.negative_sampling:NegativeSampling"
+    config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
     config.write_text(f'corpus = "{sample}"\noutput = "own.bin"\nobjective = "{loss}"\n')
     monkeypatch.setattr("w2v.cli.train.train", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
     monkeypatch.setattr(checkpoint.Checkpoints, "newest", "a checkpoint")

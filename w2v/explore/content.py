@@ -1,8 +1,9 @@
-"""What a page holds of a model: its words and counts, their vectors as 8-bit integers, their places on the map."""
+"""What a page holds of a model: words, counts, vectors as 8-bit integers, places on the map, and examples."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,8 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.formats.storage import quantised
-from w2v.plotting.clusters import clusters_of, nearest_cluster
-from w2v.plotting.options import CLUSTERS, skipped
 from w2v.plotting.projection import Projection, project
+from w2v.plotting.words import CLUSTERS, clusters_of, nearest_cluster, skipped
 from w2v.progress import Report
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
@@ -22,6 +22,8 @@ Content = dict[str, Any]
 TOP = 10_000  # words, by default
 SHOWN = 1_500  # on the map when it opens
 MAX_COORDINATE = 32767  # of a map
+TRIED = 10  # analogies, until one is answered as expected
+SEARCHED = 10_000  # words for the answer
 
 
 def embedded(name: str, vectors: KeyedVectors, top: int, method: Projection, progress: Report | None = None) -> Content:
@@ -73,6 +75,40 @@ def map_of(vectors: KeyedVectors, top: int, method: Projection, progress: Report
         "skipped": start,
         "shown": SHOWN,
     }
+
+
+def examples(models: Sequence[KeyedVectors], top: int) -> dict[str, Any]:
+    """Return what a page shows before anything is asked: a word, and an analogy a - b + c whose answer it is.
+
+    All models have these words, each among its first `top`. The word is None where no word is in all models, the
+    analogy [] for fewer than four words. Two words and their nearest ones make an analogy: that of the most parallel
+    offsets.
+    """
+    first, *others = models
+    start = skipped(min(top, len(first)), SHOWN)
+    words = [
+        word
+        for word in first.first_words(min(top, start + SHOWN))[start:]
+        if all(other.key_to_index.get(word, top) < top for other in others)
+    ]
+    if len(words) < 4:
+        return {"word": words[0] if words else None, "analogy": []}
+    vectors = unit(first[words])
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = cosines.argmax(axis=1)
+    offsets = unit(vectors - vectors[nearest])
+    left, right = np.triu_indices(len(words), 1)
+    different = (nearest[left] != nearest[right]) & (nearest[left] != right) & (nearest[right] != left)
+    left, right = left[different], right[different]
+    found = []
+    for pair in np.argsort(-(offsets @ offsets.T)[left, right], kind="stable")[:TRIED]:
+        places = left[pair], nearest[left[pair]], nearest[right[pair]], right[pair]
+        a, b, c, answer = (words[place] for place in places)
+        found.append({"word": answer, "analogy": [a, b, c]})
+        if first.most_similar([a, c], [b], 1, SEARCHED)[0][0] == answer:
+            return found[-1]
+    return found[0] if found else {"word": words[0], "analogy": []}
 
 
 def encoded(values: NDArray[Any]) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
-from w2v.explore.completion import Completer
+import numpy as np
+
 from w2v.explore.content import Content, map_of
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
+from w2v.text.normalise import normalized
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 from w2v.vectors.query import Method, Query
@@ -70,3 +74,33 @@ class Explorer:
 
     def _count(self, row: int) -> int | None:
         return None if self.vectors.counts is None else int(self.vectors.counts[row])
+
+
+class Completer:
+    """Find words by what is typed: whole words, then beginnings, then parts, each in the order of the vocabulary."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        folded = [fold(word) for word in words]
+        self._text = "\n".join(["", *folded, ""])
+        self._starts = np.zeros(len(folded) + 1, np.int64)  # of the line break before each word, and of the last
+        np.cumsum([len(word) + 1 for word in folded], out=self._starts[1:])
+
+    def rows(self, typed: str, n: int) -> list[int]:
+        """The rows of at most n words."""
+        wanted, end = fold(typed), self._starts[-1]
+        found: dict[int, None] = {}
+        for pattern in (f"\n{wanted}\n", f"\n{wanted}", wanted):
+            at = self._text.find(pattern)
+            while 0 <= at < end and len(found) < n:
+                row = int(np.searchsorted(self._starts, at, side="right")) - 1
+                found[row] = None
+                at = self._text.find(pattern, self._starts[row + 1])
+        return list(found)
+
+
+def fold(text: str) -> str:
+    """Return upper case without accents, as assets/words.js does: "koln" finds "Köln", "strasse" finds "Straße"."""
+    if not text.isascii():
+        decomposed = normalized(text, "NFKD")
+        text = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return text.upper().replace("\n", " ")

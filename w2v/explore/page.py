@@ -12,8 +12,7 @@ from importlib import resources
 
 from w2v.display import Page
 from w2v.errors import printable
-from w2v.explore.content import TOP, Content, embedded
-from w2v.explore.examples import examples
+from w2v.explore.content import TOP, Content, embedded, examples
 from w2v.plotting.projection import Projection
 from w2v.progress import Report
 from w2v.vectors.keyed import KeyedVectors

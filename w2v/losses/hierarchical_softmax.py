@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
-from w2v.formats.codes import read_codes
 from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker
 from w2v.losses.rows import grouped, logistic
-from w2v.losses.tree import Tree, cluster, codes_of_words
+from w2v.losses.tree import Tree, cluster, codes_of_words, read_codes
 from w2v.options import option
 from w2v.settings import LOSS, BaseSettings
 from w2v.system.files import PathLike

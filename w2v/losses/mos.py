@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from w2v.losses.full_softmax import FullSoftmax, SoftmaxSettings, check_size
 from w2v.losses.loss import Array, Loss, Worker, log_softmax
 from w2v.losses.rows import choose, powers, score, update
-from w2v.losses.sampled_softmax import SampledSoftmax
-from w2v.losses.sampling import SamplingSettings, sampling_data
+from w2v.losses.sampling import SampledSoftmax, SamplingSettings, sampling_data
 from w2v.options import option
 from w2v.settings import LOSS
 from w2v.system import memory

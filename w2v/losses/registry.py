@@ -19,9 +19,7 @@ from w2v.losses.full_softmax import FullSoftmax
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeSettings
 from w2v.losses.loss import Array, Loss
 from w2v.losses.mos import MixtureOfSoftmaxes, MixtureSettings
-from w2v.losses.negative_sampling import NegativeSampling
-from w2v.losses.noise_contrastive import NoiseContrastive
-from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
+from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
 from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
 from w2v.system.schema import decode

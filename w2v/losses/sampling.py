@@ -1,17 +1,23 @@
-"""The base of losses that draw words from the noise distribution q(w) ∝ count(w)^exponent."""
+"""Losses that draw words from the noise distribution q(w) ∝ count(w)^exponent.
+
+They are negative sampling, noise-contrastive estimation and sampled softmax.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.errors import SettingsError
 from w2v.losses import _trees
-from w2v.losses.loss import Integers, Loss
+from w2v.losses.loss import Alpha, Array, Integers, Loss, Worker, log_softmax
+from w2v.losses.rows import draw_words, effective, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
-from w2v.settings import LOSS, BaseSettings
+from w2v.settings import LOSS, MAX_ADAPTIVE_BLOCKS, BaseSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,139 @@ class SamplingLoss(Loss):
     def updates(self, words: NDArray[np.float64]) -> NDArray[np.float64]:
         noise = noise_weights(self.vocabulary.counts, self.settings.ns_exponent) / len(words)
         return words + self.negative * noise
+
+
+class NegativeSampling(SamplingLoss):
+    """Logistic regressions that separate the word from K different noise words (Mikolov et al. 2013b, section 2.2)."""
+
+    name = branch = "ns"
+    help = "negative sampling"
+    alpha = Alpha(0.05, 0.075)
+    rank_above_size = 2  # log q adds one
+    weighted = False
+    link = staticmethod(logistic)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        m = draw_words(s, centre, 1, False)
+        prefetch_draws(s)
+        return m
+
+    def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
+        """Scores estimate log(p / q) + constant (Levy & Goldberg 2014), so this adds log q.
+
+        Negatives drawn without replacement, as ours are, follow q as long as K is much smaller than V.
+        """
+        noise = self.settings.ns_exponent * np.log(self.vocabulary.counts)
+        return log_softmax(rows @ parameters["outputs"].T + noise.astype(rows.dtype))
+
+
+class NoiseContrastive(SamplingLoss):
+    """Negative sampling whose scores are log-probabilities: noise-contrastive estimation (Mnih & Teh 2012).
+
+    Logistic regressions on s − log(K q(w)), where s = log p(w) + log V: the normaliser is fixed at V, so zero vectors
+    mean a uniform distribution.
+    """
+
+    name = branch = "nce"
+    help = "noise-contrastive estimation"
+    alpha = Alpha(0.05, 0.1)
+    log_frequencies = True
+    link = staticmethod(logistic)
+
+    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        """log(K q V)"""
+        return np.log(weights * self.negative).astype(np.float32)
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        m = draw_words(s, centre, 1, True)
+        prefetch_draws(s)
+        for j in range(m):
+            s.offset[j] = s.data.offsets[s.rows[j]]
+        return m
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledSettings(SamplingSettings):
+    adaptive_samples: bool = option(
+        False,
+        "Draw more samples when few carry weight; needs --negative 3 or more.",
+        LOSS,
+        flags=("--adaptive-samples/--fixed-samples",),
+    )
+
+
+class SampledSoftmax(SamplingLoss):
+    """A softmax over the word itself and K drawn ones (Bengio & Senécal 2003; Jean et al. 2015, section 3.1).
+
+    The logarithm of a word's expected count is subtracted from its score; the softmax is then the probability that, of
+    all these words, this one is from the text.
+
+    With `adaptive`, more words are drawn, up to 16 K, after a window in which the effective number of samples of a
+    context word, (Σr)² / Σr² with importance ratios r, was below K / 2 (Bengio & Senécal 2008). The previous window
+    decides: deciding by the same sample would dilute heavy words just when they are drawn, and measured worse.
+    """
+
+    name = branch = "sampled"
+    help = "sampled softmax"
+    alpha = Alpha(0.05, 0.1)
+    settings_class = SampledSettings
+    settings: SampledSettings
+    log_frequencies = True
+
+    @classmethod
+    def check(cls, settings: Any) -> None:
+        if settings.adaptive_samples and settings.negative < 3:
+            raise SettingsError(
+                f"negative {settings.negative}: adaptive_samples draws more when fewer than half of the drawn words "
+                "carry weight, and one always does: give 3 or more"
+            )
+        if settings.adaptive_samples and settings.deterministic and settings.workers != 1:
+            raise SettingsError("deterministic: with adaptive_samples it needs workers 1")
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.adaptive = self.settings.adaptive_samples and self.negative >= 3
+        if self.adaptive:
+            self.max_rows = self.negative * MAX_ADAPTIVE_BLOCKS + 1
+            self.choose, self.link = choose_adaptively, link_adaptively  # type: ignore[method-assign]
+
+    def offsets(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        return log_expected_draws(weights, self.negative)
+
+    def scratch(self, inputs: int) -> dict[str, Array]:
+        return {"blocks": np.ones(1, np.int64), "least": np.full(1, np.inf)}
+
+    @staticmethod
+    def choose(s: Worker, centre: int, x: Array) -> int:
+        m = draw_words(s, centre, 1, True)
+        prefetch_draws(s)
+        set_importance(s, m, 1)
+        return m
+
+    link = staticmethod(softmax)
+
+
+def choose_adaptively(s: Worker, centre: int, x: Array) -> int:
+    blocks, least, negative = s.scratch.blocks, s.scratch.least, len(s.random) - 1
+    if s.position[0] == 0:
+        blocks[0] = 1
+    elif s.position[1] == 0 and least[0] < 0.5 * negative:
+        blocks[0] = min(2 * blocks[0], MAX_ADAPTIVE_BLOCKS)
+    elif s.position[1] == 0 and negative < least[0] < np.inf:
+        blocks[0] = max(blocks[0] // 2, 1)
+    if s.position[1] == 0:
+        least[0] = np.inf
+    m = draw_words(s, centre, blocks[0], True)
+    prefetch_draws(s)
+    set_importance(s, m, blocks[0])
+    return m
+
+
+def link_adaptively(s: Worker, scores: Array) -> float:
+    s.scratch.least[0] = min(s.scratch.least[0], effective(scores, s.weight, s.room))
+    return softmax(s, scores)
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:

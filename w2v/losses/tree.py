@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import lines
 from w2v.errors import W2VError, counted
-from w2v.formats.codes import MAX_CODE_LENGTH
 from w2v.losses import _trees
+from w2v.system.files import PathLike
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
+MAX_CODE_LENGTH = 1024  # bits
 # All codes together have at most MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH · V bits; Huffman's have about 30 each.
 MAX_CODE_BITS, MAX_MEAN_CODE_LENGTH = 1 << 22, 64
 
@@ -149,8 +151,26 @@ def _depths(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     return depths
 
 
+def read_codes(path: PathLike) -> Iterator[tuple[str, str, str]]:
+    """Yield the place (file and line, for messages), the word and the code of each line that is not empty.
+
+    A code consists of zeros and ones. Raises W2VError for a file that cannot be read and for a line of another form.
+    """
+    for number, line in lines(path):
+        fields, place = line.split(None, 2), f"{path}, line {number}"
+        if not fields:
+            continue
+        if len(fields) != 2 or fields[1].strip(b"01") or len(fields[1]) > MAX_CODE_LENGTH:
+            raise W2VError(f"{place}: not a word and its code of at most {MAX_CODE_LENGTH} zeros and ones")
+        try:
+            word = fields[0].decode()
+        except UnicodeDecodeError:
+            raise W2VError(f"{place}: {fields[0][:60]!r} is not UTF-8") from None
+        yield place, word, fields[1].decode()
+
+
 def codes_of_words(codes: Iterable[tuple[str, str, str]], vocabulary: Vocabulary, source: str) -> list[str]:
-    """The code of each word of the vocabulary, from (place, word, code) of each; see w2v.formats.codes.
+    """The code of each word of the vocabulary, from (place, word, code) of each; see read_codes.
 
     Raises W2VError if a word is missing, repeated or unknown.
     """

@@ -8,8 +8,8 @@ from w2v.errors import SettingsError
 from w2v.evaluation.analogies import section_pairs
 from w2v.plotting.figure import COLOURS, MAX_TITLE, Lettering, Picture, map_axes
 from w2v.plotting.labels import place_labels
-from w2v.plotting.options import PAIRS
 from w2v.plotting.projection import project
+from w2v.plotting.words import PAIRS
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors

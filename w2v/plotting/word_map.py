@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError
-from w2v.plotting.clusters import clusters_of
 from w2v.plotting.figure import MAX_TITLE, Lettering, Picture, add_legend, colour_of, map_axes
 from w2v.plotting.labels import place_labels
-from w2v.plotting.options import CLUSTERS, WORDS, WORDS_OF_A_CLUSTER, Groups, skipped
 from w2v.plotting.projection import Projection, project
+from w2v.plotting.words import CLUSTERS, WORDS, WORDS_OF_A_CLUSTER, Groups, clusters_of, skipped
 from w2v.progress import Report
 from w2v.system.files import PathLike
 from w2v.text.words import as_list

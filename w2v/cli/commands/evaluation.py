@@ -166,7 +166,7 @@ def rank(model: Path, output: Path | None, force: bool, progress: Report, **size
         outputs.check_picture(output, force, models=[model])
     result = ranks.rank(Model.load(model), **size, progress=progress)
     if output:
-        from w2v.plotting.spectrum import spectrum
+        from w2v.plotting.curves import spectrum
 
         outputs.save_picture(spectrum(result, model.name), output, force)
     return result, show.rank

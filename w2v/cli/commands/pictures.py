@@ -17,10 +17,10 @@ from w2v.cli.show import Result
 from w2v.errors import SettingsError, counted
 from w2v.explore import content
 from w2v.explore import page as pages
-from w2v.explore.examples import examples
+from w2v.explore.content import examples
 from w2v.explore.explorer import Explorer
-from w2v.plotting.options import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.plotting.projection import Projection
+from w2v.plotting.words import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex

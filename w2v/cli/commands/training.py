@@ -213,7 +213,7 @@ def save_all(job: jobs.Job, model: Model) -> None:
     if job.save_vocab:
         files.append((job.save_vocab, outputs.saving(model.vocabulary, model.metrics["sentences"])))
     if job.plot:
-        from w2v.plotting.history import run_picture
+        from w2v.plotting.curves import run_picture
 
         # Drawn once the model is saved:
         files.append((job.plot, lambda path, force: run_picture(model, job.output.name).save(path, force=force)))

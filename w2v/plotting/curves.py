@@ -1,9 +1,10 @@
-"""Loss, learning rate and speed over a training run."""
+"""Curves: loss, learning rate and speed over a training run, and the singular values of what a model predicts."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from w2v.evaluation.rank import Rank
 from w2v.plotting.figure import COLOURS, Picture, set_title
 from w2v.training.model import Model
 
@@ -37,4 +38,19 @@ def run_picture(model: Model, title: str = "") -> Picture:
     panels[-1].set_xlabel("million words trained (vertical lines: ends of epochs)")
     picture.align_ylabels()
     set_title(panels[0], title)
+    return picture
+
+
+def spectrum(result: Rank, name: str) -> Picture:
+    """Draw the singular values relative to the first, with the rank and the limit of the loss; `name` is the title."""
+    picture = Picture(6, 4)
+    axes = picture.subplots()
+    values = np.array(result.singular_values)
+    axes.semilogy(np.arange(1, len(values) + 1), values / values[0], color=COLOURS[0])
+    if result.max_rank is not None:
+        axes.axvline(result.max_rank, color="grey", linestyle=":", label=f"limit of the loss: {result.max_rank:,}")
+    axes.axvline(result.rank, color=COLOURS[3], linestyle="--", label=f"rank {result.rank:,}")
+    set_title(axes, name)
+    axes.set(xlabel="singular value", ylabel="relative to the first")
+    axes.legend()
     return picture

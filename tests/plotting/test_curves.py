@@ -1,13 +1,15 @@
-"""The course of a run as a picture, also of one that was resumed."""
+"""Pictures of a run, also of one that was resumed, and of singular values."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, interrupted, run, stopped
-from w2v.plotting.history import run_picture
+from w2v.evaluation.rank import Rank
+from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as running
 
 
@@ -46,13 +48,13 @@ def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> No
     run_picture(model)
 
 
-def test_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_command(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot, model = tmp_path / "run.svg", tmp_path / "m.bin"
     run("train", sample, "-o", model, "--plot", plot, *QUICK)
     assert b"<svg" in plot.read_bytes()
     assert "is named twice" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
     assert sorted(tmp_path.iterdir()) == [model, plot]
-    monkeypatch.setattr("w2v.plotting.history.run_picture", lambda *_: 1 / 0)  # an unforeseen error
+    monkeypatch.setattr("w2v.plotting.curves.run_picture", lambda *_: 1 / 0)  # an unforeseen error
     run("train", sample, "-o", tmp_path / "saved.bin", "--plot", tmp_path / "b.svg", *QUICK, code=1)
     assert (tmp_path / "saved.bin").exists()
 
@@ -63,3 +65,20 @@ def test_a_resumed_command_draws_the_picture(sample: Path, tmp_path: Path) -> No
     assert not plot.exists()
     run("train", sample, "--resume", states, "-o", tmp_path / "m.bin", "--plot", plot)
     assert plot.read_bytes()[1:4] == b"PNG"
+
+
+def test_singular_values_relative_to_the_first() -> None:
+    axes = spectrum(Rank(2, 3, 4, 4, 2, [8.0, 4.0, 0.08, 0.008]), "price $ \udcff").axes[0]
+    values, limit, rank = axes.lines
+    np.testing.assert_allclose(values.get_xydata(), [[1, 1], [2, 0.5], [3, 0.01], [4, 0.001]])
+    assert (set(limit.get_xdata()), set(rank.get_xdata())) == ({3}, {2})
+    assert axes.get_title() == r"price $ \udcff"
+    assert len(spectrum(Rank(2, None, 4, 4, 2, [8.0, 4.0]), "no limit").axes[0].lines) == 2
+
+
+def test_rank_command(tmp_path: Path) -> None:
+    model, drawn = tmp_path / "m.safetensors", tmp_path / "rank.svg"
+    settings: dict[str, Any] = {"min_count": 1, "negative": 2, "epochs": 1, "vector_size": 4, "sample": 0, "workers": 1}
+    w2v.train([["a", "b", "c", "d"]] * 50, **settings).save(model)
+    run("rank", model, "-o", drawn, "--quiet")
+    assert b"<svg" in drawn.read_bytes()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from w2v.explore.completion import Completer, fold
+from w2v.explore.explorer import Completer, fold
 
 WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδός", "a\nb", "", "ba", "한국", "über", "X"]
 

@@ -1,9 +1,10 @@
-"""Clusters of words, each named after the words nearest to its middle."""
+"""The words of a picture: how many it has by default, which are left out, and their clusters."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,20 @@ from scipy.cluster.vq import kmeans2, vq
 
 from w2v.vectors.cosines import Vector
 
-NAMING_WORDS = 3
+Groups = Literal["sections", "clusters", "frequency"]
+
+SKIPPED = 100  # of the most frequent words, which say little about a model: the, of, and
+WORDS = 200  # of a map, by default
+PAIRS = 20  # of a section of analogy questions, by default
+CLUSTERS = 8
+WORDS_OF_A_CLUSTER = 5  # at least, on average, by default
+NAMING_WORDS = 3  # after which a cluster is named: those nearest to its middle
 ITERATIONS = 50  # of k-means
+
+
+def skipped(words: int, top: int) -> int:
+    """Return how many of the most frequent words are left out by default: SKIPPED, if `top` words remain then."""
+    return max(0, min(SKIPPED, words - top))
 
 
 def clusters_of(words: Sequence[str], rows: Vector, clusters: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
