@@ -177,7 +177,7 @@ def test_fasttext_of_gensim_4(tmp_path: Path, protocol: int, options: dict[str, 
         np.testing.assert_array_equal(found.counts, model.wv.expandos["count"])
         for word in UNKNOWN:
             np.testing.assert_allclose(found[word], model.wv[word], atol=1e-6)
-        assert found.metadata["subwords"] == '{"shortest": 3, "longest": 6, "buckets": 50}'
+        assert found.header.subwords == Subwords(3, 6, 50)
     model.save(str(path), pickle_protocol=protocol, **options)
     whole = w2v.Model.load(path)
     np.testing.assert_array_equal(whole.outputs, model.syn1neg)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterable
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
+from w2v.formats.header import ModelHeader
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import Made, Pairs
 from w2v.formats.vector_file import Array, VectorFile, checked
 from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
-from w2v.system.schema import decode
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subwords
 from w2v.text.words import Words
 
@@ -75,11 +74,9 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
     tensors["outputs"] = tensors.pop("syn1neg")
     settings = {name: numbers[name] for name in SETTINGS if numbers.get(name) is not None}
     settings |= {"model": "skipgram" if numbers.get("sg") else "cbow", "loss": "ns", "vectors": "input"}
-    if "ngrams" in tensors:
-        subwords = decode(Subwords, found.metadata["subwords"], path)
+    if subwords := found.header.subwords:
         settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}", "buckets": subwords.buckets}
-    metadata = {"settings": json.dumps(settings), **found.metadata}
-    return replace(found, tensors=tensors, metadata=metadata)
+    return replace(found, tensors=tensors, header=replace(found.header, settings=settings))
 
 
 def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Report | None = None) -> Saved:
@@ -102,7 +99,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
         vectors = _composed(path, own, words, ngrams)
     vocabulary = holder.values.get("vocab")
     counts = _counts_of(path, vocabulary, words) if isinstance(vocabulary, Pairs) else _counts(path, holder, words)
-    tensors, metadata = (dict(ngrams.tensors), ngrams.metadata) if ngrams else ({}, {})
+    tensors, subwords = (dict(ngrams.tensors), ngrams.subwords) if ngrams else ({}, None)
     tensors |= {INT_KEYS: ints} if ints.any() else {}
     if ngrams and ngrams.rows.shape[1:] != vectors.shape[1:]:
         raise W2VError(f"{path}: damaged: n-grams of shape {ngrams.rows.shape}, vectors of shape {vectors.shape}")
@@ -111,7 +108,8 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
             layer = part.matrix(name)
             if layer is not None and layer.shape == vectors.shape:  # those of some Doc2Vec are wider
                 tensors[name] = layer
-    return Saved(kind, checked(path, VectorFile(words, vectors, counts, tensors, metadata), errors), numbers)
+    content = VectorFile(words, vectors, counts, tensors, ModelHeader(subwords=subwords))
+    return Saved(kind, checked(path, content, errors), numbers)
 
 
 class _Part:

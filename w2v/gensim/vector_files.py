@@ -16,11 +16,11 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
+from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write_together
-from w2v.system.schema import encode
 from w2v.text.words import Words
 
 log = logging.getLogger("gensim.models.keyedvectors")
@@ -72,9 +72,8 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
             return table.read(path, mmap)
         saved = gensim.read_saved(path)
     numbers = {name: value for name, value in saved.numbers.items() if value is not None}
-    kinds = [saved.kind, *["Word2Vec"] * (saved.kind == "FastText")]  # its files are marked as Word2Vec's, too
-    metadata = {f"gensim.{kind}": encode(numbers, f"{path}: its settings") for kind in kinds}
-    return replace(saved.vectors, metadata=saved.vectors.metadata | metadata)
+    header = replace(saved.vectors.header, gensim=GensimObject(saved.kind, numbers))
+    return replace(saved.vectors, header=header)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------

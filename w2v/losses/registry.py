@@ -24,7 +24,6 @@ from w2v.losses.noise_contrastive import NoiseContrastive
 from w2v.losses.sampled_softmax import SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
 from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
-from w2v.system.schema import decode
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.subwords import Subwords
@@ -138,7 +137,9 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         found = re.fullmatch(r"([1-9]\d?)-([1-9]\d?)", str(self.subwords), re.ASCII)
         shortest, longest = map(int, found.groups()) if found else (1, 0)
         if shortest > longest:
-            raise SettingsError(f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6")
+            raise SettingsError(
+                f"subwords {str(self.subwords)[:60]!r}: write the shortest and longest n-gram, as in 3-6"
+            )
         return Subwords(shortest, longest, self.buckets)
 
     @property
@@ -227,12 +228,12 @@ def joined(name: str, value: Any) -> Any:
     return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
 
 
-def settings_from(text: str, where: object, **missing: Any) -> Settings:
-    """The settings in the JSON text of a file; `missing` are values of settings that older versions did not have.
+def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:
+    """The settings in the header of a file; `missing` are values of settings that older versions did not have.
 
     Raises W2VError, beginning with `where`, if they are damaged, OtherVersion for one that this version does not have.
     """
-    found = missing | decode(dict[str, Any], text, where)
+    found = missing | dict(stored)
     for name in found.keys() - {*Settings.names()}:
         raise OtherVersion(
             f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from w2v.errors import SettingsError
-from w2v.system.schema import decode
 from w2v.vectors.benchmarks import Method
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 
@@ -48,18 +47,6 @@ class Query:
         """
         search = vectors.most_similar_cosmul if self.method == "mul" else vectors.most_similar
         return search(self.positive, self.negative, topn, restrict_vocab)
-
-
-@dataclass(frozen=True)
-class _Phrases:
-    delimiter: str
-
-
-@dataclass(frozen=True)
-class _Metrics:
-    """The part of a model file's metrics that a query needs."""
-
-    phrases: _Phrases | None = None
 
 
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
@@ -104,15 +91,14 @@ def _split_at_signs(piece: str, vectors: KeyedVectors) -> list[str]:
 
 def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
     """The tokens, with the longest phrases joined from left to right if the model was trained on phrases."""
-    metrics = vectors.metadata.get("metrics")
-    phrases = decode(_Metrics, metrics, "the model's metrics").phrases if metrics else None
-    if phrases is None:
+    delimiter = vectors.header.phrase_delimiter
+    if delimiter is None:
         return tokens
     joined, start = list[str](), 0
     while start < len(tokens):
         sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
         known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
-        spelt = ((phrases.delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
+        spelt = ((delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
         word, size = next((found for found in spelt if vectors.is_known(found[0])), (tokens[start], 1))
         joined.append(word)
         start += size
