@@ -156,7 +156,7 @@ def test_other_classes(name: str, message: str) -> None:
 
 
 def test_attributes_are_those_of_gensim_4() -> None:
-    numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").numbers
+    numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").header.gensim.attributes
     assert (numbers["epochs"], numbers["vector_size"], numbers["hs"]) == (5, 4, 0)
 
 

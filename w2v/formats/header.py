@@ -27,7 +27,7 @@ NO_TEXT_OPTIONS = TextOptions()
 
 @dataclass(frozen=True)
 class GensimObject:
-    """An object that w2v.gensim or gensim saved: the name of its class, and its attributes that JSON holds."""
+    """An object that w2v.gensim or gensim saved: the name of its class, and its attributes except for arrays."""
 
     kind: str
     attributes: Mapping[str, Any]
@@ -55,7 +55,7 @@ class ModelHeader:
         scores: those of `w2v convert --check`; empty if there are none.
         text: how the text of the training was normalised and split into words.
         subwords: the lengths of n-grams and the number of their buckets, if the model has n-grams.
-        gensim: the object that w2v.gensim saved, if it did.
+        gensim: the object that w2v.gensim or gensim saved, if one of them did.
         package_version: the version of w2v that wrote a checkpoint; empty in other files.
         others: strings that other programs have stored, by name; w2v keeps them, but does not use them.
     """

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +15,6 @@ import numpy as np
 
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, table, word2vec
-from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
@@ -68,12 +66,7 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
     with gensims_exceptions(path), table.reading(path) as found:
-        if found.name != "gensim":
-            return table.read(path, mmap)
-        saved = gensim.read_saved(path)
-    numbers = {name: value for name, value in saved.numbers.items() if value is not None}
-    header = replace(saved.vectors.header, gensim=GensimObject(saved.kind, numbers))
-    return replace(saved.vectors, header=header)
+        return gensim.read_saved(path) if found.name == "gensim" else table.read(path, mmap)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------
