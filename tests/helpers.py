@@ -28,6 +28,8 @@ import w2v
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.formats import table
+from w2v.formats.header import ModelHeader
+from w2v.formats.native import write_native
 from w2v.formats.vector_file import VectorFile
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
@@ -323,8 +325,15 @@ def content(words: list[str] | int = VOCABULARY, columns: int = 3) -> VectorFile
     """Vectors of these words, or of so many, with counts, output rows and settings."""
     words = [f"wörd{row}" for row in range(words)] if isinstance(words, int) else words
     vectors = np.random.default_rng(1).standard_normal((len(words), columns)).astype(np.float32)
-    metadata = {"settings": json.dumps({"loss": "ns", "model": "skipgram"}), "metrics": "{}"}
-    return VectorFile(Words.of(words), vectors, np.arange(len(words), 0, -1), {"outputs": vectors + 1}, metadata)
+    header = ModelHeader({"loss": "ns", "model": "skipgram"})
+    return VectorFile(Words.of(words), vectors, np.arange(len(words), 0, -1), {"outputs": vectors + 1}, header)
+
+
+def write_with_strings(path: Path, **strings: str) -> None:
+    """Write a native file of one word with these strings, whatever they hold."""
+    words = Words.of(["a"])
+    tensors = {"words": words.blob, "word_offsets": words.offsets, "vectors": np.ones((1, 1), np.float32)}
+    write_native(path, tensors, strings)
 
 
 def assert_same_content(found: VectorFile, expected: VectorFile) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import QUICK, run, run_json
+from tests.helpers import QUICK, run, run_json, write_with_strings
 from w2v.cli import train as jobs
 from w2v.cli.config import Config
 
@@ -190,7 +190,7 @@ def test_other_files(sample, model, tmp_path):
         ('{"loss": "ns", "objective": "os:abort"}', "model files run no code"),
         *((json.dumps({name: str(tmp_path)}), f"unknown setting '{name}'") for name in ("corpus", "output", "cache")),
     ):
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(vectors, force=True)
+        write_with_strings(vectors, settings=settings)
         assert expected in error(vectors, code=1 if settings == "[" else 2)
     (tmp_path / "long.toml").write_bytes(b"#" * (2 << 20))
     assert "long.toml is not a TOML file of settings: it has more than 1,048,576 bytes" in error(tmp_path / "long.toml")

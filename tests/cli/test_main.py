@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import PROGRAM, QUICK, Terminal, run, run_json, start
+from tests.helpers import PROGRAM, QUICK, Terminal, run, run_json, start, write_with_strings
 from w2v.cli import main as cli
 from w2v.cli import outputs
 from w2v.system.files import EXISTS
@@ -679,7 +679,7 @@ def test_a_native_file_whose_settings_are_damaged_or_of_a_newer_version(tmp_path
     file = tmp_path / "m.safetensors"
     unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"
     for settings, message in [*((each, "damaged: ") for each in DAMAGED), ('{"red": 1}', unknown)]:
-        w2v.KeyedVectors(["a"], [[1.0]], metadata={"settings": settings}).save(file, force=True)
+        write_with_strings(file, settings=settings)
         assert f"its settings: {message}" in run("info", file, code=1).stderr
 
 

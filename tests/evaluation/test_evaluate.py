@@ -12,6 +12,8 @@ import w2v
 from tests.helpers import run, run_json
 from w2v.evaluation import evaluate as evaluating
 from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, mcnemar, spearman
+from w2v.formats.header import ModelHeader
+from w2v.text.normalise import TextOptions
 from w2v.vectors.keyed import KeyedVectors
 
 
@@ -270,7 +272,7 @@ def test_gaps_are_of_words_that_all_models_have(topics: Path) -> None:
 def test_a_held_out_text_is_split_as_in_training(topics: Path, caplog: pytest.LogCaptureFixture) -> None:
     topics.write_text(topics.read_text().upper())
     plain = of_topics()
-    lower = KeyedVectors(plain.index_to_key, plain.vectors, metadata={"text": '{"lower": true}'})
+    lower = KeyedVectors(plain.index_to_key, plain.vectors, header=ModelHeader(text=TextOptions(lower=True)))
     score = evaluate(lower, held_out=topics)[-1].scores[0]
     assert evaluate(plain, held_out=topics, lower=True)[-1].scores[0] == score
     assert not caplog.records

@@ -146,4 +146,4 @@ def test_output_rows_are_kept_where_word_vectors_are_input_rows(sample: Path, tm
         stored = table.read(tmp_path / f"{vectors}.ft.bin")
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
         assert ("outputs" in stored.tensors) == kept
-        assert ("outputs" in table.lost("x.ft.bin", model.content("x"))) != kept
+        assert ("outputs" in table.lost("x.ft.bin", model.content())) != kept

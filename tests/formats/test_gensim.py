@@ -156,7 +156,7 @@ def test_other_classes(name: str, message: str) -> None:
 
 
 def test_attributes_are_those_of_gensim_4() -> None:
-    numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").numbers
+    numbers = ours.read_saved(SHIPPED / "old_w2v_models" / "w2v_1.0.0.mdl").header.gensim.attributes
     assert (numbers["epochs"], numbers["vector_size"], numbers["hs"]) == (5, 4, 0)
 
 
@@ -177,7 +177,7 @@ def test_fasttext_of_gensim_4(tmp_path: Path, protocol: int, options: dict[str, 
         np.testing.assert_array_equal(found.counts, model.wv.expandos["count"])
         for word in UNKNOWN:
             np.testing.assert_allclose(found[word], model.wv[word], atol=1e-6)
-        assert found.metadata["subwords"] == '{"shortest": 3, "longest": 6, "buckets": 50}'
+        assert found.header.subwords == Subwords(3, 6, 50)
     model.save(str(path), pickle_protocol=protocol, **options)
     whole = w2v.Model.load(path)
     np.testing.assert_array_equal(whole.outputs, model.syn1neg)

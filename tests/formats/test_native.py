@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.helpers import assert_refused, assert_same_content, content
+from w2v.formats.header import ModelHeader
 from w2v.formats.native import read_native, write_native
 from w2v.formats.table import read, write
 from w2v.vectors.keyed import load
@@ -19,13 +20,13 @@ def test_what_only_the_native_format_keeps(tmp_path: Path) -> None:
     outputs = np.arange(12, dtype=np.float32).reshape(3, 4)
     counts = np.array([1 << 40, 4, 3, 2, 1])
     path = tmp_path / "v.safetensors"
-    write(path, replace(content(5, 4), counts=counts, tensors={"outputs": outputs}, metadata={"settings": '{"a": 1}'}))
+    write(path, replace(content(5, 4), counts=counts, tensors={"outputs": outputs}, header=ModelHeader({"a": 1})))
     for mmap in (False, True):
         back = read(path, mmap)
         np.testing.assert_array_equal(back.counts, counts)
         np.testing.assert_array_equal(back.tensors["outputs"], outputs)
         assert list(back.tensors) == ["outputs"]
-        assert back.metadata["settings"] == '{"a": 1}'
+        assert back.header == ModelHeader({"a": 1})
         assert back.vectors.flags.writeable is not mmap
 
 

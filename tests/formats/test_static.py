@@ -11,6 +11,8 @@ from safetensors.numpy import load_file, save_file
 import w2v
 from tests.helpers import assert_refused
 from w2v.formats import static
+from w2v.formats.header import ModelHeader
+from w2v.text.normalise import TextOptions
 
 WORDS = ["the", "Köln", "a"]
 
@@ -25,7 +27,7 @@ def test_model2vec_loads_what_is_written(tmp_path: Path, vectors: w2v.KeyedVecto
     model2vec = pytest.importorskip("model2vec")
     if lower:
         vectors = w2v.KeyedVectors(
-            [word.lower() for word in WORDS], vectors.vectors, metadata={"text": '{"lower": true}'}
+            [word.lower() for word in WORDS], vectors.vectors, header=ModelHeader(text=TextOptions(lower=True))
         )
     vectors.save(tmp_path / "m.model2vec")
     loaded = model2vec.StaticModel.from_pretrained(str(tmp_path / "m.model2vec"), normalize=False)
@@ -41,7 +43,7 @@ def test_model2vec_loads_what_is_written(tmp_path: Path, vectors: w2v.KeyedVecto
 
 def test_the_layout_is_that_of_sentence_transformers(tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
     """StaticEmbedding averages the rows of all tokens, so that of unknown words is zero; see its `load`."""
-    vectors.metadata["settings"] = json.dumps({"loss": "ns", "window": 5, "seed": None})
+    vectors.header = ModelHeader({"loss": "ns", "window": 5, "seed": None})
     vectors.save(tmp_path / "m.model2vec")
     modules: list[dict[str, Any]] = json.loads((tmp_path / "m.model2vec" / "modules.json").read_text())
     assert [module["type"].rpartition(".")[2] for module in modules] == ["StaticEmbedding", "Normalize"]

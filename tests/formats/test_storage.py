@@ -1,6 +1,5 @@
 """Vectors of smaller types: what they cost, and that a mapped file answers without becoming float32 as a whole."""
 
-import json
 from pathlib import Path
 from typing import get_args
 
@@ -10,9 +9,11 @@ import pytest
 import w2v
 from tests.helpers import assert_refused, run, run_json
 from w2v.formats import native, table
+from w2v.formats.header import ModelHeader
 from w2v.formats.storage import DTYPES, FileStorage, Rounded, stored
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import models as w2v_gensim
+from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 
 ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}  # over the largest value of a row
@@ -24,8 +25,8 @@ def content() -> VectorFile:
     vectors = rng.normal(size=(900, 100)).astype(np.float32)  # more values than are widened at once
     vectors[7] = 0
     ngrams = {"ngrams": rng.normal(size=(40, 100)).astype(np.float32), "ngram_buckets": np.arange(40, dtype=np.int32)}
-    metadata = {"subwords": json.dumps({"shortest": 3, "longest": 4, "buckets": 40})}
-    return VectorFile(Words.of(WORDS), vectors, np.arange(900, 0, -1), ngrams | {"outputs": vectors}, metadata)
+    header = ModelHeader(subwords=Subwords(3, 4, 40))
+    return VectorFile(Words.of(WORDS), vectors, np.arange(900, 0, -1), ngrams | {"outputs": vectors}, header)
 
 
 def of_a_part(matrix: Rounded, dtype: object = None, copy: object = None) -> np.ndarray:

@@ -189,13 +189,3 @@ def test_nothing_to_apply_changes_nothing() -> None:
 def test_impossible_options(wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         TextOptions(**wrong)  # type: ignore[arg-type]
-
-
-def test_what_a_model_keeps() -> None:
-    assert TextOptions().metadata() == {}
-    options = TextOptions(lower=True, digits="zero", normalize="nfkc")
-    assert TextOptions.from_metadata(options.metadata(), "file") == options
-    assert TextOptions.from_metadata({}, "file") == TextOptions()
-    for damaged in ("", "[]", '{"lower": 1}', '{"digits": "drop"}'):
-        with pytest.raises(W2VError, match=r"^file: damaged"):
-            TextOptions.from_metadata({"text": damaged}, "file")

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import w2v
 from tests.helpers import SMALL, run
 from w2v.errors import W2VError
+from w2v.formats.header import ModelHeader
 from w2v.formats.native import read_native, write_native
 from w2v.system import memory
 from w2v.text import subwords as subwords_module
@@ -243,9 +245,11 @@ def test_command(sample: Path, tmp_path: Path) -> None:
     "change", [{"longest": 10**20}, {"longest": 100}, {"shortest": 0}, {"shortest": 5}, {"buckets": 1 << 31}], ids=str
 )
 def test_impossible_ngrams_of_a_file_are_refused(model: w2v.Model, tmp_path: Path, change: dict[str, int]) -> None:
-    kind = json.loads(model.ngrams.metadata["subwords"]) | change
-    vectors = w2v.KeyedVectors(model.words, model.inputs, None, {"subwords": json.dumps(kind)}, model.ngrams.tensors)
+    header = ModelHeader(subwords=replace(model.ngrams.subwords, **change))
+    vectors = w2v.KeyedVectors(model.words, model.inputs, tensors=model.ngrams.tensors, header=header)
     vectors.save(tmp_path / "m.safetensors")
     for mmap in (False, True):
-        with pytest.raises(W2VError, match="damaged: its n-grams are inconsistent"):
-            w2v.load(tmp_path / "m.safetensors", mmap)["unknown"]
+        with pytest.raises(
+            W2VError, match=r"m\.safetensors: its subwords: damaged: n-grams of \d+ to \d+ characters in"
+        ):
+            w2v.load(tmp_path / "m.safetensors", mmap)

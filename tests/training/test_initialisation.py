@@ -10,6 +10,8 @@ import pytest
 import w2v
 from tests.helpers import MODELS, assert_same, run, stopped
 from w2v.formats import bfloat16
+from w2v.formats.header import ModelHeader
+from w2v.text.normalise import TextOptions
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
 MORE = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20
@@ -202,7 +204,7 @@ def test_training_from_vectors_learns_more(sample: Path, first: w2v.Model) -> No
 
 
 def test_the_command_says_how_many_words_were_found(sample: Path, tmp_path: Path, vectors: w2v.KeyedVectors) -> None:
-    vectors.metadata["text"] = '{"lower": true}'
+    vectors.header = ModelHeader(text=TextOptions(lower=True))
     vectors.save(tmp_path / "v.safetensors")
     found = run("train", sample, "--init", tmp_path / "v.safetensors", "-o", tmp_path / "m.safetensors", "--epochs", 1)
     assert "3 of " in found.stderr

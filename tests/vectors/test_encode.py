@@ -12,20 +12,22 @@ import pytest
 import w2v
 from tests.helpers import run, run_json
 from w2v.formats import matrices
+from w2v.formats.header import ModelHeader
 from w2v.text.corpus import Corpus
+from w2v.text.normalise import TextOptions
+from w2v.text.subwords import Subwords
 from w2v.vectors.keyed import KeyedVectors
 
 TEXTS = ["Cat the cat", "", "fox unseen", "xyz", "the\nThe dog"]
 WORDS = ["the", "cat", "dog", "fox"]
-SUBWORDS = {"subwords": json.dumps({"shortest": 3, "longest": 4, "buckets": 50})}
 
 
 @pytest.fixture
 def vectors() -> KeyedVectors:
     rng = np.random.default_rng(1)
-    metadata = {"text": json.dumps({"lower": True, "strip_markup": True}), **SUBWORDS}
+    header = ModelHeader(text=TextOptions(lower=True, strip_markup=True), subwords=Subwords(3, 4, 50))
     ngrams = {"ngrams": rng.normal(size=(30, 3)).astype(np.float32), "ngram_buckets": np.arange(30, dtype=np.int32)}
-    return KeyedVectors(WORDS, rng.normal(size=(4, 3)), [800, 150, 49, 1], metadata, ngrams)
+    return KeyedVectors(WORDS, rng.normal(size=(4, 3)), [800, 150, 49, 1], tensors=ngrams, header=header)
 
 
 def expected(vectors: KeyedVectors, texts: list[str], weights: str) -> np.ndarray:
@@ -52,7 +54,8 @@ def test_the_formulas(
         monkeypatch.setattr(f"w2v.text.corpus.{name}", 5)
     monkeypatch.setattr("w2v.vectors.encode.UNKNOWN_AT_ONCE", 1)
     if not ngrams:  # and no markup to strip, so that lines need not be whole
-        vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, {"text": json.dumps({"lower": True})})
+        header = ModelHeader(text=TextOptions(lower=True))
+        vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, header=header)
     found = vectors.encode(TEXTS, weights)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected(vectors, TEXTS, weights), atol=1e-6)

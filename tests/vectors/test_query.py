@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
 from w2v.vectors.query import parse
 
@@ -58,6 +59,5 @@ def test_operators_and_words(vectors: w2v.KeyedVectors) -> None:
     ],
 )
 def test_signs_within_words(options: dict[str, Any], word: str, text: str, positive: list[str]) -> None:
-    metadata = TextOptions(**options).metadata()
-    vectors = w2v.KeyedVectors([word, "man"], np.eye(2), metadata=metadata)
+    vectors = w2v.KeyedVectors([word, "man"], np.eye(2), header=ModelHeader(text=TextOptions(**options)))
     assert parse([text], vectors).positive == positive

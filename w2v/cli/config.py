@@ -15,7 +15,6 @@ from w2v.losses.registry import OWN, Settings, joined
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, atomic_write, errors_named
-from w2v.system.schema import decode
 from w2v.text.idstore import ReadingOptions
 from w2v.text.normalise import TextOptions
 from w2v.training.model import WHOLE_MODEL
@@ -94,17 +93,17 @@ def _of_toml(path: Path) -> dict[str, Any]:
 
 
 def _of_model(path: Path) -> dict[str, Any]:
-    metadata = table.read(path, mmap=True).metadata
-    if "settings" not in metadata:
+    header = table.read(path, mmap=True).header
+    if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
-    values = decode(dict[str, Any], metadata["settings"], f"{path}: its settings")
+    values = dict(header.settings)
     if values.get("loss") == OWN or values.get("objective") is not None:
         raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
     if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
         raise SettingsError(
             f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of settings"
         )
-    values |= asdict(TextOptions.from_metadata(metadata, f"{path}: its text options"))
+    values |= asdict(header.text)
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -1,6 +1,5 @@
 """Describes this installation, or a model file, for `w2v info`."""
 
-import json
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from w2v.formats import table
+from w2v.formats.header import ModelHeader
 from w2v.kernel.plan import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, needed_for, settings_from
@@ -38,9 +38,8 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
 
     Without `all_settings`, settings without effect on its model and loss are left out.
     """
-    kept = vectors.metadata.get("settings")
-    text = TextOptions.from_metadata(vectors.metadata, f"{path}: its text options")
-    settings = settings_from(kept, f"{path}: its settings") if kept is not None else None
+    header = vectors.header
+    settings = None if header.settings is None else settings_from(header.settings, f"{path}: its settings")
     return {
         "model": str(path),
         "format": table.recognised(path).name,
@@ -52,14 +51,14 @@ def model(path: Path, vectors: KeyedVectors, all_settings: bool = True) -> dict[
         "counts": vectors.counts is not None,
         "tensors": {name: list(array.shape) for name, array in vectors.tensors.items()},
         "output_layer": output_layer(settings, vectors),
-        "settings": settings and _stored(settings.as_dict() if all_settings else settings.relevant(), str(kept)),
-        "text": asdict(text) if text != TextOptions() else {},
+        "settings": settings and _stored(settings.as_dict() if all_settings else settings.relevant(), header),
+        "text": asdict(header.text) if header.text != TextOptions() else {},
     }
 
 
-def _stored(settings: dict[str, Any], text: str) -> dict[str, Any]:
-    """The settings that stand in the text of a file; files of fastText have some only."""
-    return {name: value for name, value in settings.items() if name in json.loads(text)}
+def _stored(settings: dict[str, Any], header: ModelHeader) -> dict[str, Any]:
+    """The settings that a file holds; files of fastText have some only."""
+    return {name: value for name, value in settings.items() if name in (header.settings or {})}
 
 
 def output_layer(settings: Settings | None, vectors: KeyedVectors) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from w2v.evaluation.analogies import Questions, answers
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, HeldOut
 from w2v.evaluation.models import HasWordVectors, vectors_of
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
+from w2v.formats.header import ModelHeader
 from w2v.options import check_whole, formerly, options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike, as_paths
@@ -30,7 +31,6 @@ from w2v.system.threads import processors
 from w2v.text._text import FIRST_TYPE
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.text.normalise import TextOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
@@ -223,7 +223,7 @@ def _gaps(
 
     The items of all models are the same gaps, as many as `HeldOut` draws; `total` is the number of the text's words.
     """
-    split = [TextOptions.from_metadata(getattr(model, "metadata", {}), "a model's text options") for model in models]
+    split = [getattr(model, "header", ModelHeader()).text for model in models]
     if not reading and any(other != split[0] for other in split):
         log.warning("the models split texts into words in different ways: %s is split as for the first", name)
     options = ReadingOptions(**asdict(split[0]) | dict(reading))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import struct
@@ -17,13 +16,13 @@ from numpy.typing import NDArray
 
 from w2v.errors import CutFile, W2VError
 from w2v.formats.bfloat16 import blocks
+from w2v.formats.header import ModelHeader
 from w2v.formats.row_blocks import opened
 from w2v.formats.vector_file import VectorFile, check_content, checked, checked_words
 from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
-from w2v.system import memory
+from w2v.system import memory, schema
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, errors_named
-from w2v.system.schema import decode
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -105,16 +104,15 @@ def read(path: PathLike, errors: Errors | None, limit: int | None = None, progre
         meter(2 * words + buckets, 2 * words + buckets)
     settings = {name: found[name] for name in SETTINGS} | {"negative": max(1, found["negative"]), "vectors": "input"}
     settings |= {"model": MODELS[found["model"]], "loss": LOSSES[found["loss"]]}
-    metadata: dict[str, str] = {}
+    ngrams = None
     shortest, longest = max(1, found["shortest"]), found["longest"]
     if buckets and shortest <= longest:
         ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(places), np.concatenate(kept))
         ngrams.compose(entries, vectors)  # what is infinite or NaN is refused below
         tensors |= ngrams.tensors
-        metadata |= ngrams.metadata
         settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    metadata["settings"] = json.dumps(settings)
-    return checked(path, VectorFile(entries, vectors, counts, tensors, metadata), None)
+    header = ModelHeader(settings=settings, subwords=ngrams.subwords if ngrams else None)
+    return checked(path, VectorFile(entries, vectors, counts, tensors, header), None)
 
 
 def _check_numbers(path: PathLike, found: dict[str, int]) -> None:
@@ -190,8 +188,8 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         raise W2VError(f"{path}: not written: a word holds a NUL, which this format cannot store")
     if "ngrams" in content.tensors and "inputs" in content.tensors:
         raise W2VError(f"{path}: not written: fastText makes vectors of n-grams alone: add --vectors input")
-    ngrams = Ngrams.from_file(content.tensors, content.metadata, vectors.shape[1], path)
-    settings = asdict(decode(_Settings, content.metadata.get("settings", "{}"), f"{path}: not written: its settings"))
+    ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
+    settings = asdict(schema.checked(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
     window = str(settings.get("window") or 5).split(",")  # before and after the centre word
     known = {name: settings[name] for name in SETTINGS if settings[name] not in (None, "auto")}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
+from w2v.formats.header import GensimObject, ModelHeader
 from w2v.formats.npy import read_array
 from w2v.formats.pickles import Made, Pairs
 from w2v.formats.vector_file import Array, VectorFile, checked
 from w2v.progress import Report
 from w2v.system.files import PICKLE, Errors, PathLike
-from w2v.system.schema import decode
 from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subwords
 from w2v.text.words import Words
 
@@ -43,47 +42,36 @@ NGRAM_SLACK = 32 << 20  # bytes that n-grams may take besides twice the rows in 
 log = logging.getLogger("w2v")
 
 
-@dataclass(frozen=True)
-class Saved:
-    """What gensim saved.
-
-    Attributes:
-        kind: the name of the class.
-        vectors: words, vectors and, if known, counts. Its tensors are the output rows "syn1neg" and "syn1" of a model
-            that has them, float32, and the n-grams of FastText.
-        numbers: the other attributes of a model that are numbers, text or None, by the names of gensim 4.
-    """
-
-    kind: str
-    vectors: VectorFile
-    numbers: dict[str, Any]
-
-
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read word vectors, n-grams and, of a model with negative sampling, output rows and settings.
 
     See formats.table.read.
     """
     saved = read_saved(path, errors, progress)
-    found, numbers, tensors = saved.vectors, saved.numbers, dict(saved.vectors.tensors)
-    if saved.kind == "Doc2Vec":
+    tensors, header = dict(saved.tensors), replace(saved.header, gensim=None)
+    assert saved.header.gensim
+    if saved.header.gensim.kind == "Doc2Vec":
         log.warning("%s: the vectors of documents are left out", path)
     if tensors.pop("syn1", None) is not None:
         log.warning("%s: the output rows of hierarchical softmax are left out: gensim's tree is not kept", path)
     if "syn1neg" not in tensors:
-        return replace(found, tensors=tensors)
+        return replace(saved, tensors=tensors, header=header)
     tensors["outputs"] = tensors.pop("syn1neg")
-    settings = {name: numbers[name] for name in SETTINGS if numbers.get(name) is not None}
+    numbers = saved.header.gensim.attributes
+    settings = {name: numbers[name] for name in SETTINGS if name in numbers}
     settings |= {"model": "skipgram" if numbers.get("sg") else "cbow", "loss": "ns", "vectors": "input"}
-    if "ngrams" in tensors:
-        subwords = decode(Subwords, found.metadata["subwords"], path)
+    if subwords := header.subwords:
         settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}", "buckets": subwords.buckets}
-    metadata = {"settings": json.dumps(settings), **found.metadata}
-    return replace(found, tensors=tensors, metadata=metadata)
+    return replace(saved, tensors=tensors, header=replace(header, settings=settings))
 
 
-def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Report | None = None) -> Saved:
-    """What a file of gensim's holds. Raises W2VError as pickles.read does, and for a file without word vectors."""
+def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Report | None = None) -> VectorFile:
+    """What a file of gensim's holds: words, vectors and, if known, counts.
+
+    Its tensors are the output rows "syn1neg" and "syn1" of a model that has them, float32, and the n-grams of FastText.
+    Its header has the name of the class, and of the other attributes numbers and text, by the names of gensim 4.
+    Raises W2VError as pickles.read does, and for a file without word vectors.
+    """
     root = pickles.read(path, progress)
     if not isinstance(root, Made):
         raise W2VError(f"{path}: a pickle of no model of gensim")
@@ -102,7 +90,7 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
         vectors = _composed(path, own, words, ngrams)
     vocabulary = holder.values.get("vocab")
     counts = _counts_of(path, vocabulary, words) if isinstance(vocabulary, Pairs) else _counts(path, holder, words)
-    tensors, metadata = (dict(ngrams.tensors), ngrams.metadata) if ngrams else ({}, {})
+    tensors, subwords = (dict(ngrams.tensors), ngrams.subwords) if ngrams else ({}, None)
     tensors |= {INT_KEYS: ints} if ints.any() else {}
     if ngrams and ngrams.rows.shape[1:] != vectors.shape[1:]:
         raise W2VError(f"{path}: damaged: n-grams of shape {ngrams.rows.shape}, vectors of shape {vectors.shape}")
@@ -111,7 +99,8 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
             layer = part.matrix(name)
             if layer is not None and layer.shape == vectors.shape:  # those of some Doc2Vec are wider
                 tensors[name] = layer
-    return Saved(kind, checked(path, VectorFile(words, vectors, counts, tensors, metadata), errors), numbers)
+    header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, numbers))
+    return checked(path, VectorFile(words, vectors, counts, tensors, header), errors)
 
 
 class _Part:
@@ -148,7 +137,7 @@ class _Part:
 
 
 def _numbers(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]:
-    """The attributes that are numbers, text or None, by the names of gensim 4. Those of later parts replace others."""
+    """The attributes that are numbers or text, by the names of gensim 4. Those of later parts replace others."""
     numbers: dict[str, Any] = {}
     for part in parts:
         numbers = dict.fromkeys(part.values) | numbers
@@ -158,7 +147,7 @@ def _numbers(path: PathLike, parts: Iterable[_Part]) -> dict[str, Any]:
     for old, new in {"iter": "epochs", "layer1_size": "vector_size"}.items():
         if old in numbers:
             numbers.setdefault(new, numbers[old])
-    return numbers
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def _words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, storage
+from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import Array, VectorFile, check_content, checked
 from w2v.progress import Meter, Report
 from w2v.system import memory
@@ -43,7 +44,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
         tensors["counts"] = content.counts
-    write_native(path, storage.split(tensors), content.metadata, replace, progress=progress)
+    write_native(path, storage.split(tensors), content.header.to_strings(path), replace, progress=progress)
 
 
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -77,7 +78,7 @@ def _content(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]
         words = Words(blob, np.array(offsets))  # a copy, since a mapped file may change after the check
     except W2VError as error:
         raise W2VError(f"{path}: {error}") from error
-    return VectorFile(words, vectors, counts, tensors, metadata)
+    return VectorFile(words, vectors, counts, tensors, ModelHeader.from_strings(metadata, path))
 
 
 # -- arrays and strings -------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import json
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,8 +18,6 @@ from w2v.formats.word_lists import Gathered
 from w2v.progress import Meter, Report
 from w2v.system import schema
 from w2v.system.files import Errors, PathLike, atomic_folder, atomic_write
-from w2v.system.schema import decode
-from w2v.text.normalise import TextOptions
 from w2v.text.words import Words
 
 MATRIX, TOKENIZER = "model.safetensors", "tokenizer.json"
@@ -92,7 +89,7 @@ def _tokenizer(content: VectorFile) -> Iterator[bytes]:
     unknown = UNKNOWN
     while unknown in content.words:
         unknown = f"[{unknown}]"
-    lower = TextOptions.from_metadata(content.metadata, "the text options of the vectors").lower
+    lower = content.header.text.lower
     steps = {"normalizer": {"type": "Lowercase"} if lower else None, "pre_tokenizer": {"type": "WhitespaceSplit"}}
     steps |= dict.fromkeys(("truncation", "padding", "post_processor", "decoder"))
     yield json.dumps({"version": "1.0", "added_tokens": [], **steps})[:-1].encode()
@@ -104,12 +101,11 @@ def _tokenizer(content: VectorFile) -> Iterator[bytes]:
 def _card(path: Path, content: VectorFile) -> str:
     rows, size = content.vectors.shape
     tables = ""
-    for title in ("settings", "metrics", "scores"):
-        values = decode(dict[str, Any], content.metadata.get(title, "{}"), f"{path}: not written: its {title}")
+    header = content.header
+    for title, values in ("settings", header.settings or {}), ("metrics", header.metrics), ("scores", header.scores):
         lines = [f"| {key} | {value} |" for key, value in values.items() if value not in (None, {}, [])]
         tables += "\n".join(["", f"## {title.capitalize()}", "", "| | |", "|---|---|", *lines, ""]) if lines else ""
-    measured = content.metadata.get("metrics") or content.metadata.get("figures", "{}")  # in training by w2v
-    made = "converted" if measured == "{}" else "trained"
+    made = "trained" if header.metrics else "converted"  # files of fastText, too, have settings
     return CARD.format(name=path.name, words=rows, size=size, made=made, tables=tables)
 
 

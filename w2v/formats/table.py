@@ -24,7 +24,8 @@ EVERYTHING = ("*",)
 COUNTS, OUTPUTS, SUBWORDS = ("counts",), ("outputs",), ("ngrams", "ngram_buckets", "subwords")
 
 PARTS = {name: name for name in ("counts", "settings", "metrics", "scores")}
-PARTS |= {"inputs": "input rows", "loss_by_epoch": "losses by epoch", "text": "text options", "figures": "metrics"}
+PARTS |= {"inputs": "input rows", "loss_by_epoch": "losses by epoch", "text": "text options", "gensim": "settings"}
+PARTS["others"] = "other texts"
 PARTS[gensim.INT_KEYS] = "integer keys"
 PARTS |= dict.fromkeys(SUBWORDS, "n-grams")
 
@@ -197,7 +198,7 @@ def beside(path: PathLike) -> list[Path]:
 def parts(content: VectorFile) -> list[str]:
     """The names of the content beside words and vectors."""
     counts = [] if content.counts is None else ["counts"]
-    return [*counts, *content.tensors, *(name for name in content.metadata if name not in ("format", "version"))]
+    return [*counts, *content.tensors, *content.header.parts]
 
 
 def lost(path: PathLike, content: VectorFile) -> list[str]:
@@ -220,7 +221,7 @@ def described_lost(path: PathLike, before: VectorFile, made: VectorFile) -> list
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a vector file, atomically, in the format of the extension of `path`.
 
-    Only the native format stores all counts, tensors and metadata. `progress` is called in phase "save". Raises
+    Only the native format stores all counts, tensors and the header. `progress` is called in phase "save". Raises
     W2VError if the content does not fit the format, the file cannot be written, or it exists and `replace` is false;
     SettingsError for an unknown extension.
     """

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, counted
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_not_finite
+from w2v.formats.header import ModelHeader
 from w2v.system.files import Errors, PathLike
 from w2v.text.words import MAX_COUNT, Words
 
@@ -32,20 +33,20 @@ class VectorFile:
         vectors: float32, bfloat16 or float16 (V, D), or int8 as Rounded.
         counts: int64 (V,), how often each word occurred, or None if the file has none.
         tensors: the other arrays of a native file, by name.
-        metadata: the strings of a native file, by name.
+        header: what a file holds besides words and arrays.
     """
 
     words: Words
     vectors: Array
     counts: NDArray[np.int64] | None = None
     tensors: dict[str, Array] = field(default_factory=dict)
-    metadata: dict[str, str] = field(default_factory=dict)
+    header: ModelHeader = field(default_factory=ModelHeader)
 
     def first(self, rows: int) -> VectorFile:
         """The first words, vectors and counts, without the tensors, which belong to all words."""
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
-        return VectorFile(words, self.vectors[:rows], counts, {}, self.metadata)
+        return VectorFile(words, self.vectors[:rows], counts, {}, self.header)
 
 
 def check_content(path: PathLike, content: VectorFile) -> None:

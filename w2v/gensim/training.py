@@ -81,7 +81,7 @@ class Trainable(Saved, HasVectors, utils.SaveLoad):
     layer1_size: int
     random: np.random.RandomState
     _cache: str | None = None  # a folder that keeps the ids of files
-    _marks: ClassVar[dict[str, str]] = {}  # metadata that only the files of this class have
+    _kind: ClassVar = "Word2Vec"  # names the class in its files
     _taken: list[Any]  # the sentences that _do_train_job was given
     _batches = math.inf  # in an epoch, of gensim's
     _warned = False  # of the text: once for each model

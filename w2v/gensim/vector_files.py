@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +19,6 @@ from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim.utils import gensims_exceptions
 from w2v.options import check_whole
 from w2v.system.files import Errors, PathLike, atomic_write_together
-from w2v.system.schema import encode
 from w2v.text.words import Words
 
 log = logging.getLogger("gensim.models.keyedvectors")
@@ -68,13 +66,7 @@ def write(fname_or_handle: PathLike | BinaryIO, content: VectorFile) -> None:
 def read(path: PathLike, mmap: bool = False) -> VectorFile:
     """Read any file that w2v.load reads; of a model that gensim saved, as of one saved here."""
     with gensims_exceptions(path), table.reading(path) as found:
-        if found.name != "gensim":
-            return table.read(path, mmap)
-        saved = gensim.read_saved(path)
-    numbers = {name: value for name, value in saved.numbers.items() if value is not None}
-    kinds = [saved.kind, *["Word2Vec"] * (saved.kind == "FastText")]  # its files are marked as Word2Vec's, too
-    metadata = {f"gensim.{kind}": encode(numbers, f"{path}: its settings") for kind in kinds}
-    return replace(saved.vectors, metadata=saved.vectors.metadata | metadata)
+        return gensim.read_saved(path) if found.name == "gensim" else table.read(path, mmap)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------

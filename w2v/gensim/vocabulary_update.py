@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from w2v.formats.header import ModelHeader
 from w2v.vectors import keyed
 from w2v.vectors.cosines import Vector, lengths, unit
 
@@ -51,7 +52,7 @@ class GrowingVectors(keyed.KeyedVectors):
         self.expandos: dict[str, NDArray[Any]] = {}
         self.vectors_lockf: Vector = np.ones(1, REAL)
         self.mapfile_path = mapfile_path
-        self.metadata, self.tensors = {}, {}
+        self.header, self.tensors = ModelHeader(), {}
 
     @property
     def vector_size(self) -> int:

@@ -22,7 +22,6 @@ from w2v.losses.mos import MixtureOfSoftmaxes, MixtureSettings
 from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSettings, SampledSoftmax
 from w2v.options import option, options_of
 from w2v.settings import LOSS, MAX_WINDOW, TRAINING, BaseSettings, WordVectors
-from w2v.system.schema import decode
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.subwords import Subwords
@@ -227,12 +226,12 @@ def joined(name: str, value: Any) -> Any:
     return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
 
 
-def settings_from(text: str, where: object, **missing: Any) -> Settings:
-    """The settings in the JSON text of a file; `missing` are values of settings that older versions did not have.
+def settings_from(stored: Mapping[str, Any], where: object, **missing: Any) -> Settings:
+    """The settings in the header of a file; `missing` are values of settings that older versions did not have.
 
     Raises W2VError, beginning with `where`, if they are damaged, OtherVersion for one that this version does not have.
     """
-    found = missing | decode(dict[str, Any], text, where)
+    found = missing | dict(stored)
     for name in found.keys() - {*Settings.names()}:
         raise OtherVersion(
             f"{where}: w2v {__version__} does not know {one_line(name)[:60]!r}: use the version that wrote it"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, Self
 
@@ -17,7 +15,6 @@ from w2v.errors import optional
 from w2v.options import check_options, option
 from w2v.settings import TEXT
 from w2v.system.files import Errors
-from w2v.system.schema import decode
 from w2v.text import _normalise
 from w2v.text._text import PADDING, Malformed, last_space
 
@@ -33,7 +30,6 @@ SAMPLED = 128  # a run of twice as many characters has two neighbours in every 1
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 CASED = range(0x20000)  # letters with case are in the first two planes
 ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))  # all other characters are private or unassigned
-METADATA = "text"  # the name of TextOptions, as JSON, in the metadata of a model file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +70,6 @@ class TextOptions:
     def of(cls, options: Any) -> Self:
         """The text options of an object that has them as attributes."""
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
-
-    def metadata(self) -> dict[str, str]:
-        """The metadata of a model file, for `from_metadata`; none for the defaults."""
-        return {} if self == type(self)() else {METADATA: json.dumps(asdict(self))}
-
-    @classmethod
-    def from_metadata(cls, metadata: Mapping[str, str], where: object) -> Self:
-        """The options in the metadata of a model file. Raises W2VError, beginning with `where`, if they are damaged."""
-        return decode(cls, metadata.get(METADATA, "{}"), where)
 
 
 class Normaliser:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.system.schema import decode, encode
 from w2v.text._subwords import buckets_of, compose, counts_of
 from w2v.text.words import Words
 
@@ -129,23 +128,21 @@ class Ngrams:
     def tensors(self) -> dict[str, NDArray[Any]]:
         return {"ngrams": self.rows, "ngram_buckets": self.buckets}
 
-    @property
-    def metadata(self) -> dict[str, str]:
-        return {"subwords": encode(self.subwords, "the subwords")}
-
     @classmethod
     def from_file(
-        cls, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], size: int, where: object
+        cls, tensors: Mapping[str, NDArray[Any]], subwords: Subwords | None, size: int, where: object
     ) -> Ngrams | None:
-        """The n-grams of a file with vectors of `size` values, or None if it has none. Raises W2VError if damaged."""
+        """The n-grams of a file with vectors of `size` values, or None if it has none. Raises W2VError if damaged.
+
+        `subwords` are those of the file's header.
+        """
         if "ngrams" not in tensors:
             return None
-        subwords = decode(Subwords, metadata.get("subwords", ""), where)
         rows, buckets = tensors["ngrams"], tensors.get("ngram_buckets", np.empty(0))
         if (
-            rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
+            subwords is None
+            or rows.dtype.name not in ("float32", "bfloat16", "float16") or rows.ndim != 2 or rows.shape[1] != size
             or buckets.dtype != np.int32 or buckets.shape != (len(rows),)
-            or not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets < 1 << 31
             or np.any(buckets[1:] <= buckets[:-1]) or np.any(buckets < 0) or np.any(buckets >= subwords.buckets)
         ):  # fmt: skip
             raise W2VError(f"{where}: damaged: its n-grams are inconsistent")

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import LossMissing, OtherVersion, SettingsError, W2VError, one_line
 from w2v.formats import bfloat16, native
+from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.system.files import Errors, PathLike, errors_named, open_regular
@@ -362,8 +363,9 @@ class Checkpoints:
         path = self.folder / (BEST if best else NAME.format(self._next))
         # As an array, because the length of a header is limited:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
-        metadata = {"settings": encode(state.settings.as_dict(), path), **self.origin.text.metadata()}
-        metadata |= {"package_version": __version__, "checksum": checksum(arrays, metadata["settings"])}
+        header = ModelHeader(state.settings.as_dict(), text=self.origin.text, package_version=__version__)
+        metadata = header.to_strings(path)
+        metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
         native.write_native(path, arrays, metadata, replace=best, follow=False)
         if best:
@@ -421,7 +423,7 @@ def read(path: Path) -> Checkpoint:
     try:
         if found != metadata.get("checksum"):
             raise ValueError("its checksum is wrong")
-        return _checkpoint(path, arrays, metadata["settings"], version)
+        return _checkpoint(path, arrays, ModelHeader.from_strings(metadata, ""))
     except LossMissing as error:
         raise LossMissing(f"{path}: {one_line(error)}") from error
     except (TypeError, LookupError, AttributeError, RecursionError, ValueError) as error:  # W2VError among them
@@ -433,10 +435,10 @@ def read(path: Path) -> Checkpoint:
         raise W2VError(f"{path} is damaged: {one_line(error)}") from error
 
 
-def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str) -> Checkpoint:
+def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
     run = decode(RunDescription, arrays["run"].tobytes(), "its description")
-    settings = settings_from(settings_text, "its settings")
+    settings = settings_from(header.settings or {}, "its settings")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
     parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
@@ -468,7 +470,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str) ->
         frozen=frozen,
         **run.course,
     )
-    return Checkpoint(path, state, run.origin, run.every, version)
+    return Checkpoint(path, state, run.origin, run.every, header.package_version)
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

@@ -66,10 +66,10 @@ def open_vectors(vectors: KeyedVectors | PathLike) -> KeyedVectors:
 
 
 def text_options_of(source: Model | KeyedVectors | None) -> TextOptions:
-    """How the text of a model or of vectors was split into words. Raises W2VError if that is damaged."""
+    """Return how the text of a model or of vectors was split into words."""
     if isinstance(source, Model):
         return source.text
-    return TextOptions.from_metadata(source.metadata, "the text options of init") if source else TextOptions()
+    return source.header.text if source else TextOptions()
 
 
 def settings_for_vectors(vectors: KeyedVectors, given: Mapping[str, Any], freeze: bool = False) -> Settings:

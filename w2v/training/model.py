@@ -17,12 +17,12 @@ from w2v.display import Page, html_curve, html_table
 from w2v.errors import OnlyVectors, W2VError, counted, one_line
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, table
+from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, file_names, is_parameter
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.settings import WordVectors
 from w2v.system.files import PathLike
-from w2v.system.schema import decode, encode
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
@@ -147,11 +147,12 @@ class Model(HasVectors):
     def wv(self) -> KeyedVectors:
         """The word vectors by word, float32: a copy of those that are bfloat16."""
         ngrams = self.ngrams.tensors if self.ngrams and self.vectors is self.inputs else {}
-        return KeyedVectors(self.vocabulary.words, self.vectors, self.vocabulary.counts, self._metadata, ngrams)
+        words, counts = self.vocabulary.words, self.vocabulary.counts
+        return KeyedVectors(words, self.vectors, counts, tensors=ngrams, header=self._text_header)
 
     @property
-    def _metadata(self) -> dict[str, str]:
-        return self.text.metadata() | (self.ngrams.metadata if self.ngrams else {})
+    def _text_header(self) -> ModelHeader:
+        return ModelHeader(text=self.text, subwords=self.ngrams.subwords if self.ngrams else None)
 
     def plot(self, words: Iterable[str] | Mapping[str, Sequence[str]] | None = None, **options: Any) -> Figure:
         """A map of words: see KeyedVectors.plot."""
@@ -209,18 +210,16 @@ class Model(HasVectors):
         """
         stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
         learnt = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
-        if not learnt or stored.counts is None or "settings" not in stored.metadata:
+        header = stored.header
+        if not learnt or stored.counts is None or header.settings is None:
             raise OnlyVectors(
                 f"{path}: it has only words and vectors: train with -o model.safetensors "
                 f'(model.save("model.safetensors")), which {WHOLE_MODEL}'
             )
-        stored_settings = settings_from(stored.metadata["settings"], f"{path}: its settings", vectors="input")
-        settings = replace(stored_settings, workers=None)
-        measured = stored.metadata.get("metrics") or stored.metadata.get("figures", "{}")
-        metrics = decode(dict[str, Any], measured, f"{path}: its metrics")
+        settings = replace(settings_from(header.settings, f"{path}: its settings", vectors="input"), workers=None)
+        metrics = dict(header.metrics)
         if LOSS_BY_EPOCH in stored.tensors:
             metrics["loss"] = _without_nan(stored.tensors.pop(LOSS_BY_EPOCH), path)
-        text = TextOptions.from_metadata(stored.metadata, f"{path}: its text options")
         vocabulary = Vocabulary(stored.words, stored.counts)
         inputs = stored.tensors.pop(INPUTS, stored.vectors)
         if not bfloat16.is_kept(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
@@ -230,10 +229,10 @@ class Model(HasVectors):
         except W2VError as error:
             raise W2VError(f"{path}: {one_line(error)}") from error
         matrices = split({"inputs": inputs} | learnt)
-        ngrams = Ngrams.from_file(stored.tensors, stored.metadata, settings.vector_size, path)
+        ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
-        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=text, ngrams=ngrams, **matrices)
+        model = cls(settings, vocabulary, loss=loss, metrics=metrics, text=header.text, ngrams=ngrams, **matrices)
         if inputs is not stored.vectors:
             model.vectors = stored.vectors  # computed again, they may differ in the last bits
         return model
@@ -244,23 +243,18 @@ class Model(HasVectors):
         Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an unknown
         extension.
         """
-        table.write(path, self.content(path), force)
+        table.write(path, self.content(), force)
 
-    def content(self, path: PathLike) -> VectorFile:
-        """The content of the model's file, with the input rows if these are not the word vectors.
-
-        Raises W2VError, beginning with `path`, for metrics that JSON cannot hold.
-        """
+    def content(self) -> VectorFile:
+        """The content of the model's file, with the input rows if these are not the word vectors."""
         tensors = ({} if self.vectors is self.inputs else {INPUTS: self.inputs}) | self.learnt | self.loss.tensors
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
-        about = {"settings": self.settings.as_dict(), "metrics": metrics}
-        metadata = {name: encode(value, f"{path}: its {name}") for name, value in about.items()}
-        metadata |= self._metadata
+        header = replace(self._text_header, settings=self.settings.as_dict(), metrics=metrics)
         tensors |= self.ngrams.tensors if self.ngrams else {}
         words = Words.of(self.vocabulary.words)
-        return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, metadata)
+        return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, header)
 
     def with_vectors(self, kind: WordVectors) -> Self:
         """The same model with other word vectors; see settings.vectors. Raises SettingsError if its loss has none."""

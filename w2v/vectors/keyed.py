@@ -6,8 +6,10 @@ only with `force`. The methods of `w2v.gensim` have gensim's arguments and behav
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, get_args
 
 import numpy as np
@@ -16,13 +18,14 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from w2v.display import Page, html_table
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import table, word2vec
+from w2v.formats.header import ModelHeader
 from w2v.formats.storage import Rounded
 from w2v.formats.vector_file import VectorFile
 from w2v.options import check_whole
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
 from w2v.text.corpus import Corpus, Table
-from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.normalise import Normaliser
 from w2v.text.subwords import Ngrams
 from w2v.text.words import Words, as_list
 from w2v.vectors.cosines import EPSILON, Vector, cosine, cosines, lengths, unit
@@ -42,6 +45,7 @@ Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple gives the key a weight
 Word = TypeVar("Word", bound=str | int)
 
 SHOWN_WORDS = 10  # in a notebook
+METADATA_DEPRECATED = "KeyedVectors.metadata will be removed: use header, whose fields are named and checked"
 
 
 class KeyedVectors:
@@ -50,7 +54,7 @@ class KeyedVectors:
     Attributes:
         vectors: float32 (V, D); those of a smaller type in a memory-mapped file as Rounded, whose rows are float32.
         counts: int64 (V,), how often each word occurred, or None if that is unknown.
-        metadata: the strings of a native file, such as the settings of the training.
+        header: what a native file holds besides arrays, such as the settings of the training: see ModelHeader.
         tensors: the other arrays of a native file, such as the output layer.
     """
 
@@ -61,13 +65,21 @@ class KeyedVectors:
         counts: ArrayLike | None = None,
         metadata: Mapping[str, str] | None = None,
         tensors: Mapping[str, NDArray[Any]] | None = None,
+        *,
+        header: ModelHeader | None = None,
     ) -> None:
-        """Raises W2VError unless words are strings, and each has one vector and, if there are counts, one count."""
+        """Raises W2VError unless words are strings, and each has one vector and, if there are counts, one count.
+
+        `metadata` is deprecated: give a `header`.
+        """
         self.vectors: NDArray[np.float32] = (
             cast(Any, vectors) if isinstance(vectors, Rounded) else np.asarray(vectors, np.float32)
         )
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
-        self.metadata = dict(metadata or {})
+        self.header = header or ModelHeader()
+        if metadata:
+            warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
+            self.header = ModelHeader.from_strings(metadata, "the metadata")
         self.tensors = dict(tensors or {})
         self._words = words if isinstance(words, Words) else as_list(words)
         if not isinstance(words, Words):
@@ -78,6 +90,17 @@ class KeyedVectors:
             raise W2VError(f"vectors of shape {self.vectors.shape} do not fit {counted(len(self._words), 'word')}")
         if self.counts is not None and self.counts.shape != (len(self),):
             raise W2VError(f"counts of shape {self.counts.shape} do not fit {counted(len(self), 'word')}")
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The header as the strings of a native file, which cannot be changed. Deprecated: use `header`."""
+        warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
+        return MappingProxyType(self.header.to_strings("the metadata"))
+
+    @metadata.setter
+    def metadata(self, strings: Mapping[str, str]) -> None:
+        warnings.warn(METADATA_DEPRECATED, DeprecationWarning, stacklevel=2)
+        self.header = ModelHeader.from_strings(strings, "the metadata")
 
     # -- words and vectors --------------------------------------------------------------------------
 
@@ -108,14 +131,13 @@ class KeyedVectors:
     def words_in(self, text: str) -> list[str]:
         """The words of a text, normalised and tokenized as in the training of these vectors.
 
-        Only the native format stores these options; without them, words are separated by spaces. Raises W2VError if
-        the stored options are damaged.
+        Only the native format stores these options; without them, words are separated by spaces.
         """
         return self._normaliser.words(text)
 
     @cached_property
     def _normaliser(self) -> Normaliser:
-        return Normaliser(TextOptions.from_metadata(self.metadata, "the text options of the vectors"))
+        return Normaliser(self.header.text)
 
     @cached_property
     def ngrams(self) -> Ngrams | None:
@@ -125,7 +147,7 @@ class KeyedVectors:
         """
         if "inputs" in self.tensors:
             return None
-        return Ngrams.from_file(self.tensors, self.metadata, self.vector_size, "the n-grams of the vectors")
+        return Ngrams.from_file(self.tensors, self.header.subwords, self.vector_size, "the n-grams of the vectors")
 
     def __len__(self) -> int:
         return len(self._words)
@@ -403,9 +425,8 @@ class KeyedVectors:
 
     def encoder(self, weights: Weights = "sif", errors: Errors = "strict") -> Encoder:
         """What `encode` uses, for texts of any size; `errors` says how to treat bytes that are not UTF-8."""
-        options = TextOptions.from_metadata(self.metadata, "the text options of the vectors")
         words = Words.of(self._words)
-        return Encoder(words, self.vectors, self.counts, self.ngrams, options, weights, errors)
+        return Encoder(words, self.vectors, self.counts, self.ngrams, self.header.text, weights, errors)
 
     # -- pictures -----------------------------------------------------------------------------------
 
@@ -455,7 +476,7 @@ class KeyedVectors:
     def save(self, path: PathLike, *, force: bool = False) -> None:
         """Write a file, atomically, in the format of its extension.
 
-        `w2v convert --help` lists the extensions; .safetensors, the native format, also stores counts, metadata and
+        `w2v convert --help` lists the extensions; .safetensors, the native format, also stores counts, the header and
         tensors. Raises W2VError if the file cannot be written, or exists and `force` is false; SettingsError for an
         unknown extension.
         """
@@ -473,7 +494,7 @@ class KeyedVectors:
         return load(path, errors=errors)
 
     def _content(self) -> VectorFile:
-        return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.metadata)
+        return VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
 
 
 def load(
@@ -504,7 +525,7 @@ def keyed(content: VectorFile, as_stored: bool = False) -> KeyedVectors:
     vectors: Any = content.vectors if as_stored else np.asarray(content.vectors, np.float32)
     if as_stored and vectors.dtype != np.float32:
         vectors = Rounded(vectors)
-    return KeyedVectors(content.words, vectors, content.counts, content.metadata, content.tensors)
+    return KeyedVectors(content.words, vectors, content.counts, tensors=content.tensors, header=content.header)
 
 
 def _weighted(keys: Keys, weight: float) -> list[tuple[Key, float]]:

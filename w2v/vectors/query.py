@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Literal
 
 from w2v.errors import SettingsError
-from w2v.system.schema import decode
 from w2v.vectors.keyed import KeyedVectors, Neighbours
 
 Method = Literal["add", "mul"]  # 3CosAdd or 3CosMul
@@ -52,18 +51,6 @@ class Query:
         return search(self.positive, self.negative, topn, restrict_vocab)
 
 
-@dataclass(frozen=True)
-class _Phrases:
-    delimiter: str
-
-
-@dataclass(frozen=True)
-class _Metrics:
-    """The part of a model file's metrics that a query needs."""
-
-    phrases: _Phrases | None = None
-
-
 def known_words(word: str, vectors: KeyedVectors) -> list[str]:
     """A word that is in the vocabulary; otherwise the words that the training's tokenizer makes of it."""
     return [word] if vectors.is_known(word) else vectors.words_in(word) or [word]
@@ -106,15 +93,14 @@ def _split_at_signs(piece: str, vectors: KeyedVectors) -> list[str]:
 
 def _with_phrases(tokens: list[str], vectors: KeyedVectors) -> list[str]:
     """The tokens, with the longest phrases joined from left to right if the model was trained on phrases."""
-    metrics = vectors.metadata.get("metrics")
-    phrases = decode(_Metrics, metrics, "the model's metrics").phrases if metrics else None
-    if phrases is None:
+    delimiter = vectors.header.phrase_delimiter
+    if delimiter is None:
         return tokens
     joined, start = list[str](), 0
     while start < len(tokens):
         sizes = range(min(len(tokens) - start, MAX_PHRASE_WORDS), 0, -1)
         known = [known_words(token, vectors) for token in tokens[start : start + MAX_PHRASE_WORDS]]
-        spelt = ((phrases.delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
+        spelt = ((delimiter.join(chain.from_iterable(known[:size])), size) for size in sizes)
         word, size = next((found for found in spelt if vectors.is_known(found[0])), (tokens[start], 1))
         joined.append(word)
         start += size

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +12,12 @@ from numpy.typing import NDArray
 from w2v.detect import lines
 from w2v.errors import SettingsError, W2VError, counted
 from w2v.formats import bfloat16
+from w2v.formats.header import ModelHeader
 from w2v.formats.storage import FileStorage, stored
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_whole
 from w2v.system import memory
 from w2v.system.files import PathLike
-from w2v.system.schema import decode
 
 log = logging.getLogger("w2v")
 
@@ -81,31 +79,31 @@ def fewer_dimensions(content: VectorFile, dims: int) -> VectorFile:
     for _, block in bfloat16.blocks(content.vectors, ROWS_AT_ONCE):
         products += block.T.astype(np.float64) @ block
     axes = np.linalg.eigh(products)[1][:, : -dims - 1 : -1].astype(np.float32)  # (size, dims), the largest first
-    metadata = _with_settings(content.metadata, dropped=("vectors", "blocks"), vector_size=dims)
-    return _changed(content, lambda matrix: _projected(matrix, axes), metadata)
+    header = _with_settings(content.header, dropped=("vectors", "blocks"), vector_size=dims)
+    return _changed(content, lambda matrix: _projected(matrix, axes), header)
 
 
 def in_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
     """The same words, their vectors and the rows of n-grams stored in another type. Raises as `stored` does."""
-    metadata = _with_settings(content.metadata, dropped=("storage",))  # those of training have fewer types
-    return _changed(content, lambda matrix: stored(matrix, storage), metadata)
+    header = _with_settings(content.header, dropped=("storage",))  # those of training have fewer types
+    return _changed(content, lambda matrix: stored(matrix, storage), header)
 
 
-def _changed(content: VectorFile, change: Callable[[Array], Array], metadata: dict[str, str]) -> VectorFile:
+def _changed(content: VectorFile, change: Callable[[Array], Array], header: ModelHeader) -> VectorFile:
     """The same words, with the change of their vectors, and of the rows of n-grams if these make up the vectors."""
     tensors = _ngrams(content)
     if tensors:
         tensors["ngrams"] = change(tensors["ngrams"])
-    return replace(content, vectors=change(content.vectors), tensors=tensors, metadata=metadata)
+    return replace(content, vectors=change(content.vectors), tensors=tensors, header=header)
 
 
-def _with_settings(metadata: dict[str, str], dropped: tuple[str, ...], **changed: int) -> dict[str, str]:
-    """The metadata with settings that hold for the new vectors. Raises W2VError for settings that are damaged."""
-    if "settings" not in metadata:
-        return metadata
-    settings = decode(dict[str, Any], metadata["settings"], "the settings of the vectors") | changed
+def _with_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: int) -> ModelHeader:
+    """The header with settings that hold for the new vectors."""
+    if header.settings is None:
+        return header
+    settings = {**header.settings, **changed}
     kept = {name: value for name, value in settings.items() if name not in dropped or value == "input"}
-    return metadata | {"settings": json.dumps(kept)}
+    return replace(header, settings=kept)
 
 
 def _projected(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -118,7 +116,7 @@ def _projected(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
 def _taken(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
     counts = None if content.counts is None else content.counts[rows]
     return VectorFile(
-        content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), content.metadata
+        content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), content.header
     )
 
 

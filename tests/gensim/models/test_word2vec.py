@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -14,7 +15,7 @@ import pytest
 
 import w2v
 from w2v.formats import native
-from w2v.gensim.model_file import METADATA, content_of
+from w2v.gensim.model_file import content_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
@@ -328,8 +329,10 @@ def test_an_aligned_model_is_saved_and_not_trained(
 
 
 def test_forged_files(model: Word2Vec, tmp_path: Path) -> None:
-    content = content_of(model, "any")
-    content.metadata[METADATA] = content.metadata[METADATA].replace('"negative": 5', '"negative": true')
+    content = content_of(model)
+    assert content.header.gensim
+    saved = replace(content.header.gensim, attributes={**content.header.gensim.attributes, "negative": True})
+    content = replace(content, header=replace(content.header, gensim=saved))
     native.write(tmp_path / "any.model", content)
     assert Word2Vec.load(tmp_path / "any.model").negative == 1  # gensim 3 has True for some numbers
     content.tensors["syn1neg"] = content.tensors["syn1neg"][:5]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -329,13 +328,13 @@ def convert(
     if storage:
         table.check_storage(output, storage)
     if vectors:
-        stored = Model.load(model).with_vectors(vectors).content(output)
+        stored = Model.load(model).with_vectors(vectors).content()
     else:
         stored = table.read(model, errors=errors, progress=progress)
     made = reduce.reduced(stored, **smaller, storage=storage)
     compared = compare(keyed(stored), keyed(made), show=0, progress=progress) if check else None
     if compared:
-        made = replace(made, metadata=made.metadata | {"scores": json.dumps(compared.second_scores)})
+        made = replace(made, header=replace(made.header, scores=compared.second_scores))
     table.write(output, made, force, progress)
     lost = table.described_lost(output, stored, made)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(made.words)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -20,8 +19,6 @@ from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 from w2v.vectors.cosines import Vector
-
-METADATA = "gensim.FastText"  # marks the file of a model
 
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:
@@ -103,13 +100,13 @@ class FastTextKeyedVectors(KeyedVectors):
         content = super()._content()
         if self.ngrams:
             content.tensors.update(self.ngrams.tensors)
-            content.metadata.update(self.ngrams.metadata)
+            return replace(content, header=replace(content.header, subwords=self.ngrams.subwords))
         return content
 
     @classmethod
     def _from_file(cls, path: PathLike, found: VectorFile) -> Self:
         made = super()._from_file(path, found)
-        made.ngrams = Ngrams.from_file(found.tensors, found.metadata, made.vector_size, path)
+        made.ngrams = Ngrams.from_file(found.tensors, found.header.subwords, made.vector_size, path)
         if made.ngrams:
             kind = made.ngrams.subwords
             made.min_n, made.max_n, made.bucket = kind.shortest, kind.longest, kind.buckets
@@ -126,7 +123,7 @@ class FastText(Word2Vec):
     wv: FastTextKeyedVectors
     min_n, max_n, bucket = (property(attrgetter(f"wv.{name}")) for name in ("min_n", "max_n", "bucket"))
     word_ngrams = 1
-    _marks: ClassVar = {METADATA: "1"}
+    _kind: ClassVar = "FastText"
     _subwords = FastTextKeyedVectors.min_n, FastTextKeyedVectors.max_n, FastTextKeyedVectors.bucket
 
     def __init__(
@@ -187,11 +184,7 @@ class FastText(Word2Vec):
         super().init_weights()
 
 
-KeyedVectors.models = {
-    METADATA: FastText,  # first, since its files are marked as Word2Vec's, too
-    "gensim.FastTextKeyedVectors": FastTextKeyedVectors,
-    **KeyedVectors.models,
-}
+KeyedVectors.models |= {"FastText": FastText, "FastTextKeyedVectors": FastTextKeyedVectors}
 
 
 def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
@@ -199,7 +192,7 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
     with unchanged_files(path):
         found = fasttext.read(path, None)
     found = replace(found, words=found.words.decoded("backslashreplace", encoding))
-    settings = json.loads(found.metadata["settings"])
+    settings = found.header.settings or {}
     wv = FastTextKeyedVectors._from_file(path, found)
     if "subwords" not in settings:
         wv.min_n, wv.max_n, wv.bucket = 0, 0, 0
@@ -234,5 +227,4 @@ def save_facebook_model(model: FastText, path: PathLike, encoding: str = "utf-8"
         content.tensors["outputs"] = model.syn1neg
     settings = {name: getattr(model, name) for name in ("window", "epochs", "min_count", "negative")}
     settings |= {"model": "skipgram" if model.sg else "cbow", "loss": "ns" if model.negative else "hs"}
-    content.metadata["settings"] = json.dumps(settings)
-    fasttext.write(path, content)
+    fasttext.write(path, replace(content, header=replace(content.header, settings=settings)))

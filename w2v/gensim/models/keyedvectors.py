@@ -40,7 +40,7 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
     """
 
     subwords: Any = None  # of words that have n-grams
-    models: ClassVar[dict[str, Any]] = {}  # the classes of models, by the metadata that only their files have
+    models: ClassVar[dict[str, Any]] = {}  # the classes of objects in files, by name
 
     def resize_vectors(self, seed: int | None = 0) -> None:
         """Give each key a vector, the new ones drawn evenly from ±1 / vector_size."""
@@ -211,7 +211,8 @@ class KeyedVectors(EvaluatedVectors, utils.SaveLoad):
         w2v.load reads.
         """
         found = vector_files.read(fname, mmap is not None)
-        kind = next((kind for name, kind in cls.models.items() if name in found.metadata), cls)
+        saved = found.header.gensim
+        kind = cls.models.get(saved.kind, cls) if saved else cls
         return kind._from_file(fname, found)
 
     @classmethod

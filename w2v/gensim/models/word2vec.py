@@ -456,7 +456,7 @@ class Word2Vec(Trainable):
         Attributes that programs set are kept where they are arrays of numbers or JSON, and else named in a warning.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
-        vector_files.write(fname, model_file.content_of(self, str(fname)))
+        vector_files.write(fname, model_file.content_of(self))
         log.info("saved %s", fname)
 
     @classmethod
@@ -477,7 +477,7 @@ class Word2Vec(Trainable):
         return model
 
 
-KeyedVectors.models[model_file.METADATA] = Word2Vec
+KeyedVectors.models["Word2Vec"] = Word2Vec
 
 
 def _call(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:

@@ -1,0 +1,104 @@
+"""The header of a model is read and written in one place, with clear errors for a damaged one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import assert_refused, run, write_with_strings
+from w2v.errors import W2VError
+from w2v.formats import native
+from w2v.formats.header import GensimObject, ModelHeader
+from w2v.text.normalise import TextOptions
+from w2v.text.subwords import Subwords
+
+SAMPLES = Path(__file__).parent / "samples"
+WHOLE = ModelHeader(
+    settings={"loss": "ns", "window": "2,1", "seed": None},
+    metrics={"tokens": 540, "phrases": {"number": 2, "delimiter": "_"}},
+    scores={"bundled questions": 0.5},
+    text=TextOptions(lower=True, digits="zero", normalize="nfkc"),
+    subwords=Subwords(3, 6, 1000),
+    gensim=GensimObject("FastText", {"negative": 5}),
+    package_version="0.2.0",
+    others={"note": "mine"},
+)
+
+
+@pytest.mark.parametrize("header", [ModelHeader(), WHOLE], ids=["empty", "whole"])
+def test_a_file_gives_back_what_was_written(tmp_path: Path, header: ModelHeader) -> None:
+    assert ModelHeader.from_strings(header.to_strings("file"), "file") == header
+    vectors = w2v.KeyedVectors(["a"], [[1.0]], header=header)
+    vectors.save(tmp_path / "m.safetensors")
+    for mmap in (False, True):
+        assert w2v.load(tmp_path / "m.safetensors", mmap).header == header
+
+
+def test_an_empty_header_has_no_strings() -> None:
+    assert ModelHeader().to_strings("file") == {}
+    assert ModelHeader().parts == []
+    assert ModelHeader().phrase_delimiter is None
+    assert WHOLE.phrase_delimiter == "_"
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_are_written_again_with_the_same_strings(path: Path) -> None:
+    """So that an earlier version reads the files of this one."""
+    _, strings = native.read_native(path)
+    again = ModelHeader.from_strings(strings, path).to_strings(path)
+    assert again == {name: text for name, text in strings.items() if name not in ("format", "version")}
+
+
+def test_metrics_have_another_name_in_old_files() -> None:
+    old = ModelHeader.from_strings({"figures": '{"tokens": 7}'}, "file")
+    assert old == ModelHeader(metrics={"tokens": 7})
+    assert old.to_strings("file") == {"metrics": '{"tokens": 7}'}
+    assert ModelHeader.from_strings({"figures": "{}", "metrics": '{"tokens": 7}'}, "file") == old
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        *[("settings", text, "settings: damaged: ") for text in ("", "{oops", "[1]", "null", "[" * 100_000)],
+        *[("metrics", text, "metrics: damaged: ") for text in ("nope", "3", '{"phrases": {"delimiter": 5}}')],
+        ("metrics", '{"phrases": "_"}', "metrics: damaged: "),
+        ("figures", "[]", "metrics: damaged: "),
+        ("scores", "[1,2]", "scores: damaged: "),
+        *[("text", text, "text options: damaged: ") for text in ("", "[]", '{"lower": 1}', '{"digits": "drop"}')],
+        *[("subwords", text, "subwords: damaged: ") for text in ("", '{"shortest": 3}')],
+        ("subwords", '{"shortest": 5, "longest": 4, "buckets": 9}', "damaged: n-grams of 5 to 4 characters in 9 buck"),
+        ("gensim.Word2Vec", "[]", "settings: damaged: "),
+        ("gensim.FastText", "1", "settings: damaged: "),
+    ],
+)
+def test_a_damaged_header_is_refused_in_one_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / "m.safetensors"
+    write_with_strings(path, **{name: text})
+    for mmap in (False, True):
+        assert_refused(path, rf"m\.safetensors: its {message}" if "buck" not in message else message, mmap=mmap)
+    assert message in run("convert", path, tmp_path / "o.txt", code=1).stderr
+    assert not (tmp_path / "o.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["settings", "metrics", "scores"])
+def test_values_that_json_cannot_hold_are_not_written(tmp_path: Path, name: str) -> None:
+    fields: dict[str, Any] = {name: {"number": np.float32(1)}}
+    with pytest.raises(W2VError, match=rf"m\.safetensors: its {name}: not written: "):
+        w2v.KeyedVectors(["a"], [[1.0]], header=ModelHeader(**fields)).save(tmp_path / "m.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_metadata_are_deprecated(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="use header"):
+        vectors = w2v.KeyedVectors(["a"], [[1.0]], None, {"text": '{"lower": true}', "note": "mine"})
+    assert vectors.header == ModelHeader(text=TextOptions(lower=True), others={"note": "mine"})
+    with pytest.warns(DeprecationWarning, match="use header"):
+        metadata = vectors.metadata
+    assert metadata["note"] == "mine"
+    with pytest.raises(TypeError):
+        metadata["note"] = "other"  # type: ignore[index]
+    with pytest.warns(DeprecationWarning, match="use header"):
+        vectors.metadata = {"note": "other"}
+    assert vectors.header == ModelHeader(others={"note": "other"})
