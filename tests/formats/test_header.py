@@ -69,6 +69,11 @@ def test_metrics_have_another_name_in_old_files() -> None:
         *[("text", text, "text options: damaged: ") for text in ("", "[]", '{"lower": 1}', '{"digits": "drop"}')],
         *[("subwords", text, "subwords: damaged: ") for text in ("", '{"shortest": 3}')],
         ("subwords", '{"shortest": 5, "longest": 4, "buckets": 9}', "damaged: n-grams of 5 to 4 characters in 9 buck"),
+        (
+            "subwords",
+            f'{{"shortest": 3, "longest": 4, "buckets": {"9" * 4000}}}',
+            "subwords: damaged: n-grams of 3 to 4 ",
+        ),
         ("gensim.Word2Vec", "[]", "settings: damaged: "),
         ("gensim.FastText", "1", "settings: damaged: "),
     ],

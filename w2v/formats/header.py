@@ -87,15 +87,17 @@ class ModelHeader:
     def from_strings(cls, strings: Mapping[str, str], where: object) -> Self:
         """Return the header in the strings of a file. Raises W2VError, beginning with `where`, if it is damaged."""
         rest = {name: text for name, text in strings.items() if name not in FORMAT}
-        old_metrics = rest.pop(OLD_METRICS, "{}")
-        texts = {"settings": rest.pop("settings", None), "metrics": rest.pop("metrics", None) or old_metrics}
-        texts |= {"scores": rest.pop("scores", "{}")}
+        if OLD_METRICS in rest:
+            old = rest.pop(OLD_METRICS)
+            rest.setdefault("metrics", old)
         found: dict[str, Any] = {
-            name: None if text is None else decode(dict[str, Any], text, _place(where, name))
-            for name, text in texts.items()
+            name: decode(dict[str, Any], rest.pop(name), _place(where, name))
+            for name in ("settings", "metrics", "scores")
+            if name in rest
         }
-        checked(_Metrics, found["metrics"], _place(where, "metrics"))
-        found["text"] = decode(TextOptions, rest.pop("text", "{}"), _place(where, "text options"))
+        checked(_Metrics, found.get("metrics", {}), _place(where, "metrics"))
+        if "text" in rest:
+            found["text"] = decode(TextOptions, rest.pop("text"), _place(where, "text options"))
         if "subwords" in rest:
             found["subwords"] = _checked_subwords(rest.pop("subwords"), _place(where, "subwords"))
         saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM)}
@@ -124,9 +126,8 @@ def _place(where: object, name: str) -> str:
 def _checked_subwords(text: str, where: str) -> Subwords:
     found = decode(Subwords, text, where)
     if not 1 <= found.shortest <= found.longest <= MAX_LENGTH or not 1 <= found.buckets <= MAX_BUCKETS:
-        raise W2VError(
-            f"{where}: damaged: n-grams of {found.shortest} to {found.longest} characters in {found.buckets} buckets"
-        )
+        numbers = f"{found.shortest} to {found.longest} characters in {found.buckets}"
+        raise W2VError(f"{where}: damaged: n-grams of {numbers:.80} buckets")
     return found
 
 
