@@ -76,7 +76,7 @@ class Forecast:
 
 
 def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """The config of a new run from all options of the command, and the inputs for `prepare` that are open already.
+    """Return the config of a new run, from all options of the command, and the inputs for `prepare` that are open.
 
     Raises W2VError, SettingsError or click.UsageError if it is impossible.
     """
@@ -114,7 +114,7 @@ def new_run(given: Mapping[str, Any], communicator: Communicator | None) -> tupl
 
 
 def option_name(name: str) -> str:
-    """The name on the command line of a field of RunConfig."""
+    """Return the name on the command line of a field of RunConfig."""
     return NAMES.get(name, f"--{name.replace('_', '-')}")
 
 
@@ -123,7 +123,7 @@ def default_output(settings: Settings) -> Path:
 
 
 def resumed_run(given: Mapping[str, Any], communicator: Communicator | None) -> tuple[RunConfig, dict[str, Any]]:
-    """As `new_run`, for a run whose checkpoints are in a folder; settings, if given, must be those of the run.
+    """Return what `new_run` does, for a run whose checkpoints are in a folder; settings, if given, must be those of the run.
 
     Its files are named again: the checkpoint may be a stranger's, and would have this user's files read and replaced,
     or a new ~/.bash_profile written. Raises SettingsError, with the whole command, if one is missing.
@@ -179,7 +179,7 @@ def _paths(names: Iterable[Any]) -> list[Path]:
 
 
 def named_files(config: RunConfig) -> dict[str, str | None]:
-    """What the command that resumes a run names besides the text, by option."""
+    """Return what the command that resumes a run names besides the text, by option."""
     cache, objective = config.reading.cache, config.settings.objective
     return {
         "-o": config.output,
@@ -194,7 +194,7 @@ def named_files(config: RunConfig) -> dict[str, str | None]:
 def resume_command(
     folder: Path | str, corpus: Iterable[str], named: Mapping[str, Any], force: bool, ignore_memory: bool
 ) -> str:
-    """The command that resumes the run whose checkpoints are in a folder, with the files that its options name."""
+    """Return the command that resumes the run whose checkpoints are in a folder, with the files that its options name."""
     words = [*map(_as_argument, corpus), "--resume", _as_argument(folder)]
     for option, value in named.items():
         words += [option, _as_argument(value)] if value else []

@@ -399,7 +399,7 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str) ->
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
     run = decode(dict[str, Any], arrays["run"].tobytes(), "its description")
     if "origin" in run:
-        run = _converted(run)
+        run = _convert_older(run)
     settings = settings_from(settings_text, "its settings")
     config = RunConfig.from_stored(run["config"], settings)
     position = checked(Position, run["position"], "its position")
@@ -438,8 +438,8 @@ def _checkpoint(path: Path, arrays: Arrays, settings_text: str, version: str) ->
     )
 
 
-def _converted(run: dict[str, Any]) -> dict[str, Any]:
-    """The description that checkpoints of w2v 0.2.0 have, in today's form. Raises LookupError or TypeError."""
+def _convert_older(run: dict[str, Any]) -> dict[str, Any]:
+    """Convert the description in checkpoints that have no RunConfig, written by w2v 0.2.0. Raises LookupError or TypeError."""
     origin = run["origin"]
     notes = dict(origin["notes"])
     config = {name: notes.pop(name) for name in ("output", "save_vocab", "plot") if notes.get(name) is not None}

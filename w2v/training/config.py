@@ -13,7 +13,7 @@ from typing import Any, get_args
 from w2v.errors import SettingsError, W2VError, one_line
 from w2v.formats import table
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import OWN, Settings, joined
+from w2v.losses.registry import OWN, Settings, join_pair
 from w2v.options import checked_value, options_of, refuse_unknown
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
@@ -130,7 +130,7 @@ class RunConfig:
         return TextOptions.of(self.reading)
 
     def stored(self) -> dict[str, Any]:
-        """The values that a checkpoint stores, for `from_stored`: paths are absolute.
+        """Return the values that a checkpoint stores, for `from_stored`: paths are absolute.
 
         Without the settings, which every model file has in its header, and the cache, which is named again.
         """
@@ -144,7 +144,7 @@ class RunConfig:
 
     @classmethod
     def from_stored(cls, values: dict[str, Any], settings: Settings) -> RunConfig:
-        """The config of a checkpoint. Raises SettingsError, TypeError or LookupError if it is damaged.
+        """Return the config of a checkpoint. Raises SettingsError, TypeError or LookupError if it is damaged.
 
         Whoever wrote the checkpoint chose its paths: they are shown to the user, who names the files again, and never
         opened.
@@ -196,7 +196,7 @@ def read_options(path: Path) -> dict[str, Any]:
         if isinstance(corpus := others.get("corpus"), str | list):
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
         RunConfig(**others)  # raises SettingsError
-        checked = {name: checked_value(kinds[name], name, joined(name, value)) for name, value in values.items()}
+        checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
         return (_without_computed(checked) if is_model else checked) | others
     except SettingsError as error:
         raise SettingsError(f"{path}: {one_line(error)}") from error
@@ -229,7 +229,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 
 
 def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a model without the values that training computed: other options given may change these."""
+    """Return the options of a model without the values that training computed: other options given may change these."""
     names = options.keys() & {*Settings.names()}
     settings = Settings(**{name: options[name] for name in names}).left_open()
     others = {name: value for name, value in options.items() if name not in names}
@@ -244,7 +244,7 @@ def _line(path: PathLike, name: str, value: Any) -> bytes:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML, which is that of JSON except for the character DEL."""
+    """Return a value in TOML, which is that of JSON except for the character DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

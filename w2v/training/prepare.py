@@ -166,7 +166,7 @@ def resumed_config(state: Checkpoint, phrases: bool | PathLike, cache: PathLike 
 
 
 def _phrases_again(before: bool | str, phrases: bool | PathLike) -> bool | str:
-    """The phrases of a resumed run. Raises W2VError unless they are of a file where the run's were of a file."""
+    """Return the phrases of a resumed run. Raises W2VError unless they are of a file where the run's were of a file."""
     if isinstance(before, bool):
         if phrases in (False, before):
             return before
@@ -195,7 +195,7 @@ def _initialise(
     vocabulary: Vocabulary | None,
     state: Checkpoint | None,
 ) -> Initialisation:
-    """The vocabulary and the matrices that a run begins with, or continues with."""
+    """Return the vocabulary and the matrices that a run begins or continues with."""
     settings = config.settings
     if state is not None:
         return Initialisation(state.vocabulary, state.loss, state.parameters, frozen=state.frozen)
@@ -206,14 +206,14 @@ def _initialise(
 
 
 def load_phrases(phrases: bool | PathLike) -> Phrases | bool:
-    """The phrases of a file; True and False are returned unchanged."""
+    """Return the phrases of a file; True and False are returned unchanged."""
     return phrases if isinstance(phrases, bool) else Phrases.load(phrases)
 
 
 def join_phrases(
     store: IdStore, phrases: Phrases | bool, folder: PathLike | None, workers: int, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
-    """The text with the words of phrases joined, and the phrases. True finds the phrases in the text, False joins none.
+    """Return the text with the words of phrases joined, and the phrases. True finds the phrases in the text, False joins none.
 
     The joined text is in a temporary file in the folder; `store` is closed.
     """
@@ -248,7 +248,7 @@ def _refuse_undividable(config: RunConfig) -> None:
 
 
 def _values_all_ranks_share(config: RunConfig, text: Corpus, state: Checkpoint | None) -> dict[str, Any]:
-    """Values that must be the same on all ranks of a run."""
+    """Return the values that must be the same on all ranks of a run."""
     about = {"w2v": __version__, **config.settings.as_dict(), **asdict(config.reading)}
     del about["workers"], about["cache"]
     if not isinstance(config.phrases, bool):
@@ -260,7 +260,7 @@ def _values_all_ranks_share(config: RunConfig, text: Corpus, state: Checkpoint |
 
 
 def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
-    """The checksum of the text; of its types, if it is divided among ranks.
+    """Return the checksum of the text; of its types, if it is divided among ranks.
 
     A resumed run has a `known` checksum. If that is of the text, ranks cannot check it and return it.
     """
@@ -270,7 +270,7 @@ def _checksum(store: IdStore, types: TypeCounts, known: str) -> str:
 
 
 def _instruction_set_of(state: Checkpoint) -> str:
-    """The instruction set that a run began with, since others round differently; the present one if it is missing."""
+    """Return the instruction set that a run began with, since others round differently; the present one if it is missing."""
     before, kernel = state.position.instruction_set, state.settings.kernel
     now = instruction_set_of(kernel)
     if before == now or (kernel == "cython" and step_for(before)):
