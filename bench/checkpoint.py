@@ -19,7 +19,8 @@ from common import alternate, arguments, finish, prepared, seconds, spread
 from peers import BASE
 
 from w2v.system.threads import processors
-from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.checkpoint import Checkpoint, Checkpoints
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -32,7 +33,7 @@ class Timed(Checkpoints):
         super().__init__(folder, every)
         self.pauses: list[float] = []
 
-    def copy(self, state: State) -> None:
+    def copy(self, state: Checkpoint) -> None:
         self.pauses.append(seconds(lambda: super(Timed, self).copy(state), time.perf_counter))
 
 
@@ -42,20 +43,21 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="a folder on the disk to measure")
     options = parser.parse_args()
     settings = replace(BASE, workers=processors())
+    config = RunConfig(settings=settings)
     counts: list[int] = []
     pauses: list[float] = []
     sizes: list[int] = []
     with prepared(options.corpus, options.share, settings) as text:
 
         def without() -> float:
-            run = Run(settings, Initialisation(text.vocabulary), text.store)
-            return seconds(lambda: run.train(None))
+            run = Run(config, Initialisation(text.vocabulary), text.store)
+            return seconds(run.train)
 
         def kept() -> float:
-            run = Run(settings, Initialisation(text.vocabulary), text.store, copies=True)
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 checkpoints = Timed(folder, f"{options.every}s")
-                taken = seconds(lambda: run.train(None, checkpoints))
+                run = Run(config, Initialisation(text.vocabulary), text.store, checkpoints=checkpoints)
+                taken = seconds(run.train)
                 assert checkpoints.newest, "no checkpoint was written"
                 sizes.append(checkpoints.newest.stat().st_size)
             counts.append(len(checkpoints.pauses) + 1)  # and the one at the end

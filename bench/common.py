@@ -33,6 +33,7 @@ from w2v.system.threads import processors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
 
@@ -147,8 +148,8 @@ def training_seconds(
     settings: Settings, vocabulary: Vocabulary, store: IdStore, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """The time of training alone; checks that all tokens were trained and the loss fell."""
-    training = Run(settings, Initialisation(vocabulary), store)
-    taken = seconds(lambda: training.train(None), clock)
+    training = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
+    taken = seconds(lambda: training.train(), clock)
     decisions = float(settings.negative + 1)
     if settings.loss == "hs":
         weights = vocabulary.counts * vocabulary.keep_probabilities(settings.sample)

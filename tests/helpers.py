@@ -190,7 +190,7 @@ def stopped(folder: Path, corpus: Any, share: float = 0.2, **options: Any) -> ch
     with pytest.raises(Stop):
         w2v.train(corpus, checkpoint=folder, checkpoint_every="2chunks", progress=stop_at(share), **SMALL | options)
     found = checkpoint.latest(folder)
-    assert 0 < found.state.position < found.state.end
+    assert 0 < found.position.done < found.position.end
     assert len(checkpoint.files(folder)) == 2
     return found
 

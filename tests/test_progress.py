@@ -74,7 +74,7 @@ def test_training_reports_epoch_loss_and_learning_rate(sample):
 
 def test_a_resumed_run_does_not_count_what_was_trained_before(sample, tmp_path, monkeypatch):
     """Its rate is that of what it trains itself, not of all words in the seconds since it was resumed."""
-    state = stopped(tmp_path, sample, 0.8).state
+    state = stopped(tmp_path, sample, 0.8)
     reports = []
 
     def report(now):
@@ -85,7 +85,7 @@ def test_a_resumed_run_does_not_count_what_was_trained_before(sample, tmp_path, 
     at(monkeypatch, 100)
     w2v.resume(tmp_path, sample, progress=report)
     first, *_, last = reports
-    assert first.done == state.tokens_trained
+    assert first.done == state.position.tokens_trained
     assert last.rate == (last.done - first.done) / 5
 
 

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,8 +9,8 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import QUICK, run, run_json, write_with_strings
-from w2v.cli import train as jobs
-from w2v.cli.config import Config
+from w2v.cli.commands import training
+from w2v.training.config import RunConfig, read_options
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 
@@ -20,12 +19,12 @@ def used(file, *options):
     """The settings of a run with this config file, and its cache; the run ends before it reads the text."""
     found = {}
 
-    def train(*_, settings, cache, **__):
-        found.update(settings.as_dict(), cache=cache)
+    def prepare(config, *_, **__):
+        found.update(config.settings.as_dict(), cache=config.reading.cache)
         raise w2v.W2VError("enough")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "train", train)
+        patch.setattr(training, "prepare", prepare)
         run("train", "--config", file, "-o", file.with_name("m.bin"), "--force", *options, code=1)
     return found
 
@@ -38,18 +37,20 @@ def used(file, *options):
     seed=st.integers(0, (1 << 64) - 1),
     per_pair=st.booleans(),
     tree=TEXT,
+    model=st.just("skipgram"),
+    loss=st.just("hs"),
 )
 def test_what_is_written_is_read(tmp_path_factory, corpus, output, **options):
     file = tmp_path_factory.getbasetemp() / "config.toml"
-    config = Config(tuple(corpus), Path(output), options)
+    config = RunConfig.from_options({"corpus": tuple(corpus), "output": output, **options})
     config.save(file, force=True)
-    assert Config.load(file) == config
+    assert RunConfig.from_options(read_options(file)) == config
     assert tomllib.loads(file.read_text("utf-8"))["tree"] == options["tree"]
 
 
 def test_a_name_that_toml_cannot_hold(tmp_path):
     with pytest.raises(w2v.W2VError, match=r"run\.toml: corpus is not UTF-8"):
-        Config((b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
+        RunConfig(corpus=(b"caf\xe9".decode("utf-8", "surrogateescape"),)).save(tmp_path / "run.toml")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,10 +83,10 @@ def test_a_saved_config_repeats_the_run(sample, tmp_path):
     first, second, file = tmp_path / "1.safetensors", tmp_path / "2.bin", tmp_path / "run.toml"
     options = ["--cbow", "--alpha", "0.03", "--max-types", 100_000, "--negative", 7]
     run("train", sample, "-o", first, *QUICK, *options, "--save-config", file)
-    config = Config.load(file)
-    assert (config.corpus, config.output) == ((str(sample),), first)
-    assert config.options["max_types"] == 100_000
-    assert "tree" not in config.options
+    options = read_options(file)
+    assert (options["corpus"], options["output"]) == ((str(sample),), str(first))
+    assert options["max_types"] == 100_000
+    assert "tree" not in options
     run("train", "--config", file, "-o", second)
     expected = w2v.load(first)
     assert w2v.load(second).vectors.tobytes() == expected.vectors.tobytes()

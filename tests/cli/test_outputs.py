@@ -13,7 +13,7 @@ import pytest
 import w2v
 from tests.helpers import PROGRAM, QUICK, full_disk, run
 from w2v.cli import main, outputs
-from w2v.cli import train as jobs
+from w2v.cli.commands import training
 from w2v.evaluation import rank as ranks
 from w2v.text.corpus import Corpus
 
@@ -38,7 +38,7 @@ FOLDERS |= {(command, "cache") for command in ("train", "tune", "vocab", "phrase
 SLOW = {("tune", "output")}  # its tests are in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
-    "tree_vectors", "questions", "pairs", "held_out", "asked", "words", "words_file", "read_vocab", "read_phrases",
+    "tree_vectors", "questions", "pairs", "held_out", "asked", "words", "words_file", "vocabulary", "read_phrases",
 }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def no_work(monkeypatch):
     def fail(*_, **__):
         pytest.fail("the work has begun")
 
-    monkeypatch.setattr(jobs, "train", fail)
+    monkeypatch.setattr(training, "prepare", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
     monkeypatch.setattr(ranks, "rank", fail)
     monkeypatch.setattr("w2v.formats.table.read", fail)

@@ -26,17 +26,15 @@ import numpy as np
 import w2v
 from tests.faults.peak import bounded
 from w2v.cli import info
-from w2v.cli.config import Config
-from w2v.cli.train import Notes
 from w2v.errors import W2VError
 from w2v.formats.native import read_native, write_native
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.system.schema import checked
 from w2v.text import idstore
 from w2v.text.corpus import Corpus
 from w2v.training import checkpoint
+from w2v.training.config import read_options
 from w2v.vectors.keyed import load
 
 NUMBERS = (0, -1, 1, 2, 3, 255, 1 << 14, 1 << 20, 1 << 31, 1 << 32, (1 << 53) + 1, 1 << 62, 1 << 63, 1 << 64, 10**400)
@@ -185,7 +183,7 @@ class Forger:
         return [
             lambda: w2v.Model.load(path),
             lambda: info.model(path, load(path)),
-            lambda: Config.load(path),
+            lambda: read_options(path),
             encode,
         ]
 
@@ -209,10 +207,7 @@ class Forger:
         path = self.room / "checkpoint-000001.safetensors"
         write_native(path, arrays, metadata | {"settings": kept, "checksum": checkpoint.checksum(arrays, kept)})
 
-        def notes() -> None:
-            checked(Notes, checkpoint.latest(self.room).origin.notes, path)
-
-        return path, [lambda: w2v.resume(self.room, self.text, progress=stop), notes]
+        return path, [lambda: w2v.resume(self.room, self.text, progress=stop)]
 
     def cache(self, chance: random.Random) -> tuple[Path, list[Callable[[], object]]]:
         tail = len(self.ids) - len(idstore.SIGNATURE) - 8
@@ -281,7 +276,7 @@ class Forger:
         found = (value(chance) for _ in range(chance.randrange(6)))
         text = "".join(f"{chance.choice(names)} = {json.dumps(one)}\n" for one in found)
         path.write_text(text, "utf-8", "surrogatepass")
-        return path, [lambda: w2v.Settings(**Config.load(path).settings)]
+        return path, [lambda: w2v.Settings(**read_options(path))]
 
 
 def check(forger: Forger, kind: str, chance: random.Random) -> str:

@@ -183,7 +183,6 @@ def unchecked(arrays: object, settings: object) -> str:
 def loaders() -> dict[str, Callable[[Path], object]]:
     """What is done with a file, by loader. Whatever the file, they may raise W2VError only."""
     from w2v.cli import info
-    from w2v.cli.config import Config
     from w2v.errors import W2VError
     from w2v.evaluation.analogies import analogies
     from w2v.evaluation.similarity import word_pairs
@@ -193,6 +192,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.text import corpus, idstore
     from w2v.text.vocabulary import Vocabulary
     from w2v.training import checkpoint
+    from w2v.training.config import read_options
     from w2v.training.model import Model
     from w2v.vectors.keyed import KeyedVectors, load
 
@@ -258,7 +258,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "questions": lambda path: analogies(known, path),
         "pairs": lambda path: word_pairs(known, path),
         "tree": lambda path: hierarchical_softmax.tree_of(vocabulary, str(path)),
-        "config": Config.load,
+        "config": read_options,
         "phrases": lambda path: without_gensims_errors(Phrases.load, path),
         "pickle": native,
         "gensim": lambda path: without_gensims_errors(Word2Vec.load, path),

@@ -434,7 +434,7 @@ class Runs:
         from w2v.training import checkpoint
 
         found = checkpoint.files(self.folder / "checkpoints")
-        return max((checkpoint.read(path).state.position for path in found), default=0)
+        return max((checkpoint.read(path).position.done for path in found), default=0)
 
     def with_spoilt_streams(self, job: Job) -> Iterator[str]:
         """Runs a command with standard streams that are closed, full or read by nobody."""

@@ -26,6 +26,8 @@ from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
 from w2v.training import checkpoint, divergence
+from w2v.training.checkpoint import Checkpoints
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run, initial_inputs
 
@@ -234,12 +236,15 @@ def test_inputs_begin_as_those_of_float32_rounded_to_the_nearest() -> None:
 def test_memory_that_is_estimated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "held", lambda: 0)
     vocabulary = w2v.Vocabulary([f"w{number}" for number in range(1000)], [1] * 1000)
-    needed = {}
+    needed, checkpoints = {}, Checkpoints(tmp_path / "states")
     with read_text(Corpus([["w1"]]), cache=tmp_path) as store:
         for kind in ("float32", "bf16"):
             settings = w2v.Settings(vector_size=3200, min_count=1, workers=1, storage=kind, vectors="input")
+            config = RunConfig(settings=settings)
             for copies in (False, True):
-                needed[kind, copies] = Run(settings, Initialisation(vocabulary), store, copies=copies).peak
+                needed[kind, copies] = Run(
+                    config, Initialisation(vocabulary), store, checkpoints=checkpoints if copies else None
+                ).peak
     assert needed["float32", True] - needed["float32", False] == 2 * 4 * 3200 * 1000
     assert needed["bf16", True] - needed["bf16", False] == 2 * 2 * 3200 * 1000
     assert needed["bf16", False] < 0.6 * needed["float32", False]

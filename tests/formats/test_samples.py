@@ -11,13 +11,13 @@ import pytest
 
 import w2v
 from tests.helpers import run_json
-from w2v.cli.config import Config
 from w2v.formats import table
 from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
 from w2v.losses.registry import LOSSES
+from w2v.training.config import read_options
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
@@ -121,9 +121,9 @@ def test_phrases_vocabulary_and_settings() -> None:
     held, vocabulary = EXPECTED["vocabulary.txt"], w2v.Vocabulary.load(SAMPLES / "vocabulary.txt")
     assert [vocabulary.words[row] for row in (0, 1, 2, -1)] == held["words"]
     assert vocabulary.counts[[0, 1, 2, -1]].tolist() == held["counts"]
-    options = Config.load(SAMPLES / "settings.toml").options
+    options = read_options(SAMPLES / "settings.toml")
     assert options | EXPECTED["settings.toml"] == options
-    assert Config.load(SAMPLES / "hs.safetensors").options["loss"] == "hs"
+    assert read_options(SAMPLES / "hs.safetensors")["loss"] == "hs"
 
 
 def test_a_checkpoint_is_resumed(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_picture_shows_loss_rate_and_speed(sample: Path, tmp_path: Path) -> No
 
 
 def test_a_resumed_run_has_its_whole_history(sample: Path, tmp_path: Path) -> None:
-    state = stopped(tmp_path, sample, share=0.5).state
+    state = stopped(tmp_path, sample, share=0.5)
     assert len(state.history)
     model = w2v.resume(tmp_path, sample)
     check(model)

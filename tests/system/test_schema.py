@@ -78,17 +78,16 @@ def test_what_json_cannot_hold_is_not_written():
 
 
 DAMAGE = [
-    *((name, wrong) for name in ("every", "instruction_set") for wrong in (5, None, ["1s"])),
-    *((name, wrong) for name in ("position", "end", "tokens_trained") for wrong in ("1", 0.5, -1, 1 << 64, None)),
+    *((name, wrong) for name in ("checkpoint_every", "instruction_set") for wrong in (5, None, ["1s"])),
+    *((name, wrong) for name in ("done", "end", "tokens_trained") for wrong in ("1", 0.5, -1, 1 << 64, None)),
     *(("seconds", wrong) for wrong in ("1", None, [], {})),
-    *(("parameters", wrong) for wrong in (5, [5], ["no such"], None)),
-    *(("origin", wrong) for wrong in (5, None, [])),
+    *((name, wrong) for name in ("config", "position", "reading") for wrong in (5, None, [])),
     *(("max_types", wrong) for wrong in ("5", -1, 0, 1 << 64, None)),
     *(("files", wrong) for wrong in (5, [5], [["a"]], [["a", "b", "c"]], "abc")),
-    *(("sources", wrong) for wrong in (5, [5], "abc", ["\0"], ["\ud800"], None)),
+    *(("corpus", wrong) for wrong in (5, [5], "abc", ["\0"], ["\ud800"], None)),
     *(("errors", wrong) for wrong in ("other", 5)),
-    *(("output", wrong) for wrong in (5, None, "\0", [])),
-    *(("save_vocab", wrong) for wrong in (5, "\0\0", [])),
+    *((name, wrong) for name in ("output", "save_vocab", "init") for wrong in (5, "\0", "", [])),
+    *((name, wrong) for name in ("notes", "phrases", "vocab", "freeze") for wrong in (5, None)),
 ]
 
 
@@ -96,17 +95,14 @@ DAMAGE = [
 def test_damaged_description_of_a_checkpoint(states, tmp_path, name, wrong):
     arrays, metadata = read_native(states)
     run = json.loads(arrays["run"].tobytes())
-    notes = {"output": str(tmp_path / "m.bin"), "save_vocab": None, "force": False}
-    run["origin"]["notes"] = notes
-    next(part for part in (run, run["origin"], notes) if name in part)[name] = wrong
+    parts = (run, run["config"], run["config"]["reading"], run["position"])
+    next(part for part in parts if name in part)[name] = wrong
     arrays["run"] = np.frombuffer(json.dumps(run).encode(), np.uint8)
     metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
     write_native(tmp_path / states.name, arrays, metadata)
-    of_notes = name in notes
-    if not of_notes:
-        with pytest.raises(W2VError) as error:
-            w2v.resume(tmp_path)
-        only_one_line(error.value)
+    with pytest.raises(W2VError, match="is damaged: ") as error:
+        w2v.resume(tmp_path)
+    only_one_line(error.value)
     result = CliRunner().invoke(cli.main, ["train", "--resume", str(tmp_path)], prog_name="w2v")
     assert result.exit_code in (1, 2)
     assert_one_line(result.stderr)

@@ -77,7 +77,7 @@ def test_a_resumed_run_ends_with_the_same_bits(sample: Path, tmp_path: Path, opt
         text.write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     whole = w2v.train(text, **SMALL | options)
     found = stopped(tmp_path, text, 0.1, **options)
-    kept = found.state.parameters
+    kept = found.parameters
     assert {array.dtype.name for array in kept.values()} == {"bfloat16" if "storage" in options else "float32"}
     assert ("ngrams" in kept) == ("subwords" in options)
     with pytest.raises(Stop):
@@ -106,7 +106,7 @@ def test_words_are_made_in_the_same_way_after_a_stop(sample: Path, tmp_path: Pat
     found = stopped(tmp_path / "states", text, **options)
     assert w2v.load(found.path).words_in("Paris, 7!") == ["paris", "seven"]
     again = w2v.resume(tmp_path / "states", text)
-    assert again.text == w2v.train(text, **SMALL, **options).text == found.origin.text
+    assert again.text == w2v.train(text, **SMALL, **options).text == found.config.text
     assert "one" in again.vocabulary.words
     assert_same(again, w2v.train(text, **SMALL, **options))
     assert w2v.Model.load(checkpoint.latest(tmp_path / "states").path).text == again.text
@@ -187,8 +187,8 @@ def test_the_last_two_are_kept_and_others_left_alone(sample: Path, tmp_path: Pat
 
 def test_a_checkpoint_is_a_model_file(given: checkpoint.Checkpoint) -> None:
     vectors = w2v.load(given.path)
-    np.testing.assert_array_equal(vectors.vectors, given.state.parameters["inputs"])
-    assert vectors.index_to_key == given.state.vocabulary.words
+    np.testing.assert_array_equal(vectors.vectors, given.parameters["inputs"])
+    assert vectors.index_to_key == given.vocabulary.words
 
 
 def test_a_tree_from_a_file_is_kept(sample: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_time_decides(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The run does not end by itself."""
     copy, turns = Checkpoints.copy, itertools.count(1)
 
-    def copy_or_stop(self: Checkpoints, state: checkpoint.State) -> None:
+    def copy_or_stop(self: Checkpoints, state: checkpoint.Checkpoint) -> None:
         if next(turns) == 3:
             raise Stop
         copy(self, state)
@@ -260,7 +260,7 @@ def test_a_checkpoint_is_written_before_a_hard_limit_of_processor_time(
     for seconds in (74, 76):
         monkeypatch.setattr("time.process_time", lambda seconds=seconds: seconds)
         due.append(checkpoints.due)
-    checkpoints.copy(given.state)
+    checkpoints.copy(given)
     assert checkpoints.newest == checkpoint.files(tmp_path)[0]
     assert [*due, checkpoints.due] == [False, True, False]
 
@@ -290,9 +290,9 @@ def test_checkpoints_are_written_there(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     positions: list[int] = []
-    monkeypatch.setattr(Checkpoints, "copy", lambda _, state: positions.append(state.position))
+    monkeypatch.setattr(Checkpoints, "copy", lambda _, state: positions.append(state.position.done))
     w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **SMALL | {"workers": workers})
-    end = latest(tmp_path).state.end
+    end = latest(tmp_path).position.end
     assert positions == list(range(4, end, 4))
 
 
@@ -335,7 +335,7 @@ def test_threads_that_cannot_be_started_cost_no_checkpoint(
     with pytest.raises(NoThread):
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="3chunks", progress=progress, **options)
     monkeypatch.undo()
-    assert latest(tmp_path).state.position == 3
+    assert latest(tmp_path).position.done == 3
     model = w2v.resume(tmp_path, sample)
     assert model.metrics["tokens_trained"] == 3 * model.metrics["tokens"]
 
@@ -351,10 +351,10 @@ def test_an_unforeseen_error_of_the_writer_ends_no_run(
 def test_only_the_checkpoints_of_the_run_are_removed(tmp_path: Path, given: checkpoint.Checkpoint) -> None:
     """Not those that someone puts there while it lasts."""
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.write(given.state)
+    checkpoints.write(given)
     (tmp_path / "checkpoint-900000.safetensors").touch()
     for _ in range(3):
-        checkpoints.write(given.state)
+        checkpoints.write(given)
     assert [path.name[11:17] for path in checkpoint.files(tmp_path)] == ["000003", "000004", "900000"]
 
 
@@ -376,7 +376,7 @@ def test_as_many_epochs_as_one_likes(tmp_path: Path) -> None:
     whole.save(tmp_path / "m.safetensors")
     for mmap in (False, True):
         assert w2v.Model.load(tmp_path / "m.safetensors", mmap).metrics["loss"] == whole.metrics["loss"]
-    assert latest(tmp_path / "states").state.losses.shape == (60_000,)
+    assert latest(tmp_path / "states").losses.shape == (60_000,)
 
 
 def test_what_cannot_be_saved_is_not_trained(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,7 +459,7 @@ def test_times_include_those_before_the_stop(
 
     def slow(path: Path) -> checkpoint.Checkpoint:
         found = read(path)
-        return replace(found, state=replace(found.state, seconds=before))
+        return replace(found, position=replace(found.position, seconds=before))
 
     monkeypatch.setattr(checkpoint, "read", slow)
     shutil.copytree(given.path.parent, tmp_path / "states")
@@ -516,7 +516,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
     assert stderr == f"w2v: stopped by {by}; resume with: {command}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [states.name, "whole.bin"]
     assert [each.name[11:17] for each in sorted(states.iterdir())] == ["000001", "000002"]
-    assert latest(states).state.position == 4
+    assert latest(states).position.done == 4
     run(*shlex.split(command)[1:], "--checkpoint-every", "1h")
     assert (tmp_path / "out.bin").read_bytes() == expected
 

@@ -132,7 +132,7 @@ def test_what_another_number_of_ranks_trains(before: int, after: int, rounds: in
     if after == before:
         others = rounds
     done = int(share * epochs * rounds)
-    state: Any = SimpleNamespace(ranks=before, position=done, end=epochs * rounds)
+    state: Any = SimpleNamespace(ranks=before, done=done, end=epochs * rounds)
     resumed = resumed_at(state, epochs * others, after)
     trained = np.zeros((epochs, chunks), np.int64)
     for part in trained.reshape(epochs, before, -1).swapaxes(0, 1):
@@ -285,7 +285,7 @@ REFUSALS = {
     "no such file": (["nothing"], "", "w2v: corpus file 'nothing' does not exist", 1),
     "no words": ([Path(__file__).with_name("__init__.py")], "", "__init__.py holds no words", 1),
     "other settings": ([], "import sys; sys.argv += ['--epochs', '7']", "has epochs 7, and rank 0", 1),
-    "other version": ([], "import w2v.training.train as t; t.__version__ = '0'", 'has w2v "0", and rank 0', 1),
+    "other version": ([], "import w2v.training.prepare as t; t.__version__ = '0'", 'has w2v "0", and rank 0', 1),
     "missing file": ([], "import sys; sys.argv[2] += 'x'", "rank 1 ", 1),
     "other content of the same size": (
         [],
@@ -302,7 +302,7 @@ REFUSALS = {
     ),
     "an error on one rank": (
         [],
-        "import w2v.training.train as t; from w2v.errors import W2VError\n"
+        "import w2v.training.prepare as t; from w2v.errors import W2VError\n"
         "    def fail(*a, **k): raise W2VError('no luck')\n"
         "    t.read_corpus = fail",
         ": no luck",
@@ -331,8 +331,8 @@ def test_one_line_says_what_is_wrong(name: str, text: Path, tmp_path: Path) -> N
 # -- faults ---------------------------------------------------------------------------------
 
 PHASES = {
-    "reading": ("w2v.training.train.read_corpus", 0),
-    "merging": ("w2v.training.train.merged_types", 0),
+    "reading": ("w2v.training.prepare.read_corpus", 0),
+    "merging": ("w2v.training.prepare.merged_types", 0),
     "the first rows": ("w2v.training.distributed:Exchange.start_from_root", 0),
     "a round": ("w2v.training.distributed:Exchange.begin", 5),
     "the end of an epoch": ("w2v.training.distributed:Exchange.all_rows", 1),
@@ -400,9 +400,9 @@ def test_a_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_pa
     assert "stopped by" in said
     again = f"w2v train {text} --resume {tmp_path / 'states'} -o {tmp_path / 'm.safetensors'}\n"
     assert said.endswith(f"resume with: {again}")
-    state = checkpoint.latest(tmp_path / "states").state
-    assert 0 < state.position < state.end
-    assert state.ranks == 2
+    state = checkpoint.latest(tmp_path / "states")
+    assert 0 < state.position.done < state.position.end
+    assert state.position.ranks == 2
 
 
 @cluster
@@ -413,8 +413,8 @@ def test_a_stopped_run_resumes_with_any_number_of_ranks(count: int, text: Path, 
     output = tmp_path / "m.safetensors"
     killed = fault("w2v.training.checkpoint:Checkpoints.copy", "SIGKILL", 2)
     mpiexec(2, "train", text, "-o", output, "--epochs", 6, *states, *SMALL, before=killed, code=None)
-    state = checkpoint.latest(tmp_path / "states").state
-    assert state.position % (state.end // 6) == 0  # exactly at the end of an epoch
+    state = checkpoint.latest(tmp_path / "states")
+    assert state.position.done % (state.position.end // 6) == 0  # exactly at the end of an epoch
     done = mpiexec(count, "train", text, "--resume", tmp_path / "states", "-o", output, "--quiet")
     assert done.stderr == ""
     model = Model.load(output)

@@ -80,7 +80,7 @@ def test_checkpoints_from_before_the_rise_stay(sample: Path, tmp_path: Path) -> 
         w2v.train(sample, checkpoint=tmp_path, checkpoint_every="4chunks", **options)
     (only,) = checkpoint.files(tmp_path)
     assert str(failure.value).endswith(f"; the last good checkpoint is {only}")
-    assert checkpoint.read(only).state.rise <= SOUND_RISE
+    assert checkpoint.read(only).rise <= SOUND_RISE
 
 
 @pytest.mark.parametrize("ending", [float("nan"), float("inf")])

@@ -238,7 +238,7 @@ def test_vectors_that_a_run_cannot_start_from(
 
 
 def test_impossible_vectors_in_python(sample: Path, vectors: w2v.KeyedVectors, first: w2v.Model) -> None:
-    with pytest.raises(w2v.SettingsError, match="continue_from has its own vectors: leave init out"):
+    with pytest.raises(w2v.SettingsError, match="init has no effect with continue_from: a model has its own"):
         w2v.train(sample, init=vectors, continue_from=first)
     with pytest.raises(w2v.W2VError, match="init has no vector for any word of this text"):
         w2v.train(sample, init=w2v.KeyedVectors(["unheard"], np.ones((1, 4))))

@@ -109,7 +109,7 @@ def test_a_folder_that_another_run_has_taken_is_left_to_it(
     assert caplog.messages == [
         f"{states} was removed and now belongs to another run: this run writes no more checkpoints"
     ]
-    assert latest(states).state.settings.seed == 5
+    assert latest(states).settings.seed == 5
     assert checkpoints.newest is None
 
 
@@ -117,9 +117,9 @@ def test_a_folder_that_another_run_has_taken_is_left_to_it(
 def test_a_lock_that_was_removed_is_made_again(sample: Path, tmp_path: Path, remove: Callable[[Path], None]) -> None:
     given = stopped(tmp_path / "given", sample)
     checkpoints = Checkpoints(tmp_path / "states")
-    checkpoints.write(given.state)
+    checkpoints.write(given)
     remove(tmp_path / "states")
-    checkpoints.write(given.state)
+    checkpoints.write(given)
     with pytest.raises(w2v.W2VError, match="another run is writing checkpoints"):
         Checkpoints(tmp_path / "states")
     assert checkpoint.files(tmp_path / "states")[-1] == checkpoints.newest

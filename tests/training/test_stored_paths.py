@@ -7,7 +7,8 @@ import shutil
 import signal
 import stat
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -23,18 +24,33 @@ REFUSED = "w2v: name all files again, because paths in a checkpoint are not used
 OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
 
 
+class Stopping:
+    """A run that has a checkpoint, and is stopped while it trains."""
+
+    checkpoints = SimpleNamespace(newest="a checkpoint")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def train(self, _: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
 @pytest.fixture(scope="module")
 def whole(sample: Path) -> w2v.Model:
     """The model of a run that is not stopped."""
     return w2v.train(sample, **SMALL)
 
 
-def forge(folder: Path, **origin: Any) -> None:
+def forge(folder: Path, files: Any = (), **config: Any) -> None:
     """Change the description of a run's text and outputs, as whoever made its checkpoints can."""
     for path in checkpoint.files(folder):
         arrays, metadata = native.read_native(path)
         description = json.loads(arrays["run"].tobytes())
-        description["origin"] |= origin
+        description["config"] |= config
+        description["position"]["files"] = files or None
         arrays["run"] = np.frombuffer(json.dumps(description).encode(), np.uint8)
         metadata["checksum"] = checkpoint.checksum(arrays, metadata["settings"])
         native.write_native(path, arrays, metadata)
@@ -57,8 +73,10 @@ def test_a_strangers_checkpoint_has_nothing_read_created_or_replaced(
     mine, new, pipe = tmp_path / "mine.bin", tmp_path / ".bash_profile", tmp_path / "pipe"
     mine.write_bytes(b"mine")
     os.mkfifo(pipe)  # to open it would hang
-    notes = {"output": str(mine), "save_vocab": str(new), "plot": str(tmp_path / "run.png"), "force": True}
-    forge(tmp_path / "states", sources=[str(pipe)], files=None, cache=str(tmp_path / "cache"), notes=notes)
+    outputs = {"output": str(mine), "save_vocab": str(new), "plot": str(tmp_path / "run.png")}
+    inputs = {name: str(pipe) for name in ("continue_from", "init", "vocabulary")}
+    reading = {"cache": str(tmp_path / "cache")}
+    forge(tmp_path / "states", corpus=[str(pipe)], checkpoint=str(mine), reading=reading, **outputs, **inputs)
     before = below(tmp_path)
     for named in ([], [sample], ["-o", tmp_path / "named.bin"]):
         said = run("train", *named, "--resume", tmp_path / "states", "--force", code=2).stderr
@@ -136,8 +154,7 @@ def test_what_a_config_names_is_in_the_command(sample: Path, tmp_path: Path, mon
     """The corpus, the output and the user's own loss."""
     config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
     config.write_text(f'corpus = "{sample}"\noutput = "own.bin"\nobjective = "{loss}"\n')
-    monkeypatch.setattr("w2v.cli.train.train", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
-    monkeypatch.setattr(checkpoint.Checkpoints, "newest", "a checkpoint")
+    monkeypatch.setattr("w2v.cli.commands.training.prepare", lambda *_, **__: Stopping())
     options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
     said = run("train", *options, code=143).stderr
     expected = ["train", sample, "--resume", tmp_path / "states", "-o", "own.bin", "--objective", loss]
@@ -160,7 +177,7 @@ def test_whatever_a_checkpoint_names_is_shown_in_one_harmless_line(
     sample: Path, tmp_path: Path, sources: list[str], shown: str
 ) -> None:
     stopped(tmp_path, sample)
-    forge(tmp_path, sources=sources)
+    forge(tmp_path, corpus=sources)
     said = run("train", "--resume", tmp_path, code=2).stderr
     assert said == f"{REFUSED}w2v train {shown} --resume {tmp_path} -o MODEL\n"
 

@@ -19,6 +19,7 @@ from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.corpus import Corpus
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run, threads_memory, thresholds
 from w2v.vectors.combine import memory_of
@@ -130,7 +131,7 @@ def test_what_threads_take_is_estimated(
     monkeypatch.setattr(memory, "held", lambda: 0)
     with read_text(Corpus([["word1"]]), cache=tmp_path) as store:
         before = address_space()
-        run = Run(settings, Initialisation(vocabulary), store)
+        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
         taken = address_space() - before
     assert 1 < run.peak / (2 * 4 * least) < 10
     assert taken == pytest.approx(run.peak, rel=0.01, abs=16e6)
@@ -140,7 +141,8 @@ def test_the_rate_of_a_resumed_rank_counts_no_words_from_before() -> None:
     text = [["one", "two"]] * 100
     vocabulary = w2v.Vocabulary(["one", "two"], [100, 100])
     with read_text(Corpus(text)) as store:
-        run = Run(w2v.Settings(min_count=1, vector_size=8, workers=1, sample=0), Initialisation(vocabulary), store)
+        settings = w2v.Settings(min_count=1, vector_size=8, workers=1, sample=0)
+        run = Run(RunConfig(settings=settings), Initialisation(vocabulary), store)
         run.train(lambda _: None)
         run.tokens *= 3  # as on one of three ranks
         reports: list[Progress] = []

@@ -23,8 +23,6 @@ from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
 from w2v.text.phrases import PhraseOptions, connectors
-from w2v.training.initialisation import Vocab, continued_settings
-from w2v.training.model import Model
 from w2v.vectors.query import Method
 
 Command = Callable[..., Any]
@@ -355,34 +353,27 @@ def phrase_options(given: Mapping[str, Any]) -> PhraseOptions:
     return PhraseOptions(**chosen, connectors=words)
 
 
-def chosen_settings(
-    given: Mapping[str, Any],
-    config: Mapping[str, Any] | None = None,
-    model: Model | None = None,
-    words: Vocab = "old",
-    tried: Mapping[str, Sequence[object]] | None = None,
-) -> Settings:
-    """The settings given as options; the others are from a config file and a model that is continued, if any.
+def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:
+    """The settings given as options. Raises click.UsageError as `given_settings` and `check_effect` do."""
+    chosen = given_settings(given)
+    settings = Settings(**chosen)
+    check_effect(settings, chosen, tried)
+    return settings
 
-    `tried` are settings of which a command tries several values. Raises click.UsageError for options that contradict
-    each other or have no effect.
+
+def check_effect(
+    settings: Settings, chosen: Iterable[str], tried: Mapping[str, Sequence[object]] | None = None
+) -> None:
+    """Raise click.UsageError if one of the `chosen` settings, which are given as options, has no effect in a run.
+
+    `tried` are settings of which a command tries several values.
     """
-    chosen, merged = given_settings(given), merged_settings(given, config or {})
-    settings = continued_settings(model, words, merged) if model else Settings(**merged)
     for name in chosen:
         needs = settings.without_effect(name)
         if needs and not {*needs[1]} & {*(tried or {}).get(needs[0], ())}:
             found = getattr(settings, needs[0])
             other = f"with {first_name(needs[0])} {found}" if found else f"without {first_name(needs[0])}"
             raise click.UsageError(f"{first_name(name)} has no effect {other}")
-    return settings
-
-
-def merged_settings(given: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a config file, overridden by those given as options: also the loss by an objective."""
-    chosen = given_settings(given)
-    replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else ()
-    return {name: value for name, value in config.items() if name not in replaced} | chosen
 
 
 def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:

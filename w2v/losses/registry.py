@@ -87,7 +87,7 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         if isinstance(self.objective, Loss):
             object.__setattr__(self, "objective", use(self.objective))
         for name in PAIRS:
-            object.__setattr__(self, name, joined(name, getattr(self, name)))
+            object.__setattr__(self, name, join_pair(name, getattr(self, name)))
         self.ngrams, self.window_sides  # noqa: B018 - raise SettingsError
         super().__post_init__()
         self._choose_loss()
@@ -221,8 +221,8 @@ class Settings(SampledSettings, TreeSettings, ClassSettings, BlockSettings, Mixt
         return [field.name for field in fields(cls)]
 
 
-def joined(name: str, value: Any) -> Any:
-    """The value of a setting, as text if it is a pair of numbers."""
+def join_pair(name: str, value: Any) -> Any:
+    """Return the value of a setting, as text if it is a pair of numbers."""
     return PAIRS[name].join(map(str, value)) if name in PAIRS and isinstance(value, list | tuple) else value
 
 

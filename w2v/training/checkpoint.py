@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,15 +27,14 @@ from w2v.formats import bfloat16, native
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Loss, file_names
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.system.files import Errors, PathLike, errors_named, open_regular
-from w2v.system.schema import Count, PathText, decode, encode
+from w2v.system.files import PathLike, errors_named, open_regular
+from w2v.system.schema import Count, checked, decode, encode
 from w2v.system.threads import NoThread, Thread
 from w2v.system.version import __version__
-from w2v.text.encodings import UTF_8
-from w2v.text.normalise import TextOptions
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.training.config import RunConfig
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.lock import Lock
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -50,83 +49,58 @@ INPUTS = "vectors"  # the input rows in the native format
 log = logging.getLogger("w2v")
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The text of a run, and notes of its caller.
-
-    Whoever wrote a checkpoint chose its paths: they are shown to the user, who names the files again, and never opened.
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """How far a run has come, and in which text.
 
     Attributes:
-        sources: absolute paths of the text; ["-"] for standard input, [] for a text that was not read from files.
-        files: (path, bytes) of each file; None if the text can be read only once.
-        errors, max_types, column, encoding, text: see read_corpus.
-        phrases: the file of phrases that were joined; True for those found in the text.
-        notes: JSON values of the caller.
-        checksum: of the ids, once the text is read.
+        done, end: chunks trained, and in all (with several ranks: rounds, see Schedule).
+        tokens_trained: words. seconds: of training.
+        instruction_set: see Plan. ranks: number of processes.
+        scores: on held-out text, after each epoch, if training may stop early.
+        files: (path, bytes) of each file of the text; None if the text can be read only once.
+        checksum: of the text, once it is read.
     """
 
-    sources: list[PathText] = field(default_factory=list)
+    done: Count
+    end: Count
+    tokens_trained: Count
+    seconds: float
+    instruction_set: str
+    ranks: Count = 1
+    scores: list[float] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
-    errors: Errors = "strict"
-    max_types: int = 0
-    column: str | None = None
-    encoding: str = UTF_8
-    text: TextOptions = field(default_factory=TextOptions)
-    phrases: bool | PathText = False
-    notes: dict[str, Any] = field(default_factory=dict)
     checksum: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
-    """How far a run has come: `position` of `end` chunks (with several ranks: rounds, see Schedule).
+class Checkpoint:
+    """The state of a run whose threads have stopped: its config, its position and its arrays.
 
-    `scores` are those on held-out text, after each epoch, if training may stop early.
+    Attributes:
+        parameters: the matrices that training updates, by name.
+        losses: summed, in each epoch, float64 (epochs,). predictions: their number, int64 (epochs,).
+        history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
+            the beginning of the run; the last two are of rank 0 alone.
+        frozen: bool (V,), see Initialisation.
+        path: of its file, once it is written; then its arrays are memory-mapped. version: of the w2v that wrote it.
     """
 
-    position: Count
-    end: Count
-    tokens_trained: Count
-    seconds: float  # of training
-    instruction_set: str
-    ranks: Count = 1
-    scores: list[float] = field(default_factory=list)
-
-    @property
-    def course(self) -> dict[str, Any]:
-        """The attributes of this class by name, for another of its kinds."""
-        return {each.name: getattr(self, each.name) for each in fields(Course)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunDescription(Course):
-    """What a checkpoint stores as JSON besides the settings. Raises SettingsError for an impossible interval."""
-
-    parameters: list[str]
-    every: str
-    origin: Origin
-
-    def __post_init__(self) -> None:
-        interval(self.every)
-
-
-@dataclass(frozen=True, kw_only=True)
-class State(Course):
-    """A run whose threads have stopped.
-
-    `parameters` are the matrices that training updates, by name. The columns of `history` are words trained, seconds of
-    training, summed loss and number of predictions, each since the beginning of the run; the last two are of rank 0
-    alone.
-    """
-
-    settings: Settings
+    config: RunConfig
+    position: Position
     vocabulary: Vocabulary
     loss: Loss
     parameters: Mapping[str, NDArray[Any]]
-    losses: NDArray[np.float64]  # (epochs,), summed
-    predictions: NDArray[np.int64]  # (epochs,)
-    history: NDArray[np.float64]  # (n, 4)
-    frozen: NDArray[np.bool_] | None = None  # (V,), see Initialisation
+    losses: NDArray[np.float64]
+    predictions: NDArray[np.int64]
+    history: NDArray[np.float64]
+    frozen: NDArray[np.bool_] | None = None
+    path: Path = Path()
+    version: str = __version__
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
 
     @property
     def rise(self) -> float:
@@ -137,17 +111,6 @@ class State(Course):
         """Mean loss of a prediction in each epoch; None for an epoch without predictions."""
         sums, counts = self.losses.tolist(), self.predictions.tolist()
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The content of a checkpoint file; its arrays are memory-mapped."""
-
-    path: Path
-    state: State
-    origin: Origin
-    every: str
-    version: str  # of the package that has written it
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -171,15 +134,13 @@ class Checkpoints:
         after: Checkpoint | None = None,
     ):
         self.folder = Path(folder).absolute()
-        self.every = every
-        self.origin = Origin()
         self.diverged = False  # a state was not written
         self._lost = False  # another run has taken the folder
         self._interval = interval(every)
         self._mine: dict[Path, float] = {}  # see `rise`
         self._copied: Arrays = {}
         self._writer: Thread | None = None
-        self._taken: State | None = None
+        self._taken: Checkpoint | None = None
         self._last = time.monotonic()
         limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
         self._last_chance = math.inf if limit == resource.RLIM_INFINITY else LAST_CHANCE * limit  # processor time
@@ -198,7 +159,7 @@ class Checkpoints:
         existing = files(self.folder)
         if after:
             before = [path for path in existing if number(path) < number(after.path)]
-            self._mine = {**dict.fromkeys(before[-1:], 0.0), after.path: after.state.rise}
+            self._mine = {**dict.fromkeys(before[-1:], 0.0), after.path: after.rise}
         self._old = [path for path in existing if path not in self._mine]  # removed once a newer one is written
         if not after:
             self._old += self.folder.glob(BEST)
@@ -279,7 +240,7 @@ class Checkpoints:
             return math.inf
         return max(position + 1, math.ceil((position // step + 1) * step))
 
-    def copy(self, state: State) -> None:
+    def copy(self, state: Checkpoint) -> None:
         """Copy the state of a run whose threads have stopped; the copy is written while training continues.
 
         With the interval "never" the state is not copied: it is written at once where processor time runs out.
@@ -295,7 +256,7 @@ class Checkpoints:
             np.copyto(self._copied[name], array)
         self._start(replace(state, parameters=dict(self._copied)))
 
-    def write(self, state: State) -> None:
+    def write(self, state: Checkpoint) -> None:
         """Write the state of a run whose threads do not continue meanwhile, even if a signal interrupts the writing."""
         try:
             self._write_and_wait(state)
@@ -305,16 +266,16 @@ class Checkpoints:
                 self._write_and_wait(state)
             raise
 
-    def write_best(self, state: State) -> None:
+    def write_best(self, state: Checkpoint) -> None:
         """Write the best state so far, which `best` returns; it is no state to resume from."""
         self._wait()
         self._write(state, best=True)
 
-    def best(self) -> State:
+    def best(self) -> Checkpoint:
         """The state that write_best wrote last, its arrays memory-mapped. Raises W2VError if there is none."""
-        return read(self.folder / BEST).state
+        return read(self.folder / BEST)
 
-    def _write_and_wait(self, state: State) -> None:
+    def _write_and_wait(self, state: Checkpoint) -> None:
         self._wait()
         self._start(state)
         self._wait()
@@ -323,7 +284,7 @@ class Checkpoints:
         if self._writer:
             self._writer.wait()
 
-    def _start(self, state: State) -> None:
+    def _start(self, state: Checkpoint) -> None:
         self._last = time.monotonic()
         if time.process_time() >= self._last_chance:
             self._last_chance = math.inf
@@ -333,7 +294,7 @@ class Checkpoints:
         except NoThread:
             self._writer.run()
 
-    def _write(self, state: State, best: bool = False) -> None:
+    def _write(self, state: Checkpoint, best: bool = False) -> None:
         self._taken = state
         if self._lost:
             return
@@ -348,7 +309,7 @@ class Checkpoints:
             reason = "there is not enough memory" if isinstance(error, MemoryError) else one_line(error)
             log.warning("checkpoint not written: %s%s", reason, kept)
 
-    def _try_to_write(self, state: State, best: bool) -> None:
+    def _try_to_write(self, state: Checkpoint, best: bool) -> None:
         parameters = state.parameters
         if not (np.isfinite(state.losses).all() and finite(parameters.values()) and state.rise <= MAX_RISE):
             self.diverged = True
@@ -359,11 +320,11 @@ class Checkpoints:
         arrays |= state.loss.tensors
         arrays |= {"losses": state.losses, "predictions": state.predictions, "history": state.history}
         arrays |= {} if state.frozen is None else {"frozen": state.frozen}
-        run = RunDescription(**state.course, parameters=list(parameters), every=self.every, origin=self.origin)
         path = self.folder / (BEST if best else NAME.format(self._next))
+        run = {"config": state.config.stored(), "position": asdict(state.position)}
         # As an array, because the length of a header is limited:
         arrays["run"] = np.frombuffer(encode(run, path).encode(), np.uint8)
-        header = ModelHeader(state.settings.as_dict(), text=self.origin.text, package_version=__version__)
+        header = ModelHeader(state.settings.as_dict(), text=state.config.text, package_version=__version__)
         metadata = header.to_strings(path)
         metadata["checksum"] = checksum(arrays, metadata["settings"])
         self._keep_lock()
@@ -437,21 +398,25 @@ def read(path: Path) -> Checkpoint:
 
 def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     """Raises LookupError, TypeError, AttributeError, RecursionError or ValueError for an inconsistent checkpoint."""
-    run = decode(RunDescription, arrays["run"].tobytes(), "its description")
+    run = decode(dict[str, Any], arrays["run"].tobytes(), "its description")
+    if "origin" in run:
+        run = _convert_older(run)
     settings = settings_from(header.settings or {}, "its settings")
+    config = RunConfig.from_stored(run["config"], settings)
+    position = checked(Position, run["position"], "its position")
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"])
     loss = loss_for(settings, vocabulary, arrays)
-    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in run.parameters}
     wanted = {"inputs": (len(vocabulary), settings.vector_size), **file_names(loss.shapes)}
     if settings.ngrams:
         wanted["ngrams"] = (SubwordRows.of(settings.ngrams, vocabulary.words).shared, settings.vector_size)
+    parameters = {name: arrays[INPUTS if name == "inputs" else name] for name in wanted}
     found = {name: (array.shape, array.dtype) for name, array in parameters.items()}
     expected = {name: (shape, bfloat16.dtype_of(settings.storage)) for name, shape in wanted.items()}
     if found != expected or not finite(parameters.values()):
         raise ValueError(f"matrices of an unexpected shape or type, or not finite: {found}")
     sums = {"losses": np.dtype(np.float64), "predictions": np.dtype(np.int64)}
     epochs = {name: ((settings.epochs,), dtype) for name, dtype in sums.items()}
-    if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or run.position > run.end:
+    if {name: (arrays[name].shape, arrays[name].dtype) for name in epochs} != epochs or position.done > position.end:
         raise ValueError("losses of a wrong shape or type, or a position past the end of the run")
     history = arrays["history"]
     if history.dtype != np.float64 or history.shape != (len(history), 4):
@@ -459,8 +424,9 @@ def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
     frozen = arrays.get("frozen")
     if frozen is not None and (frozen.dtype != np.bool_ or frozen.shape != (len(vocabulary),)):
         raise ValueError("frozen words of a wrong shape or type")
-    state = State(
-        settings=settings,
+    return Checkpoint(
+        config=config,
+        position=position,
         vocabulary=vocabulary,
         loss=loss,
         parameters=parameters,
@@ -468,9 +434,23 @@ def _checkpoint(path: Path, arrays: Arrays, header: ModelHeader) -> Checkpoint:
         predictions=arrays["predictions"],
         history=history,
         frozen=frozen,
-        **run.course,
+        path=path,
+        version=header.package_version,
     )
-    return Checkpoint(path, state, run.origin, run.every, header.package_version)
+
+
+def _convert_older(run: dict[str, Any]) -> dict[str, Any]:
+    """Convert the description in checkpoints without a RunConfig, of w2v 0.2.0. Raises LookupError or TypeError."""
+    origin = run["origin"]
+    notes = dict(origin["notes"])
+    config = {name: notes.pop(name) for name in ("output", "save_vocab", "plot") if notes.get(name) is not None}
+    config |= {"corpus": origin["sources"], "phrases": origin["phrases"], "notes": notes}
+    reading = ("errors", "max_types", "column", "encoding")
+    config["reading"] = {name: origin[name] for name in reading if name in origin} | origin["text"]
+    config["checkpoint_every"] = run["every"]
+    position = {each.name: run[each.name] for each in fields(Position) if each.name in run}
+    position |= {"done": run["position"], "files": origin["files"], "checksum": origin["checksum"]}
+    return {"config": config, "position": position}
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:

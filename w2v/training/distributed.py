@@ -48,12 +48,12 @@ from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
-from w2v.losses.registry import Settings
 from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.text.idstore import IdStore, TypeCounts
-from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import LOOK, Communicator
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.run import POLL, Run, plan_run, resumed_at
 from w2v.training.schedule import Schedule
@@ -320,18 +320,20 @@ class DistributedRun(Run):
     def __init__(
         self,
         communicator: Communicator,
-        settings: Settings,
+        config: RunConfig,
         initial: Initialisation,
         store: IdStore,
         *arguments: Any,
         **options: Any,
     ):
-        if settings.kernel != "cython":
-            raise SettingsError(f"kernel {settings.kernel}: several ranks train with kernel cython and its losses only")
+        if config.settings.kernel != "cython":
+            raise SettingsError(
+                f"kernel {config.settings.kernel}: several ranks train with kernel cython and its losses only"
+            )
         self.communicator = communicator
         self._done = 0  # rounds
         self._sums: tuple[Any, Any] = (0.0, 0)  # losses and predictions before this process resumed the run
-        super().__init__(settings, initial, store, *arguments, **options)
+        super().__init__(config, initial, store, *arguments, **options)
         self.tokens = communicator.total(self.plan.tokens)
         largest = communicator.maximum(self.plan.tokens)
         words = words_of_round(largest, communicator.size)
@@ -355,9 +357,9 @@ class DistributedRun(Run):
         ngrams = self.plan.subwords.totals(inputs)[len(words) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
-    def _allocate(self, initial: Initialisation, copies: int, ignore_memory: bool) -> None:
+    def _allocate(self, initial: Initialisation, copies: int) -> None:
         with self.communicator.collective_errors():
-            super()._allocate(initial, copies + 1, ignore_memory)  # one copy is Matrix.last
+            super()._allocate(initial, copies + 1)  # one copy is Matrix.last
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -366,21 +368,20 @@ class DistributedRun(Run):
         exchanged["share"] = self.exchange_seconds / seconds if seconds else 0.0  # of the time
         return {"ranks": self.communicator.size, "exchange": exchanged}
 
-    def _plan(self, initial: Initialisation, instructions: str | None, ignore_memory: bool) -> Plan:
-        plan = plan_run(
-            self.settings, initial, self.store, instructions, self.communicator.total, MAX_CHUNK, ignore_memory
-        )
+    def _plan(self, initial: Initialisation, instructions: str | None) -> Plan:
+        total, ignore_memory = self.communicator.total, self.config.ignore_memory
+        plan = plan_run(self.settings, initial, self.store, instructions, total, MAX_CHUNK, ignore_memory)
         return replace(plan, seed=(plan.seed + (self.communicator.rank << 48)) % (1 << 64))  # other draws on each rank
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: Checkpoint) -> None:
         """Continue from the position of a run with the same settings, and with any number of ranks.
 
         With another number, each rank continues at the same share of its new part: some text of the current epoch is
         then trained twice, and some not at all.
         """
-        self._done = resumed_at(state, self.schedule.end, self.communicator.size)
-        self.seconds, self.history = state.seconds, state.history
-        self._seconds_before = state.seconds
+        self._done = resumed_at(state.position, self.schedule.end, self.communicator.size)
+        self.seconds, self.history = state.position.seconds, state.history
+        self._seconds_before = state.position.seconds
         if self.communicator.is_root:  # the sums are of all ranks
             self._sums = state.losses, state.predictions
         if self.plan.chunks:
@@ -390,25 +391,28 @@ class DistributedRun(Run):
         self._continue_history()
 
     @property
-    def state(self) -> State:
+    def state(self) -> Checkpoint:
         """All ranks must call this, after an exchange of all rows."""
         losses, predictions = self._sums
+        own, ranks = super().state, self.communicator
         return replace(
-            super().state,
-            position=self._done,
-            end=self.schedule.end,
-            losses=self.communicator.sum(self.kernel.losses + losses),
-            predictions=self.communicator.sum(self.kernel.predictions + predictions),
-            tokens_trained=self.communicator.total(self.kernel.tokens_trained),
-            ranks=self.communicator.size,
+            own,
+            losses=ranks.sum(self.kernel.losses + losses),
+            predictions=ranks.sum(self.kernel.predictions + predictions),
+            position=replace(
+                own.position,
+                done=self._done,
+                end=self.schedule.end,
+                tokens_trained=ranks.total(self.kernel.tokens_trained),
+                ranks=ranks.size,
+            ),
         )
 
-    def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
-        """Train to the end together with the other ranks. Only rank 0 has `checkpoints`, if any."""
+    def train(self, report: Report | None = None) -> None:
+        """Train to the end together with the other ranks. Only rank 0 has checkpoints, if any."""
         if self.communicator.is_root and self.tokens < ENOUGH_WORDS * self.communicator.size:
             few = f"{self.tokens:,} words are few for {self.communicator.size} ranks"
             log.info("%s: one process is probably quicker", few)
-        self.checkpoints = checkpoints
         self._start_meter(report)
         with self.communicator.signals_noted() as told_to_stop:
             self._train_rounds(told_to_stop)

@@ -30,7 +30,7 @@ def rise(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]
     unfinished epoch counts with a lower bound.
 
     Args:
-        losses, predictions: of each epoch, (epochs,); see State.
+        losses, predictions: of each epoch, (epochs,); see Checkpoint.
     """
     before = np.append(0, predictions[:-1])
     means = losses / np.maximum(np.maximum(predictions, before), MIN_PREDICTIONS)

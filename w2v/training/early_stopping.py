@@ -10,7 +10,7 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.evaluation.held_out import HeldOut
 from w2v.text.subword_rows import SubwordRows
-from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.checkpoint import Checkpoint, Checkpoints
 from w2v.training.model import Model, split
 from w2v.vectors.cosines import Vector
 
@@ -32,23 +32,24 @@ class EarlyStopping:
         """Whether a run with these scores, one for each epoch so far, ends now."""
         return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
 
-    def look(self, state: State) -> list[float]:
+    def score(self, state: Checkpoint) -> list[float]:
         """The scores after one more epoch. Writes the state if its score is the highest."""
-        scores = [*state.scores, self.held_out.score(vectors_of(state))]
+        scores = [*state.position.scores, self.held_out.score(vectors_of(state))]
         if best_epoch(scores) == len(scores):
-            self.checkpoints.write_best(replace(state, scores=scores))
+            self.checkpoints.write_best(replace(state, position=replace(state.position, scores=scores)))
         return scores
 
-    def restore_best(self, state: State) -> None:
+    def restore_best(self, state: Checkpoint) -> None:
         """Give the matrices of a run that has ended the values that they had after its best epoch."""
-        ended, best = len(state.scores), best_epoch(state.scores)
-        score = f"score on held-out text {state.scores[best - 1]:.4f}"
+        scores = state.position.scores
+        ended, best = len(scores), best_epoch(scores)
+        score = f"score on held-out text {scores[best - 1]:.4f}"
         if best == ended:
             log.info("the last epoch, %d, was the best: %s", ended, score)
             return
         try:
             found = self.checkpoints.best()
-            if len(found.scores) != best:
+            if len(found.position.scores) != best:
                 raise W2VError(f"{self.checkpoints.folder} does not have the state after epoch {best}")
         except W2VError as error:
             log.warning("%s: the vectors are those of the last epoch, %d, not of the best, %d", error, ended, best)
@@ -63,7 +64,7 @@ def best_epoch(scores: list[float]) -> int:
     return int(np.argmax(scores)) + 1
 
 
-def vectors_of(state: State) -> Vector:
+def vectors_of(state: Checkpoint) -> Vector:
     """The word vectors of a run at this state, (V, D) or (V, 2D); see Settings.vectors."""
     parameters = dict(state.parameters)
     if state.settings.ngrams:

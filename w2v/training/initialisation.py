@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,17 +52,19 @@ class Initialisation:
     frozen: NDArray[np.bool_] | None = None
 
 
-def open_model(model: Model | PathLike) -> Model:
-    """A model to continue. Raises W2VError as Model.load does; for a file of vectors, it says what to do with them."""
+def open_source(
+    continue_from: Model | PathLike | None, init: KeyedVectors | PathLike | None
+) -> Model | KeyedVectors | None:
+    """Open what a run begins with: the model that it continues, or the vectors of `init`; None if it is neither.
+
+    Raises W2VError as Model.load and `load` do; for a file of vectors to continue, it says what to do with them.
+    """
+    if continue_from is None:
+        return init if isinstance(init, KeyedVectors | None) else load(init)
     try:
-        return Model.of(model, mmap=True)
+        return Model.of(continue_from, mmap=True)
     except OnlyVectors as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
-
-
-def open_vectors(vectors: KeyedVectors | PathLike) -> KeyedVectors:
-    """The vectors to start from. Raises W2VError as `load` does."""
-    return vectors if isinstance(vectors, KeyedVectors) else load(vectors)
 
 
 def text_options_of(source: Model | KeyedVectors | None) -> TextOptions:
@@ -138,8 +140,6 @@ def initialise_from_model(
     min_count times, up to max_vocab words in all. Raises SettingsError if the loss does not allow that, W2VError for
     a model with NaN or infinite values and, unless `ignore_memory`, if memory is short for a table of n-grams.
     """
-    if words not in get_args(Vocab):
-        raise SettingsError(f"vocab {words!r}: choose from {', '.join(get_args(Vocab))}")
     parameters = {"inputs": model.inputs} | model.learnt
     if not finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")

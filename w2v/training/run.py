@@ -6,9 +6,10 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,13 +23,16 @@ from w2v.losses.registry import Settings, loss_for
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread
-from w2v.text.idstore import IdStore
+from w2v.text.idstore import IdStore, TypeCounts
+from w2v.text.phrases import Phrases
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Ngrams
-from w2v.training.checkpoint import Checkpoints, State
+from w2v.training.checkpoint import Checkpoint, Checkpoints, Position
+from w2v.training.config import RunConfig
 from w2v.training.divergence import MAX_RISE, SOUND_RISE, finite, rise
 from w2v.training.early_stopping import EarlyStopping
 from w2v.training.initialisation import Initialisation
+from w2v.training.model import Model, split
 from w2v.training.schedule import Schedule, epochs_for
 from w2v.vectors.combine import memory_of
 
@@ -155,39 +159,60 @@ def threads_memory(plan: Plan, kernel: str) -> int:
 class Run:
     """One training run over an id store: the matrices, and the kernel that trains them.
 
-    It trains on the first `share` of the text, and `stopping` may end it early. The memory check includes `copies` of
-    the matrices, such as the one that checkpoints need.
+    `prepare` makes one; use it in a `with` block, at whose end its text and its checkpoints are closed. It trains on
+    the first `share` of the text, `stopping` may end it early, and it writes `checkpoints`.
+
+    Attributes:
+        types: the types of the whole text, of all ranks. phrases: those that were joined in it.
+        files, checksum: see Position. read_seconds: how long reading the text took.
     """
+
+    types: TypeCounts
+    phrases: Phrases | None = None
+    files: list[tuple[str, int]] | None = None
+    checksum = ""
+    read_seconds = 0.0
 
     def __init__(
         self,
-        settings: Settings,
+        config: RunConfig,
         initial: Initialisation,
         store: IdStore,
         instructions: str | None = None,
         *,
         share: float = 1.0,
         stopping: EarlyStopping | None = None,
-        copies: int = 0,
-        ignore_memory: bool = False,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.vocabulary, self.frozen = initial.vocabulary, initial.frozen
-        self.store = store
-        self.checkpoints: Checkpoints | None = None  # which `train` writes
+        self.store = self.types = store
+        self.checkpoints = checkpoints
+        self.resources = ExitStack()  # closed at the end of the `with` block
         self.seconds = 0.0  # of training
-        self.history = np.zeros((0, 4))  # see State
-        self.scores: list[float] = []  # see State
+        self.history = np.zeros((0, 4))  # see Checkpoint
+        self.scores: list[float] = []  # see Position
         self._unrecorded = np.zeros(2)  # sums of losses and predictions that the history does not include
         self._failed = False  # a thread or reading the ids failed: the matrices belong to no position of the run
-        self.settings, self.stopping = settings, stopping
-        plan = self._plan(initial, instructions, ignore_memory)
+        self.config, self.stopping = config, stopping
+        plan = self._plan(initial, instructions)
         self.plan = plan if share == 1 else plan.first(share)
-        self.settings = replace(settings, epochs=self.plan.epochs)
+        self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
         self.schedule = Schedule(self.plan)
         self.tokens = self.plan.tokens  # words of the vocabulary in the text, of all ranks
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, copies, ignore_memory)
+        self._allocate(initial, int(bool(checkpoints and checkpoints.copies)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Raise W2VError if the file with the ids of the text has been cut."""
+        self.resources.__exit__(*error)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -204,15 +229,18 @@ class Run:
         """Summed loss and number of predictions of this process, float64 (2,)."""
         return np.array([self.kernel.losses.sum(), self.kernel.predictions.sum()])
 
-    def _plan(self, initial: Initialisation, instructions: str | None, ignore_memory: bool) -> Plan:
-        return plan_run(self.settings, initial, self.store, instructions, ignore_memory=ignore_memory)
+    def _plan(self, initial: Initialisation, instructions: str | None) -> Plan:
+        return plan_run(self.settings, initial, self.store, instructions, ignore_memory=self.config.ignore_memory)
 
-    def _allocate(self, initial: Initialisation, copies: int, ignore_memory: bool) -> None:
-        """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel."""
+    def _allocate(self, initial: Initialisation, copies: int) -> None:
+        """Allocate the matrices, initialise them (or copy those of a continued model), and make the kernel.
+
+        The memory check includes `copies` of the matrices, such as the one that checkpoints need.
+        """
         plan = self.plan
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
         needed = memory_needed(plan, self.settings, copies)
-        self.peak, self.limit = memory.check(needed, "training", hint, ignore_memory)
+        self.peak, self.limit = memory.check(needed, "training", hint, self.config.ignore_memory)
         words = len(self.vocabulary)
         inputs = initial_inputs(input_rows(plan), plan.vector_size, plan.seed, bfloat16.dtype_of(plan.storage))
         parameters = plan.loss.new_parameters()
@@ -228,31 +256,66 @@ class Run:
         else:
             self.kernel = Kernel(plan, bfloat16.bits(inputs), bfloat16.bits(parameters["outputs"]))
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: Checkpoint) -> None:
         """Continue from the position of a run with the same settings. Raises W2VError if that is impossible."""
-        self.seconds, self.history, self.scores = state.seconds, state.history, list(state.scores)
-        self.kernel.restore(resumed_at(state, self.plan.end, 1), state.losses, state.predictions)
-        if state.ranks > 1:
+        self.seconds, self.history, self.scores = state.position.seconds, state.history, list(state.position.scores)
+        self.kernel.restore(resumed_at(state.position, self.plan.end, 1), state.losses, state.predictions)
+        if state.position.ranks > 1:
             self._continue_history()
 
     @property
-    def state(self) -> State:
+    def state(self) -> Checkpoint:
         """All that is needed to resume from here. Use it while no thread runs."""
-        return State(
-            settings=self.settings,
+        return Checkpoint(
+            config=self.config,
+            position=Position(
+                done=self.kernel.position,
+                end=self.plan.end,
+                tokens_trained=self.kernel.tokens_trained,
+                seconds=self.seconds,
+                instruction_set=self.plan.instruction_set,
+                scores=list(self.scores),
+                files=self.files,
+                checksum=self.checksum,
+            ),
             vocabulary=self.vocabulary,
             loss=self.plan.loss,
             parameters=self.parameters,
-            position=self.kernel.position,
-            end=self.plan.end,
             losses=self.kernel.losses,
             predictions=self.kernel.predictions,
-            tokens_trained=self.kernel.tokens_trained,
-            seconds=self.seconds,
             history=self.history,
-            instruction_set=self.plan.instruction_set,
-            scores=list(self.scores),
             frozen=self.frozen,
+        )
+
+    def model(self) -> Model:
+        """Return the model, once the run is trained. Its n-grams are composed, so the run cannot train further."""
+        trained = self.state
+        words = trained.position.tokens_trained
+        metrics = {
+            "tokens": self.tokens,
+            "tokens_trained": words,
+            "words_per_second": words / self.seconds if self.seconds else 0.0,  # a clock may stand still
+            "seconds": {"read": self.read_seconds, "train": self.seconds},
+            "loss": trained.mean_losses,
+            "predictions": trained.predictions.tolist(),
+            "sentences": self.types.sentences,
+            "tokens_read": self.types.tokens,
+            "pruned": self.types.pruned,
+            "cache_reused": self.store.reused,
+            "instruction_set": self.plan.instruction_set,
+            **self.metrics,
+        }
+        if self.phrases is not None:
+            metrics["phrases"] = {"found": len(self.phrases), "delimiter": self.phrases.options.delimiter}
+        return Model(
+            self.settings,
+            self.vocabulary,
+            loss=self.plan.loss,
+            metrics=metrics,
+            history=self.history,
+            text=self.config.text,
+            ngrams=self.composed(),
+            **split(self.parameters),
         )
 
     def composed(self) -> Ngrams | None:
@@ -266,22 +329,22 @@ class Run:
         order = np.argsort(subwords.buckets)
         return Ngrams(kind, subwords.buckets[order], rows[order])
 
-    def train(self, report: Report | None, checkpoints: Checkpoints | None = None) -> None:
+    def train(self, report: Report | None = None) -> None:
         """Train to the end, or until it stops early, and write checkpoints, one of them at the end.
 
         Raises Diverged if the vectors do.
         """
-        first, self.checkpoints = self.kernel.position, checkpoints
+        first, checkpoints = self.kernel.position, self.checkpoints
         self._start_meter(report)
         try:
-            self._look()  # if the run was stopped before it
+            self._score_epoch()  # if the run was stopped before it
             while self.kernel.position < self.plan.end and not (self.stopping and self.stopping.is_due(self.scores)):
                 self._train_to(self._next_stop)
-                self._look()
+                self._score_epoch()
                 if checkpoints and self.kernel.position < self.plan.end:
                     state = self.state
                     checkpoints.copy(state)
-                    self.kernel.restore(state.position, state.losses, state.predictions)
+                    self.kernel.restore(state.position.done, state.losses, state.predictions)
         finally:
             if checkpoints and self.kernel.position > first and not self._failed:
                 checkpoints.write(self.state)
@@ -294,24 +357,24 @@ class Run:
         """The position of the next checkpoint, if one is due at a position, of the next score, or the end."""
         due = self.checkpoints.next_position(self.kernel.position, self.plan.chunks) if self.checkpoints else math.inf
         if self.stopping:
-            due = min(due, max(self.kernel.position + 1, self._next_look))
+            due = min(due, max(self.kernel.position + 1, self._next_score))
         return int(min(due, self.plan.end))
 
     @property
-    def _next_look(self) -> int:
+    def _next_score(self) -> int:
         """The position at the end of the first epoch that has no score."""
         return (len(self.scores) + 1) * self.plan.chunks
 
-    def _look(self) -> None:
-        if self.stopping and self.kernel.position >= self._next_look:
-            self.scores = self.stopping.look(self.state)
+    def _score_epoch(self) -> None:
+        if self.stopping and self.kernel.position >= self._next_score:
+            self.scores = self.stopping.score(self.state)
 
     def _start_meter(self, report: Report | None) -> None:
         known = {"epochs": self.plan.epochs, "memory": self.peak, "memory_limit": self.limit}
         self._meter = Meter(report, "train", self._words_trained, **known)
         self._report()
 
-    def _check_trained(self, state: State) -> None:
+    def _check_trained(self, state: Checkpoint) -> None:
         """Raise W2VError for a run that has made no predictions, or whose vectors diverged."""
         if not state.predictions.any():
             raise NothingToTrain(
@@ -413,18 +476,18 @@ def _highest_mean(losses: NDArray[np.float64], predictions: NDArray[np.int64]) -
     return float((losses / np.maximum(predictions, 1)).max())
 
 
-def resumed_at(state: State, end: int, ranks: int) -> int:
+def resumed_at(position: Position, end: int, ranks: int) -> int:
     """The position, from 0 to `end`, at which a run with this number of ranks resumes.
 
     Raises W2VError if that is impossible.
     """
-    if state.ranks != ranks:
-        return round(state.position / state.end * end)
-    if state.end != end:
+    if position.ranks != ranks:
+        return round(position.done / position.end * end)
+    if position.end != end:
         raise W2VError(
             "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
         )
-    return state.position
+    return position.done
 
 
 def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:

@@ -79,7 +79,7 @@ def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:
 
 
 class Interval(NamedTuple):
-    """What lies between two checkpoints: a time, or a part of the text (see State). At most one of them is not 0."""
+    """What lies between two checkpoints: a time, or a part of the text (see Position). At most one of them is not 0."""
 
     seconds: float = 0
     epochs: float = 0
@@ -99,7 +99,7 @@ def interval(every: str) -> Interval:
     """Return what an interval such as 10m or 1epoch means. Raises SettingsError."""
     if every == NEVER:
         return Interval()
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h|epochs?|chunks?)", every) if isinstance(every, str) else None
     if not found or not float(found[1]):
         raise SettingsError(
             f"checkpoint_every {every!r}: it must be never or a number with s, m, h, epoch or chunk, like 30s or 1epoch"

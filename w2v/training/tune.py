@@ -39,14 +39,14 @@ from w2v.system.files import PathLike, as_paths, atomic_write, errors_named, ope
 from w2v.system.schema import decode, encode
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
-from w2v.text.normalise import TextOptions
 from w2v.text.text_checks import warn_of
 from w2v.text.vocabulary import Vocabulary
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Initialisation
 from w2v.training.model import Model
+from w2v.training.prepare import join_phrases, load_phrases
 from w2v.training.run import Run
 from w2v.training.schedule import epochs_for, interval
-from w2v.training.train import join_phrases, loaded_phrases, trained_model
 
 log = logging.getLogger("w2v")
 
@@ -178,10 +178,10 @@ def tune(
     """
     watch = Watch(seconds_of(time), progress or notebook_bar())
     refuse_unknown(given, [*Settings.names(), *READING], RENAMED)
-    reading = ReadingOptions(**{name: value for name, value in given.items() if name in READING})
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING}, max_size)
-    settings = Settings(**fixed)
-    given_phrases = loaded_phrases(phrases)
+    config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
+    settings, reading = config.settings, config.reading
+    given_phrases = load_phrases(phrases)
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):
         next(lines(file), None)  # raises for one that cannot be read
@@ -200,13 +200,15 @@ def tune(
         watch.started -= sum(trial.seconds for trial in before.trials)
         log.info("tuning takes about %s", duration(max(0, watch.seconds - watch.used)))
         scorer, keep = Scorer(questions, pairs, held_out), partial(_keep, state, before, finished)
-        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, watch, keep, ignore_memory, list(before.trials))
-        warn_of(store, settings.epochs, TextOptions.of(reading), vocabulary.words)
+        tuner = Tuner(store, vocabulary, share, fixed, choices, scorer, watch, keep, config, list(before.trials))
+        warn_of(store, settings.epochs, config.text, vocabulary.words)
         tuner.search()
-        run = Run(tuner.settings_for(tuner.best), Initialisation(vocabulary), store, ignore_memory=ignore_memory)
+        run = Run(replace(config, settings=tuner.settings_for(tuner.best)), Initialisation(vocabulary), store)
+        run.phrases, run.read_seconds = joined, read
         run.train(watch)
+        model = run.model()
     watch.end()
-    return tuner.result(trained_model(run, store, read, TextOptions.of(reading), joined))
+    return tuner.result(model)
 
 
 def _keep(
@@ -315,7 +317,7 @@ class Tuner:
         store, vocabulary: of the text. share: of the text, from its start, that trials are trained on.
         fixed: settings of all trials. choices: the values to try for other settings.
         scorer: scores a model. watch: knows when the time is up.
-        keep: called after each trial. ignore_memory: see train.
+        keep: called after each trial. config: of all trials but for what they try.
         trials: the trials so far; none is repeated.
         best: the choices with the highest score. score, default_score: of these and of the defaults.
     """
@@ -328,7 +330,7 @@ class Tuner:
     scorer: Callable[[Model], float]
     watch: Watch
     keep: Callable[[Trial, Tuner], None]
-    ignore_memory: bool
+    config: RunConfig
     trials: list[Trial] = field(default_factory=list)
     best: Choices = field(default_factory=dict)
     score: float = -np.inf
@@ -417,12 +419,11 @@ class Tuner:
         epochs = share * int(settings.epochs)
         settings = replace(settings, epochs=max(1, round(epochs)))
         text_share = self.share * min(1.0, epochs)
-        run = Run(
-            settings, Initialisation(self.vocabulary), self.store, share=text_share, ignore_memory=self.ignore_memory
-        )
+        config = replace(self.config, settings=settings)
+        run = Run(config, Initialisation(self.vocabulary), self.store, share=text_share)
         with suppress(Diverged):
             run.train(self._report)
-            score = self.scorer(trained_model(run, self.store, 0.0, TextOptions()))
+            score = self.scorer(run.model())
         trial = Trial(choices, share, seed, score, clock.monotonic() - started)
         self.trials.append(trial)
         self.keep(trial, self)

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -14,8 +13,7 @@ from typing import Any, get_args
 import click
 
 from w2v.cli import options, outputs, show
-from w2v.cli import train as jobs
-from w2v.cli.config import Config
+from w2v.cli import train as runs
 from w2v.cli.console import Reporter, Stopped, say
 from w2v.cli.options import FILE, NGRAM_LENGTHS, Option
 from w2v.cli.train import OUTPUT
@@ -26,10 +24,14 @@ from w2v.progress import Report
 from w2v.settings import MODEL as MODEL_GROUP
 from w2v.settings import TEXT
 from w2v.system import memory
+from w2v.text.idstore import ReadingOptions
 from w2v.training import tune as tuning
+from w2v.training.checkpoint import Checkpoints
 from w2v.training.communicator import collective_errors, is_root, join_ranks
+from w2v.training.config import RunConfig
 from w2v.training.initialisation import Vocab
 from w2v.training.model import WHOLE_MODEL, Model
+from w2v.training.prepare import prepare
 from w2v.training.schedule import DEFAULT_INTERVAL
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
@@ -83,7 +85,7 @@ def ngram_option(name: str, text: str) -> Callable[[Any], Any]:
     "--max-ngram", f"Longest n-gram of --subwords; the shortest is {NGRAM_LENGTHS[0]} unless --min-ngram is given."
 )
 @click.option("--save-vocab", cls=Option, type=FILE, help="Write the words and their counts to this file.")
-@click.option("--read-vocab", cls=Option, type=FILE, help="Use the words and counts of this file.")
+@click.option("--read-vocab", "vocabulary", cls=Option, type=FILE, help="Use the words and counts of this file.")
 @click.option(
     "--continue",
     "continue_from",
@@ -151,41 +153,48 @@ def train(quiet: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     started = time.perf_counter()
-    asked = jobs.Options(**{field.name: given.pop(field.name) for field in fields(jobs.Options)})
+    checkpoints: Checkpoints | None = None
     with join_ranks() or nullcontext() as communicator:
         with collective_errors(communicator):
-            if asked.resume:
-                job = jobs.resume_job(asked.resume, asked, given, communicator)
-            else:
-                job = jobs.new_job(asked, given, communicator)
-            if asked.save_config and job.config and is_root(communicator):
-                job.config.save(asked.save_config, force=asked.force)
+            config, inputs = (runs.resumed_run if given["resume"] else runs.new_run)(given, communicator)
+        named = runs.named_files(config)
         try:
             with Reporter(quiet or not is_root(communicator)) as report:
                 progress: Report = report
-                if job.config and not quiet:
-                    progress = jobs.Forecast(report, job.config.settings, bool(job.resume_with))
-                model = job.run(progress=progress)
+                if not (quiet or given["resume"]):
+                    progress = runs.Forecast(report, config.settings.saved(), bool(config.checkpoint))
+                replaced = {"replace_checkpoints": given["force"], "communicator": communicator}
+                with prepare(config, **inputs, **replaced, progress=progress) as run:
+                    if given["save_config"] and is_root(communicator):
+                        config.save(given["save_config"], force=given["force"])
+                    checkpoints = run.checkpoints
+                    run.train(progress)
+                    model = run.model()
+                del run  # the memory of its threads and of the last checkpoint
             trained = time.perf_counter()
             with collective_errors(communicator):
                 if is_root(communicator):
-                    save_all(job, model)
+                    save_all(config, model, given["force"])
         except Stopped as stopped:
-            if job.resume_with and job.resumable():
-                stopped.add_note(f"resume with: {job.resume_with}")
-            elif not job.resume_with and sys.stderr.isatty():
-                stopped.add_note(f"nothing was saved; {jobs.RESUMABLE}")
+            if given["resume"] or (checkpoints and checkpoints.newest):
+                folder = str(config.checkpoint)
+                again = runs.resume_command(folder, config.corpus, named, given["force"], config.ignore_memory)
+                stopped.add_note(f"resume with: {again}")
+            elif not config.checkpoint and sys.stderr.isatty():
+                stopped.add_note(f"nothing was saved; {runs.RESUMABLE}")
             raise
     now = time.perf_counter()
     if not is_root(communicator):
         return
-    metrics = _measured(job, model, {"save": now - trained, "total": now - started + job.seconds_before})
+    before = inputs["state"].position.seconds if given["resume"] else 0.0
+    metrics = _measured(config, model, {"save": now - trained, "total": now - started + before})
     if as_json:
         show.print_json(metrics)
     elif not quiet:
         show.training(metrics | {"settings": model.settings.relevant()}, verbose)
-        _warn_of_lost_ngrams(job.output, model)
-        if job.output == OUTPUT:
+        output = Path(str(config.output))
+        _warn_of_lost_ngrams(output, model)
+        if output == OUTPUT:
             say(f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {WHOLE_MODEL}")
 
 
@@ -194,10 +203,10 @@ def _warn_of_lost_ngrams(output: Path, model: Model) -> None:
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors or .ft.bin for them")
 
 
-def _measured(job: jobs.Job, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
+def _measured(config: RunConfig, model: Model, seconds: dict[str, float]) -> dict[str, Any]:
     """The settings and measurements of a run that --json prints."""
     return {
-        "output": str(job.output),
+        "output": config.output,
         "vocabulary_size": len(model.vocabulary),
         "vector_size": model.vectors.shape[1],
         **model.metrics,
@@ -207,17 +216,18 @@ def _measured(job: jobs.Job, model: Model, seconds: dict[str, float]) -> dict[st
     }
 
 
-def save_all(job: jobs.Job, model: Model) -> None:
+def save_all(config: RunConfig, model: Model, force: bool) -> None:
     """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run."""
-    files: list[tuple[Path, outputs.Write]] = [(job.output, outputs.saving(model))]
-    if job.save_vocab:
-        files.append((job.save_vocab, outputs.saving(model.vocabulary, model.metrics["sentences"])))
-    if job.plot:
+    output = Path(str(config.output))
+    files: list[tuple[Path, outputs.Write]] = [(output, outputs.saving(model))]
+    if config.save_vocab:
+        files.append((Path(config.save_vocab), outputs.saving(model.vocabulary, model.metrics["sentences"])))
+    if config.plot:
         from w2v.plotting.curves import run_picture
 
         # Drawn once the model is saved:
-        files.append((job.plot, lambda path, force: run_picture(model, job.output.name).save(path, force=force)))
-    outputs.save(files, job.force)
+        files.append((Path(config.plot), lambda path, force: run_picture(model, output.name).save(path, force=force)))
+    outputs.save(files, force)
 
 
 @click.command(cls=options.TrainingCommand)
@@ -271,12 +281,12 @@ def tune(
     w2v tune corpus.txt -o best.safetensors --resume
     w2v train --config best.toml -o again.safetensors
     """
-    settings = options.chosen_settings(given, tried=tuning.tried(options.given_settings(given)))
-    output, reading = output or jobs.default_output(settings), asdict(options.reading_options(given))
+    chosen, reading = options.given_settings(given), options.given_reading(given)
+    output = output or runs.default_output(options.chosen_settings(given, tuning.tried(chosen)))
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
-    jobs.check_outputs([("-o", output), ("-o", config)], force, inputs)
+    runs.check_outputs([("-o", output), ("-o", config)], force, inputs)
     _check_state(state, resume, force, inputs)
     try:
         with Reporter(quiet, sys.stderr if as_json else sys.stdout) as progress:
@@ -290,14 +300,20 @@ def tune(
                 progress=progress,
                 **{name: given[name] for name in ("time", "max_size", "ignore_memory")},
                 **reading,
-                **options.given_settings(given),
+                **chosen,
             )
     except Stopped as stopped:
         if state.exists():
             stopped.add_note("to resume, repeat the command with --resume")
         raise
     model = result.model
-    used = Config(corpus, output, options=model.settings.saved() | reading, phrases=phrases or False)
+    used = RunConfig(
+        corpus=corpus,
+        output=str(output),
+        settings=model.settings,
+        reading=ReadingOptions(**reading),
+        phrases=phrases or False,
+    )
     outputs.save([(output, outputs.saving(model)), (config, outputs.saving(used))], force)
     metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
     metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}

@@ -1,0 +1,80 @@
+"""RunConfig: one description of a run for the command line, keyword arguments, files of settings and checkpoints."""
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import w2v
+from tests.helpers import SMALL, stopped
+from w2v.text.idstore import ReadingOptions
+from w2v.training.config import RunConfig
+from w2v.training.train import Arguments
+
+OPTIONS: dict[str, Any] = {
+    "loss": "hs",
+    "window": 3,
+    "lower": True,
+    "column": "text",
+    "corpus": ("a.txt", "-"),
+    "phrases": "phrases.tsv",
+    "init": "vectors.bin",
+    "freeze": True,
+    "checkpoint": "states",
+    "checkpoint_every": "1epoch",
+    "output": "model.bin",
+    "notes": {"a": [1, None]},
+}
+
+
+def test_what_a_checkpoint_stores_is_read_back() -> None:
+    config = RunConfig.from_options(OPTIONS)
+    stored = json.loads(json.dumps(config.stored()))
+    assert (stored["corpus"], stored["output"]) == ([str(Path.cwd() / "a.txt"), "-"], str(Path.cwd() / "model.bin"))
+    again = RunConfig.from_stored(stored, config.settings)
+    assert again.settings == config.settings
+    assert again.stored() == config.stored()
+
+
+def test_options_have_one_flat_space_of_names() -> None:
+    config = RunConfig.from_options(OPTIONS)
+    assert (config.settings.loss, config.settings.window) == ("hs", 3)
+    assert (config.reading.lower, config.text.lower) == (True, True)
+    assert RunConfig.from_options({}) == RunConfig()
+    with pytest.raises(w2v.SettingsError, match="unknown setting 'outptu': did you mean output"):
+        RunConfig.from_options({"outptu": "model.bin"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"corpus": "text"}, {"corpus": ("",)}, {"corpus": ("\0",)}, {"output": ""}, {"output": 5}, {"vocab": "new"},
+        {"freeze": "yes"}, {"ignore_memory": 1}, {"phrases": None}, {"notes": []}, {"checkpoint_every": 5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_impossible_values_are_named(wrong: dict[str, Any]) -> None:
+    with pytest.raises(w2v.SettingsError, match=f"^{next(iter(wrong))} "):
+        RunConfig(**wrong)
+
+
+def test_train_shows_its_options() -> None:
+    shown = inspect.signature(w2v.train).parameters
+    assert next(iter(shown)) == "corpus"
+    assert {*w2v.Settings.names(), *inspect.signature(ReadingOptions).parameters} < {*shown}
+    assert shown["vector_size"].default == 100
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for name, each in shown.items() if name != "corpus")
+    own = {*shown} & {*inspect.signature(RunConfig).parameters} - {"settings", "corpus", "vocabulary"}
+    defaults = {name: shown[name].default for name in own if name != "notes"}
+    assert {name: getattr(RunConfig, name) for name in defaults} == defaults
+    assert {"output", "plot"}.isdisjoint(inspect.signature(Arguments).parameters)
+
+
+def test_a_checkpoint_describes_its_run(sample: Path, tmp_path: Path) -> None:
+    found = stopped(tmp_path, sample, notes={"a": 1}, lower=True, window=3)
+    assert found.config.corpus == (str(sample),)
+    assert (found.config.checkpoint, found.config.checkpoint_every) == (str(tmp_path), "2chunks")
+    assert (found.config.notes, found.config.text.lower) == ({"a": 1}, True)
+    assert found.settings.as_dict() == w2v.Settings(**SMALL, window=3).as_dict()

@@ -1,0 +1,249 @@
+"""RunConfig: all that describes a run, in memory, in a file of settings and in a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from w2v.errors import SettingsError, W2VError, one_line
+from w2v.formats import table
+from w2v.losses.hierarchical_softmax import TREES
+from w2v.losses.registry import OWN, Settings, join_pair
+from w2v.options import checked_value, options_of, refuse_unknown
+from w2v.settings import RENAMED
+from w2v.system.files import PathLike, atomic_write, errors_named, is_nameable
+from w2v.text.idstore import ReadingOptions
+from w2v.text.normalise import TextOptions
+from w2v.training.initialisation import (
+    Vocab,
+    continued_settings,
+    settings_for_vectors,
+    text_options_of,
+)
+from w2v.training.model import WHOLE_MODEL, Model
+from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.vectors.keyed import KeyedVectors
+
+NEEDS = {"vocab": "continue_from", "freeze": "init", "checkpoint_every": "checkpoint"}  # each has no effect without
+OF_A_MODEL = ("init", "vocabulary")  # a model that is continued has its own
+PATHS = ("continue_from", "init", "vocabulary", "checkpoint", "output", "save_vocab", "plot")
+MODEL_SUFFIX = ".safetensors"
+MAX_BYTES = 1 << 20  # of a TOML file
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """What a run reads, its settings, how it is initialised, when its state is saved, and what it writes.
+
+    Only values that JSON can hold: what a caller has in memory is given to `prepare` beside it.
+    Raises SettingsError for impossible values.
+
+    Attributes:
+        corpus: the paths of the text, "-" for standard input; () for a text in memory.
+        settings: those of the run, including what a continued model or the vectors of `init` decide.
+        reading: how the text is read, likewise.
+        phrases: the file of phrases that are joined first; True to find them in the text.
+        continue_from, init, vocabulary: files of a model, of vectors and of words to begin with.
+        vocab, freeze: see train.
+        checkpoint, checkpoint_every: the folder of checkpoints, and how often one is written.
+        output, save_vocab, plot: files for the model, its vocabulary and a picture of the run.
+        notes: JSON values of the caller, stored in the checkpoints.
+        ignore_memory: whether a run starts even if memory looks insufficient.
+    """
+
+    corpus: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    phrases: bool | str = False
+    continue_from: str | None = None
+    vocab: Vocab = "old"
+    init: str | None = None
+    freeze: bool = False
+    vocabulary: str | None = None
+    checkpoint: str | None = None
+    checkpoint_every: str = DEFAULT_INTERVAL
+    output: str | None = None
+    save_vocab: str | None = None
+    plot: str | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+    ignore_memory: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.corpus, tuple) or not all(map(_is_path, self.corpus)):
+            found = list(self.corpus) if isinstance(self.corpus, tuple) else self.corpus
+            raise SettingsError(f"corpus {found!r}: it must be a path or a list of paths")
+        for name in PATHS:
+            if (value := getattr(self, name)) is not None and not _is_path(value):
+                raise SettingsError(f"{name} {value!r}: it must be a path")
+        if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
+            raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
+        if self.vocab not in get_args(Vocab):
+            raise SettingsError(f"vocab {self.vocab!r}: choose from {', '.join(get_args(Vocab))}")
+        for name in ("freeze", "ignore_memory"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(f"{name} {getattr(self, name)!r}: it must be True or False")
+        if not isinstance(self.notes, dict):
+            raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
+        interval(self.checkpoint_every)
+
+    @classmethod
+    def from_options(
+        cls, given: Mapping[str, Any], source: Model | KeyedVectors | None = None, named: Callable[[str], str] = str
+    ) -> RunConfig:
+        """Build the config of a run from the options that are given, by their flat names.
+
+        Settings and text options that are not given are those of the `source`, the model to continue or the vectors to
+        begin with, if there is one. A value that is in memory, such as a Model, is left out. `named` spells an option's
+        name in errors. Raises SettingsError for unknown names, and for options that contradict each other.
+        """
+        own = {each.name for each in fields(cls)} - {"settings", "reading"}
+        settings = {name: value for name, value in given.items() if name in Settings.names()}
+        reading = {name: value for name, value in given.items() if name in options_of(ReadingOptions)}
+        others = {name: value for name, value in given.items() if name in own}
+        refuse_unknown(given, [*Settings.names(), *options_of(ReadingOptions), *own], RENAMED)
+        for name, needed in NEEDS.items():
+            if others.get(name, getattr(cls, name)) != getattr(cls, name) and others.get(needed) is None:
+                raise SettingsError(f"{named(name)} has no effect without {named(needed)}")
+        for name in OF_A_MODEL:
+            if others.get("continue_from") is not None and others.get(name) is not None:
+                raise SettingsError(f"{named(name)} has no effect with {named('continue_from')}: a model has its own")
+        for name in (*PATHS, "phrases"):
+            if name in others and not isinstance(others[name], bool | None):
+                others[name] = os.fspath(others[name]) if isinstance(others[name], str | os.PathLike) else None
+        if isinstance(source, Model):
+            resolved = continued_settings(source, others.get("vocab", cls.vocab), settings)
+        elif source is not None:
+            resolved = settings_for_vectors(source, settings, others.get("freeze", False))
+        else:
+            resolved = Settings(**settings)
+        inherited = asdict(text_options_of(source))
+        return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), **others)
+
+    @property
+    def text(self) -> TextOptions:
+        return TextOptions.of(self.reading)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the values that a checkpoint stores, for `from_stored`: paths are absolute.
+
+        Without the settings, which every model file has in its header, and the cache, which is named again.
+        """
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
+        values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
+        values["corpus"] = [path if path == "-" else _absolute(path) for path in self.corpus]
+        for name in (*PATHS, "phrases"):
+            if isinstance(values[name], str):
+                values[name] = _absolute(values[name])
+        return values
+
+    @classmethod
+    def from_stored(cls, values: dict[str, Any], settings: Settings) -> RunConfig:
+        """Return the config of a checkpoint. Raises SettingsError, TypeError or LookupError if it is damaged.
+
+        Whoever wrote the checkpoint chose its paths: they are shown to the user, who names the files again, and never
+        opened.
+        """
+        reading, corpus = ReadingOptions(**values["reading"] | {"cache": None}), values["corpus"]
+        corpus = tuple(corpus) if isinstance(corpus, list) else corpus
+        return cls(**values | {"settings": settings, "reading": reading, "corpus": corpus})
+
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write the text, the settings and the output to a TOML file, for `read_options`.
+
+        Raises W2VError if it cannot be written, or exists and `force` is false.
+        """
+        values: dict[str, Any] = {"corpus": list(self.corpus), "output": self.output}
+        values |= self.settings.saved() | asdict(self.reading) | {"phrases": self.phrases or None}
+        with atomic_write(path, force) as file:
+            for name, value in values.items():
+                if value is not None:
+                    file.write(_line(path, name, value))
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and is_nameable(value)
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+# -- files of settings ----------------------------------------------------------------------
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """Read the options in a TOML file, or those that a .safetensors model was trained with, for `from_options`.
+
+    Raises SettingsError, naming the file, for an unknown name and for a value of the wrong type or out of range;
+    W2VError for a file that cannot be read.
+    """
+    kinds = {name: kind for kind in (Settings, ReadingOptions) for name in options_of(kind)}
+    is_model = path.suffix == MODEL_SUFFIX
+    if is_model:
+        # A model may be a stranger's, so its paths are not used.
+        values, names = _options_of_model(path), [*Settings.names(), *options_of(TextOptions)]
+    else:
+        values, names = _options_of_toml(path), [*kinds, "corpus", "output", "phrases"]
+    try:
+        refuse_unknown(values, names, RENAMED)
+        others = {name: values.pop(name) for name in ("corpus", "output", "phrases") if name in values}
+        if isinstance(corpus := others.get("corpus"), str | list):
+            others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
+        RunConfig(**others)  # raises SettingsError
+        checked = {name: checked_value(kinds[name], name, join_pair(name, value)) for name, value in values.items()}
+        return (_without_computed(checked) if is_model else checked) | others
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {one_line(error)}") from error
+
+
+def _options_of_toml(path: Path) -> dict[str, Any]:
+    with errors_named(path), path.open("rb") as file:
+        text = file.read(MAX_BYTES + 1)
+    try:
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        return tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor TOML
+        raise W2VError(f"{path} is not a TOML file of settings: {one_line(error)}") from error
+
+
+def _options_of_model(path: Path) -> dict[str, Any]:
+    header = table.read(path, mmap=True).header
+    if header.settings is None:
+        raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {WHOLE_MODEL}")
+    values = dict(header.settings)
+    if values.get("loss") == OWN or values.get("objective") is not None:
+        raise SettingsError(f"{path}: its loss is your own, and model files run no code: write a TOML file of settings")
+    if values.get("tree") not in (None, *TREES) or values.get("tree_vectors") is not None:
+        raise SettingsError(
+            f"{path}: its tree was made from a file, and paths in models are not used: write a TOML file of settings"
+        )
+    values |= asdict(header.text)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _without_computed(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a model without the values that training computed: other options given may change these."""
+    names = options.keys() & {*Settings.names()}
+    settings = Settings(**{name: options[name] for name in names}).left_open()
+    others = {name: value for name, value in options.items() if name not in names}
+    return replace(settings, workers=None).saved() | others
+
+
+def _line(path: PathLike, name: str, value: Any) -> bytes:
+    try:
+        return f"{name} = {_toml(value)}\n".encode()
+    except UnicodeEncodeError:  # a file name
+        raise W2VError(f"cannot write {path}: {name} is not UTF-8, which TOML requires") from None
+
+
+def _toml(value: Any) -> str:
+    """Return a value in TOML, which is that of JSON except for the character DEL."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
