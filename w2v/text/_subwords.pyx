@@ -106,7 +106,7 @@ def buckets_of(
         word = mark(blob[offsets[k] : offsets[k + 1]], marked)
         for first in range(word.shape[0]):
             count += list_buckets(word, first, shortest, longest, buckets, of_characters, &found[count])
-    return np.asarray(starts), np.asarray(found)[:-1]
+    return np.asarray(starts), np.asarray(found[: starts[words]])
 
 
 def compose(
