@@ -24,7 +24,7 @@ ROOMS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "training", "evaluation", "plotting",
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
-KERNEL = {"w2v._kernels", "w2v.reference"}
+KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}

@@ -1,11 +1,11 @@
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.kernel.plan import Plan
 
-LOSSES: tuple[str, ...]
+LOSS_KINDS: dict[str, Any]
 MAX_CHUNK_IDS: int
 END_OF_SENTENCE: int
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from w2v.kernel.loop import learning_rate
 from w2v.kernel.plan import Plan
 
 
@@ -42,5 +43,5 @@ class Schedule:
 
     def alpha_after(self, tokens: int) -> float:
         """The learning rate after this many words of the run."""
-        plan, total = self.plan, self.plan.epochs * self.plan.tokens
-        return plan.alpha + (plan.min_alpha - plan.alpha) * (tokens / total if total else 1)
+        total = self.plan.epochs * self.plan.tokens
+        return learning_rate(self.plan.alpha, self.plan.min_alpha, tokens / total if total else 1)
