@@ -1,10 +1,12 @@
 """Is this version as fast as another? Training of both in turns, in pieces of about a second.
 
-    python bench/versions.py TEXT OTHER [--python OTHER/.venv/bin/python] [--share 0.05] [--repeats 40] [--json FILE]
+    python bench/versions.py TEXT OTHER [--python OTHER/.venv/bin/python] [--kernel numba] [--share 0.05]
+        [--repeats 40] [--json FILE]
 
 OTHER is a checkout of another version that is built. Each version is a process that has read the text and waits; the
 two train alternately, on one thread, so that both meet the same moments of a busy machine. The ratios are new / old of
-processor seconds: their median is the answer, and below 1 the new version is faster.
+processor seconds: their median is the answer, and below 1 the new version is faster. Compiling (--kernel numba) is not
+counted.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from common import BENCH, alternate, arguments, finish, quotients, spread
+
+from w2v.losses.registry import KERNELS
 
 NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300")
 # Run by each version, with its own modules.
@@ -28,14 +32,14 @@ from peers import BASE, CONFIGURATIONS
 with prepared(Path(sys.argv[2]), float(sys.argv[3]), BASE) as text:
     print("ready", flush=True)
     for line in sys.stdin:
-        settings = replace(CONFIGURATIONS.get(line.strip(), BASE), workers=1)
+        settings = replace(CONFIGURATIONS.get(line.strip(), BASE), workers=1, kernel=sys.argv[4])
         print(training_seconds(settings, text.vocabulary, text.store, time.process_time), flush=True)
 """
 
 
 class Version:
-    def __init__(self, python: str, root: Path, corpus: Path, share: float) -> None:
-        command = [python, "-c", WAITING, str(root.resolve()), str(corpus.resolve()), str(share)]
+    def __init__(self, python: str, root: Path, corpus: Path, share: float, kernel: str) -> None:
+        command = [python, "-c", WAITING, str(root.resolve()), str(corpus.resolve()), str(share), kernel]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
         self._answer()
 
@@ -58,10 +62,11 @@ def main() -> None:
     parser.set_defaults(share=0.05)
     parser.add_argument("other", type=Path)
     parser.add_argument("--python", help="that of the other version [OTHER/.venv/bin/python]")
+    parser.add_argument("--kernel", choices=KERNELS, default=KERNELS[0], help="of both versions [%(default)s]")
     options = parser.parse_args()
     python = options.python or str(options.other / ".venv/bin/python")
-    new = Version(sys.executable, BENCH.parent, options.corpus, options.share)
-    old = Version(python, options.other, options.corpus, options.share)
+    new = Version(sys.executable, BENCH.parent, options.corpus, options.share, options.kernel)
+    old = Version(python, options.other, options.corpus, options.share, options.kernel)
     ratios = {}
     for name in NAMES:
         found = alternate({"old": partial(old.seconds, name), "new": partial(new.seconds, name)}, options.repeats)

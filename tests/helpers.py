@@ -31,10 +31,12 @@ from w2v.formats import table
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import write_native
 from w2v.formats.vector_file import VectorFile
+from w2v.kernel import loop
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import alias_table, noise_weights
+from w2v.losses.worker import new_worker
 from w2v.progress import Progress, Report
 from w2v.settings import ModelName
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
@@ -282,6 +284,44 @@ def new_plan(loss: Loss, *, alpha: float, **settings: Any) -> Plan:
         "seed": 2, "storage": "float32", "chunk": 1000, "workers": 1, "instruction_set": "baseline",
     }  # fmt: skip
     return Plan(loss=loss, alpha=alpha, **defaults | settings)
+
+
+def training_plan(loss: Loss, *, chunk: int = 1000, **settings: Any) -> Plan:
+    """A plan for a text of `ids`, whose known tokens it counts; see new_plan."""
+    known = settings["words"][settings["ids"]] >= 0
+    before = np.append(0, np.cumsum(np.add.reduceat(known.astype(np.int64), range(0, len(known), chunk))))
+    return new_plan(loss, chunk=chunk, tokens_before=before, **settings)
+
+
+def train_in_python(plan: Plan, inputs: np.ndarray, parameters: dict[str, np.ndarray]) -> loop.Kernel:
+    """Train matrices with the loop in plain Python, in place.
+
+    Deterministic workers train in rounds: each trains its chunk on the matrices as they were before the round, and the
+    changes of all add up.
+    """
+    kernel = loop.Kernel(plan, inputs, parameters)
+    matrices, workers = [inputs, *parameters.values()], plan.workers if plan.deterministic else 1
+    for epoch in range(plan.epochs):
+        for first in range(0, plan.chunks, workers):
+            before = [matrix.copy() for matrix in matrices]
+            after = [matrix.copy() for matrix in matrices]
+            for chunk in range(first, min(first + workers, plan.chunks)):
+                kernel.run(0, epoch * plan.chunks + chunk + 1)
+                for matrix, old, new in zip(matrices, before, after, strict=True):
+                    new += matrix - old
+                    matrix[:] = old
+            for matrix, new in zip(matrices, after, strict=True):
+                matrix[:] = new
+    return kernel
+
+
+def thread_of(loss: Loss, outputs: np.ndarray | None = None, inputs: int = 1, seed: int = 1) -> Any:
+    """The state of a thread in plain Python, in float64, that predicts from this many input rows."""
+    outputs = np.zeros((loss.rows, 3)) if outputs is None else outputs
+    thread = new_worker(loss, {"outputs": outputs}, inputs, outputs.shape[1], np.float64)
+    with np.errstate(over="ignore"):
+        loop.start_random(thread, np.uint64(seed))
+    return thread
 
 
 def plan_for(loss: Loss, settings: Settings, chunk: int) -> Plan:

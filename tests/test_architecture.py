@@ -24,7 +24,7 @@ ROOMS = [
     "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "evaluation", "training", "plotting",
     "gensim", "explore", "cli", "data", "top",
 ]  # fmt: skip
-KERNEL = {"w2v._kernels", "w2v.reference"}
+KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
 # Modules with methods or functions that import from higher rooms when they are called.
 HANDING_UP = {"w2v.vectors.keyed", "w2v.evaluation.models"}

@@ -66,7 +66,7 @@ TESTS = {
         ["cli/test_console.py"],
         "control or harmless or exact",
     ),
-    "a user's own loss raises an exception in a thread": (["training/test_numba_kernel.py"], "exception_in_a_thread"),
+    "a user's own loss raises an exception in a thread": (["kernel/test_numba_kernel.py"], "exception_in_a_thread"),
     "a text that is cut, grows or changes while it is read, or behind its times": (
         ["text/test_corpus.py", "text/test_idstore.py"],
         "changes or changed",
@@ -90,7 +90,7 @@ TESTS = {
         "cannot_be_started or gets_no_thread",
     ),
     "a mapped model or cache that another process cuts (SIGBUS)": (["system/test_signals.py"], ""),
-    "Numba's cache on disk damaged, full or read-only": (["training/test_numba_kernel.py"], "cannot_be_used"),
+    "Numba's cache on disk damaged, full or read-only": (["kernel/test_numba_kernel.py"], "cannot_be_used"),
     "a terminal or log that is closed while it trains": (
         ["cli/test_console.py"],
         "terminal_that_is_closed or dead_pipe",

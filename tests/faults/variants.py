@@ -53,7 +53,7 @@ COMPILED = [
     "w2v.vectors._search",
     "w2v.losses._trees",
 ]
-TESTS_OF_COMPILED = ["test_kernels.py", "test_reference.py", "text", "losses/test_tree.py"]
+TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py"]
 TESTS_OF_COMPILED += ["formats/test_table.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]  # what a sanitizer says last is to be seen
 RUNS = {

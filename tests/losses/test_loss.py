@@ -1,7 +1,5 @@
 """What losses compute, as plain Python in float64, where gradients can be checked, and compiled."""
 
-from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,8 @@ import pytest
 import w2v
 from tests.helpers import new_plan
 from w2v.data import make
+from w2v.kernel import loop
+from w2v.kernel.numba_kernel import Kernel
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.dsoftmax import blocks_of
 from w2v.losses.gradient import Trial, check_gradient
@@ -17,7 +17,6 @@ from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
-from w2v.training.numba_kernel import Kernel, train_chunk
 
 WORDS = Vocabulary(["the", "a", "of", "cat", "cats", "élan", "q"], np.array([9, 7, 4, 4, 2, 1, 1]))
 SIZE = 5
@@ -49,16 +48,6 @@ def prepared_loss(case: str, small: bool = True) -> Loss:
     return new_loss(case, small).prepared(WORDS, w2v.Settings(vector_size=SIZE, **CASES[case]))
 
 
-def interpreted(function: Callable[..., Any], **others: Callable[..., Any]) -> Any:
-    """A function as plain Python; it and all that it calls use `others` instead of the functions of these names."""
-    assert isinstance(function, FunctionType)
-    names = dict(function.__globals__)
-    for name in set(function.__code__.co_names) & names.keys():
-        value = others.get(name, names[name])
-        names[name] = interpreted(value, **others) if isinstance(value, FunctionType) else value
-    return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_updates_follow_the_gradient(case: str) -> None:
     found = check_gradient(new_loss(case), vocabulary=WORDS, tolerance=2e-6, **CASES[case])
@@ -85,7 +74,6 @@ COMPILED = ["dsoftmax", "mos", "sampled mos", "charcnn"]
 
 
 @pytest.mark.parametrize("case", COMPILED)
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_compiled_trains_what_python_trains(case: str) -> None:
     """The compiled loop in float32 against the same code in plain Python and float64."""
     loss, random = prepared_loss(case, small=False), np.random.default_rng(8)
@@ -95,38 +83,21 @@ def test_compiled_trains_what_python_trains(case: str) -> None:
         loss, alpha=0.05, min_alpha=0.01, ids=ids, words=np.arange(-1, 7, dtype=np.int32), sides=(2, 2), seed=3,
         tokens_before=np.array([0, 40]), vector_size=SIZE, chunk=100,
     )  # fmt: skip
-    worker = Trial(loss, random, inputs=4).worker()
-    worker = worker._replace(kept=np.zeros(200, np.int32), token_number=np.zeros(200, np.int32))
-    exact = worker.parameters._asdict()
+    exact = Trial(loss, random).parameters
     rounded = loss.new_parameters()
     for name, array in rounded.items():
         array[:] = exact[name]
     inputs = memory.aligned_rows(7, SIZE)
     inputs[:, :SIZE] = random.normal(0, 1, (7, SIZE))
     doubles = inputs.astype(np.float64)
-    kernel = Kernel(plan, inputs, rounded)
-    corpus = kernel._corpus._replace(inputs=doubles)
-    own = {"step": loss.step, "choose": loss.choose, "link": loss.link}
-    python = interpreted(train_chunk, **own, gather=gather, scatter=scatter, prefetch=prefetch)
-    total, predictions = python(corpus, worker, 0, 0)
-    kernel.run(0)
-    assert kernel.predictions.tolist() == [predictions]
-    assert kernel.losses[0] == pytest.approx(total, rel=1e-5)
+    slow, kernel = loop.Kernel(plan, doubles, exact), Kernel(plan, inputs, rounded)
+    for each in slow, kernel:
+        each.run(0)
+    assert kernel.predictions.tolist() == slow.predictions.tolist()
+    assert kernel.losses == pytest.approx(slow.losses, rel=1e-5)
     np.testing.assert_allclose(inputs, doubles, atol=1e-4)
     for name, array in rounded.items():
         np.testing.assert_allclose(array, exact[name], atol=1e-4, err_msg=name)
-
-
-def gather(inputs: Any, words: Any, pooled: bool, x: Any, change: Any) -> None:
-    x[:], change[:] = inputs[words], 0
-
-
-def scatter(inputs: Any, words: Any, pooled: bool, gradient_scale: float, change: Any) -> None:
-    np.add.at(inputs, words, gradient_scale * change)
-
-
-def prefetch(rows: Any, row: int) -> None:
-    pass
 
 
 @pytest.mark.parametrize("case", COMPILED)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import CYTHON_LOSSES, learnt_pairs, loss_of, loss_with_draws
-from w2v import reference
+from tests.helpers import CYTHON_LOSSES, learnt_pairs, loss_of, loss_with_draws, thread_of
+from w2v.losses.gradient import step_of
 from w2v.losses.loss import Loss
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
@@ -16,14 +16,14 @@ CENTRE = 2
 
 def mean_step(loss: Loss, inputs: np.ndarray, outputs: np.ndarray, draws: int) -> np.ndarray:
     """The mean change of inputs and outputs in a step at learning rate 1 that predicts CENTRE."""
-    random = reference.Random(5, loss.predrawn)
+    thread, step = thread_of(loss, outputs.copy(), len(inputs)), step_of(loss)
     inputs_change, outputs_change = np.zeros_like(inputs), np.zeros_like(outputs)
-    for _ in range(draws):
-        choice = reference.choose(loss, random, CENTRE, 1)
-        moved = reference.step(inputs, outputs[choice.rows], choice, 1.0)
-        inputs_change += moved[0] / draws
-        np.add.at(outputs_change, choice.rows, moved[1] / draws)
-    return np.concatenate([inputs_change, outputs_change])
+    with np.errstate(over="ignore"):
+        for _ in range(draws):
+            step(thread, CENTRE, inputs, inputs_change, 1.0)
+            outputs_change += thread.parameters.outputs - outputs
+            thread.parameters.outputs[:] = outputs
+    return np.concatenate([inputs_change, outputs_change]) / draws
 
 
 @pytest.mark.parametrize("loss", ["nce", "sampled"])
@@ -52,10 +52,11 @@ def test_updates_are_those_of_the_rows_that_predictions_choose(name: Any) -> Non
     counts = np.arange(40, 0, -1)
     words = counts / counts.sum()
     loss = loss_of(counts, name)
-    generator, random = np.random.default_rng(5), reference.Random(5, loss.predrawn)
+    random, thread = np.random.default_rng(5), thread_of(loss)
     found, draws = np.zeros(loss.rows), 4000
-    for centre in generator.choice(len(words), draws, p=words):
-        found[np.unique(reference.choose(loss, random, int(centre), 1).rows)] += 1 / draws
+    with np.errstate(over="ignore"):
+        for centre in random.choice(len(words), draws, p=words):
+            found[thread.rows[: loss.choose(thread, int(centre), thread.x)]] += 1 / draws
     # A word that is drawn repeatedly is one row; the rest is chance.
     np.testing.assert_allclose(found, loss.updates(words), rtol=0.15, atol=0.03)
 

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,9 @@ from scipy.stats import chisquare
 
 import w2v
 from tests.helpers import FALLING_COUNTS as COUNTS
-from tests.helpers import loss_of
-from w2v.losses.loss import Loss
+from tests.helpers import loss_of, thread_of
+from w2v.losses.rows import draw_words
 from w2v.losses.sampling import NegativeSampling
-from w2v.reference import Random, draw_words
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 
@@ -24,10 +24,11 @@ def noise(counts: np.ndarray, exponent: float = 0.5) -> np.ndarray:
     return weights / weights.sum()
 
 
-def choose_negatives(loss: Loss, random: Random, centre: int) -> list[int]:
-    counts = {centre: 0}
-    draw_words(loss, random, counts)
-    return list(counts)
+def choose_negatives(thread: Any, centre: int) -> list[int]:
+    """The centre word, and the words that are drawn for it."""
+    with np.errstate(over="ignore"):
+        m = draw_words(thread, centre, 1, counted=False)
+    return list(thread.rows[:m].tolist())
 
 
 @given(COUNTS, st.sampled_from([0, 0.75, 1, -0.5, 2]))
@@ -40,9 +41,8 @@ def test_alias_table_holds_the_noise_distribution(counts: np.ndarray, exponent: 
 
 
 def test_draws_follow_the_noise_distribution() -> None:
-    centre, draws, random = 3, 20_000, Random(1, negative=1)
-    loss = loss_of(ZIPF, negative=1)
-    drawn = np.bincount([choose_negatives(loss, random, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
+    centre, draws, thread = 3, 20_000, thread_of(loss_of(ZIPF, negative=1))
+    drawn = np.bincount([choose_negatives(thread, centre)[1] for _ in range(draws)], minlength=len(ZIPF))
     others = np.arange(len(ZIPF)) != centre
     expected = noise(ZIPF)[others]
     assert drawn[centre] == 0
@@ -56,7 +56,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
     negative = data.draw(st.integers(1, min(size - 1, 30)))
     loss = loss_of(counts, negative=negative)
     centre = data.draw(st.integers(0, size - 1))
-    words = choose_negatives(loss, Random(seed, negative=negative), centre)
+    words = choose_negatives(thread_of(loss, seed=seed), centre)
     assert words[0] == centre
     assert len(set(words)) == len(words) == negative + 1
     assert 0 <= min(words) <= max(words) < size
@@ -66,7 +66,7 @@ def test_negatives_are_others_and_differ(counts: np.ndarray, seed: int, data: st
 def test_all_other_words_can_be_negatives(centre: int) -> None:
     counts = np.array([10**15] + [1] * 7)  # the rest would take ages to be drawn
     loss = loss_of(counts, negative=7, ns_exponent=1)
-    assert sorted(choose_negatives(loss, Random(1, negative=7), centre)) == list(range(8))
+    assert sorted(choose_negatives(thread_of(loss), centre)) == list(range(8))
 
 
 @pytest.mark.parametrize("kind", ["ns", "nce", "sampled"])

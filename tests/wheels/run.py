@@ -26,7 +26,7 @@ ABOUT_SOURCES = [
 ]
 PART = [
     "tests/test_kernels.py",
-    "tests/test_reference.py",
+    "tests/kernel/test_loop.py",
     "tests/formats/test_codes.py",
     "tests/training/test_train.py",
 ]

@@ -1,4 +1,4 @@
-"""The input of a kernel: the text, the loss and the schedule, the same for Cython, Numba and the reference.
+"""The input of a kernel: the text, the loss and the schedule, the same for Cython, plain Python and Numba.
 
 Also the instruction set that the compiled step is to use.
 """

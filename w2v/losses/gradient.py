@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError
 from w2v.losses import rows
+from w2v.losses.binding import bound
 from w2v.losses.dry_run import dry_run
 from w2v.losses.loss import Array, Loss, Worker, call_user, fail, user_error
 from w2v.losses.registry import Settings
-from w2v.losses.rows import rows_step
-from w2v.losses.worker import named, new_worker
+from w2v.losses.worker import floats_as, new_worker
 from w2v.system import memory
 from w2v.text.vocabulary import Vocabulary
 
@@ -113,7 +113,7 @@ class Trial:
         self.loss, self.step = loss, step_of(loss)
         self.x = np.zeros((inputs, memory.row_width(size)))
         self.x[:, :size] = random.normal(0, 1, (inputs, size))
-        self.parameters = as_doubles(loss.new_parameters())
+        self.parameters = floats_as(np.float64, loss.new_parameters())
         stored = loss.stored(self.parameters)
         for matrix in stored.values():
             matrix += random.normal(0, SPREAD, matrix.shape)
@@ -124,9 +124,9 @@ class Trial:
         """A new worker, on a copy of the parameters, which draws the same random numbers as the one before."""
         copies = {name: array.copy() for name, array in self.parameters.items()}
         n, width = self.x.shape
-        worker = new_worker(self.loss, copies, n, width, np.dtype(np.float64))
+        worker = new_worker(self.loss, copies, n, width, np.float64)
         worker.random[:] = self._numbers
-        return worker._replace(scratch=named("scratch", as_doubles(self.loss.new_scratch(n))))
+        return worker
 
     def predict(self, centre: int) -> float:
         """Return the loss of predicting a word from x."""
@@ -150,22 +150,8 @@ class Trial:
 
 def step_of(loss: Loss) -> FunctionType:
     """Return the step of a loss as plain Python, which calls its `choose` and `link`."""
-    function = rows_step if loss.step is None else getattr(loss.step, "py_func", loss.step)
-    called = {
-        name: partial(call_user, loss, name)
-        for name in ("choose", "link")
-        if function.__globals__.get(name) is getattr(rows, name)
-    }
-    names = function.__globals__ | called
-    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-
-
-def as_doubles(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return copies of float32 arrays in float64, and all other values unchanged."""
-    return {
-        name: value.astype(np.float64) if getattr(value, "dtype", None) == np.float32 else value
-        for name, value in arrays.items()
-    }
+    choose, link = partial(call_user, loss, "choose"), partial(call_user, loss, "link")
+    return bound(loss.step or rows.rows_step, ((rows.choose, choose), (rows.link, link)))
 
 
 def _chosen_elements(updates: Array, random: np.random.Generator) -> list[tuple[int, ...]]:

@@ -53,7 +53,7 @@ class Loss:
     Attributes:
         name: its name for --loss. help: its description for --help.
         kernels: the kernels that can train it, the default first.
-        branch: the branch of the Cython kernel (and of w2v.reference) that chooses its rows, if there is one.
+        branch: the branch of the Cython kernel that chooses its rows, if there is one.
         alpha: the default learning rate of each model, with the faithful gradient (bench/README.md).
         settings_class: the dataclass with its options.
         storages: the settings of `storage` that it supports.

@@ -1,6 +1,7 @@
 """The parts of `choose`, `link` and `step`: random numbers, drawing words, scores, links, updates.
 
-All functions are plain Python that Numba can compile; see Loss for their arguments.
+All functions are plain Python that Numba can compile; see Loss for their arguments. `step`, `choose` and `link` stand
+for those of a loss; see binding.py.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ def alias_of(table: Array, bits: Any) -> Any:
 
 
 # -- one step of rows -----------------------------------------------------------------------
+
+
+def step(s: Worker, centre: int, x: Array, change: Array, alpha: float) -> float:
+    raise NotImplementedError
 
 
 def choose(s: Worker, centre: int, x: Array) -> int:

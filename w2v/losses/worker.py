@@ -1,4 +1,4 @@
-"""The state of a thread, `s`, that the functions of a loss get: see Loss."""
+"""The state of a thread, `s`, that the training loop and the functions of a loss get: see Loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from w2v.losses.loss import Loss, Worker
 from w2v.losses.rows import WHOLE
@@ -20,17 +20,20 @@ def new_worker(
     parameters: Mapping[str, NDArray[Any]],
     n: int,
     width: int,
-    dtype: Any,
+    dtype: DTypeLike,
     chunk: int = 0,
     composed: int = 0,
 ) -> Worker:
-    """The state of a thread, for steps of at most n input rows; with subwords, of a vocabulary of `composed` words."""
+    """The state of a thread, for steps of at most n input rows; with subwords, of a vocabulary of `composed` words.
+
+    dtype: of the rows, float32, or float64 to check the results.
+    """
     m, kept = loss.max_rows, chunk + n + 2
     distinct = min(kept, composed)
     fields: dict[str, Any] = {
         "parameters": named("parameters", parameters),
-        "data": named("data", loss.data),
-        "scratch": named("scratch", loss.new_scratch(n)),
+        "data": named("data", floats_as(dtype, loss.data)),
+        "scratch": named("scratch", floats_as(dtype, loss.new_scratch(n))),
         "random": np.zeros(loss.predrawn + 1, np.uint64),
         "position": np.zeros(2, np.int64),
         "rows": np.zeros(m, np.int64),
@@ -50,6 +53,13 @@ def new_worker(
         "composed_before": memory.zeros((distinct, width), dtype),
     }
     return named("worker", fields)
+
+
+def floats_as(dtype: DTypeLike, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The float32 arrays among these as another type, and all others unchanged."""
+    return {
+        name: array.astype(dtype, copy=False) if array.dtype == np.float32 else array for name, array in arrays.items()
+    }
 
 
 def named(kind: str, values: Mapping[str, Any]) -> Any:

@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import bfloat16
+from w2v.kernel.loop import learning_rate
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.progress import Report
@@ -468,7 +469,7 @@ class DistributedRun(Run):
         """Words that a rank has trained so far, each times its learning rate; see Exchange."""
         plan, done = self.plan, self._done / self.schedule.end
         words = plan.epochs * self.tokens / self.communicator.size * done
-        mean_alpha = plan.alpha + (plan.min_alpha - plan.alpha) * done / 2
+        mean_alpha = learning_rate(plan.alpha, plan.min_alpha, done / 2)
         return float(words * mean_alpha)
 
     @contextmanager

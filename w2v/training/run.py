@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from w2v._kernels import MAX_CHUNK_IDS, Kernel, chunk_ids, worker_bytes
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.formats import bfloat16
+from w2v.kernel import loop
 from w2v.kernel.plan import Plan, instruction_set
 from w2v.losses.loss import file_names
 from w2v.losses.registry import Settings, loss_for
@@ -135,7 +136,7 @@ def instruction_set_of(kernel: str) -> str:
 
 def numba_kernel() -> Any:
     """The module of the Numba kernel, imported where it is needed: Numba is optional, and slow to import."""
-    return import_module("w2v.training.numba_kernel")
+    return import_module("w2v.kernel.numba_kernel")
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
@@ -152,7 +153,7 @@ def input_rows(plan: Plan) -> int:
 
 def threads_memory(plan: Plan, kernel: str) -> int:
     """The bytes that the threads of a run take in addition to the matrices."""
-    of_one = numba_kernel().worker_bytes if kernel == "numba" else worker_bytes
+    of_one = loop.worker_bytes if kernel == "numba" else worker_bytes
     return int(plan.workers * of_one(plan))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from w2v.errors import SettingsError
+from w2v.kernel.loop import learning_rate
 from w2v.kernel.plan import Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
@@ -54,8 +55,8 @@ class Schedule:
 
     def alpha_after(self, tokens: int) -> float:
         """The learning rate after this many words of the run."""
-        plan, total = self.plan, self.plan.epochs * self.plan.tokens
-        return plan.alpha + (plan.min_alpha - plan.alpha) * (tokens / total if total else 1)
+        total = self.plan.epochs * self.plan.tokens
+        return learning_rate(self.plan.alpha, self.plan.min_alpha, tokens / total if total else 1)
 
 
 def epochs_for(settings: Settings, loss: Loss | type[Loss], tokens: int) -> int:

@@ -3,7 +3,8 @@
 The loss is written here once more, from its definition, and differentiated numerically in float64.
 """
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import log_probability, loss_of, loss_with_draws, new_plan
-from w2v import reference
+from tests.helpers import log_probability, loss_of, loss_with_draws, thread_of, train_in_python, training_plan
+from w2v.losses import rows
+from w2v.losses.binding import bound
 from w2v.losses.gradient import numerical_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
@@ -50,10 +52,11 @@ def matrices() -> tuple[Matrix, Matrix]:
 
 
 def train(inputs: Matrix, outputs: Matrix, loss: Loss, alpha: float, **settings: Any) -> list[float]:
-    """Trains in place, by default for an epoch at a learning rate that stays."""
+    """Trains in place, by default for an epoch at a learning rate that stays; returns the mean loss of each epoch."""
     defaults = {"ids": IDS, "words": WORDS, "sides": (WINDOW, WINDOW), "shrink_windows": False, "seed": SEED}
-    plan = new_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
-    return reference.train(plan, inputs, outputs)
+    plan = training_plan(loss, **defaults | {"alpha": alpha, "vector_size": DIMENSIONS} | settings)
+    kernel = train_in_python(plan, inputs, {"outputs": outputs[: loss.rows]})
+    return [total / count if count else np.nan for total, count in zip(kernel.losses, kernel.predictions, strict=True)]
 
 
 def changes(matrices: tuple[Matrix, Matrix], loss: Loss, **settings: Any) -> tuple[Matrix, Matrix]:
@@ -98,34 +101,27 @@ Drawn = list[tuple[int, Matrix, dict[int, int]]]  # of each prediction: the cent
 
 def predictions(matrices: tuple[Matrix, Matrix], loss: Loss, *, cbow: bool, per_pair: bool) -> Drawn:
     """Each prediction in the corpus, with the words that training draws for it."""
-    negative = loss.predrawn
-    random = reference.Random(reference.hash_of(reference.key_of(SEED, 0, reference.WINDOWS), 0), negative)
+    drawn: list[tuple[int, dict[int, int]]] = []
+
+    def recorded(s: Any, centre: int, x: Matrix) -> int:
+        m = choose(s, centre, x)
+        times = s.weight[:m].astype(int) - (s.rows[:m] == centre)
+        drawn.append((centre, {int(row): int(count) for row, count in zip(s.rows, times, strict=False) if count}))
+        return m
+
+    choose, recording = loss.choose, copy.copy(loss)
+    recording.choose = recorded  # type: ignore[method-assign]
+    train(*(matrix.copy() for matrix in matrices), recording, 0.0, cbow=cbow, per_pair=per_pair)
+    one_by_one = not cbow and (per_pair or loss.sequential)
+    groups = [
+        (centre, group)
+        for centre, context in windows()
+        for group in ([[word] for word in context] if one_by_one else [context])
+    ]
     found: Drawn = []
-    blocks = 1
-    for centre, context in windows():
-        least = np.inf
-        groups = [context] if cbow or not per_pair else [[word] for word in context]
-        for group in groups:
-            rows = matrices[0][group].mean(axis=0, keepdims=True) if cbow else matrices[0][group]
-            drawn: dict[int, int] = {}
-            if isinstance(loss, SamplingLoss):
-                before = random.state, random.predrawn
-                drawn = {centre: 0}
-                for _ in range(blocks):
-                    reference.draw_words(loss, random, drawn)
-                after = random.state, random.predrawn
-                random.state, random.predrawn = before
-                choice = reference.choose(loss, random, centre, blocks)
-                assert (random.state, random.predrawn) == after
-                if loss.adaptive:
-                    least = min(
-                        least, reference.effective(rows @ matrices[1][choice.rows].T - choice.offset, choice.weight)
-                    )
-                if not drawn[centre]:
-                    del drawn[centre]
-            inputs = [group] if cbow else [[word] for word in group]
-            found += [(centre, np.array(words), drawn) for words in inputs]
-        blocks = reference.adapted(blocks, least, 4) if np.isfinite(least) else blocks
+    for (centre, group), (predicted, counts) in zip(groups, drawn, strict=True):
+        assert predicted == centre
+        found += [(centre, np.array(words), counts) for words in ([group] if cbow else [[word] for word in group])]
     return found
 
 
@@ -157,6 +153,16 @@ def test_faithful_cbow_moves_inputs_by_n_times_the_gradient(matrices: tuple[Matr
         assert np.abs(corrected[0]).max() > 0.1
 
 
+def step_of_rows(m: int, target: Any) -> Callable[..., float]:
+    """The step of logistic regressions over the first m output rows."""
+
+    def choose(s: Any, centre: int, x: Matrix) -> int:
+        s.rows[:m], s.target[:m] = range(m), target
+        return m
+
+    return bound(rows.rows_step, ((rows.choose, choose), (rows.link, rows.logistic)))
+
+
 @given(
     st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.integers(1, 5), st.sampled_from([0.01, 0.5, 3.0])
 )
@@ -169,10 +175,10 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
             log_sigmoid(sign * (y @ x)) for x in inputs for y, sign in zip(outputs, 2 * target - 1, strict=True)
         )
 
-    inputs_change, outputs_change, reported = reference.step(
-        inputs, outputs, reference.Choice.of([*range(m)], target), alpha
-    )
-    assert reported == pytest.approx(loss())
+    thread = thread_of(loss_of(np.ones(m + 1), "softmax"), outputs.copy(), n)
+    inputs_change = np.zeros_like(inputs)
+    assert step_of_rows(m, target)(thread, 0, inputs, inputs_change, alpha) == pytest.approx(loss())
+    outputs_change = thread.parameters.outputs - outputs
     np.testing.assert_allclose(inputs_change / alpha, -numerical_gradient(loss, inputs), atol=1e-7)
     np.testing.assert_allclose(outputs_change / alpha, -numerical_gradient(loss, outputs), atol=1e-7)
 
@@ -180,10 +186,12 @@ def test_step_is_alpha_times_the_gradient(seed: int, n: int, m: int, size: int, 
 @pytest.mark.parametrize("score", [-1e4, -40.0, 40.0, 1e4])
 def test_link_is_exact_at_every_score(score: float) -> None:
     for target in 0, 1:
-        loss, error = reference.loss_and_error(np.array([[score]]), reference.Choice.of([0], target))
+        thread = thread_of(LOSSES["hs"])
+        thread.target[0], thread.scores[0] = target, score
+        loss = rows.logistic(thread, thread.scores[:1].reshape(1, 1))
         right = (score > 0) == target
         assert loss == pytest.approx(np.exp(-abs(score)) if right else abs(score), rel=1e-12)
-        assert error[0, 0] == pytest.approx(0 if right else 2 * target - 1, abs=1e-16)
+        assert thread.scores[0] == pytest.approx(0 if right else 2 * target - 1, abs=1e-16)
 
 
 def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matrix, Matrix]) -> None:
@@ -196,14 +204,26 @@ def test_skip_gram_with_hierarchical_softmax_is_sequential(matrices: tuple[Matri
         nodes, target = nodes_of[path], 1 - codes[path]
         for inputs, outputs, groups in (*one_by_one, [[word] for word in context]), (*at_once, [context]):
             for group in groups:
-                change, outputs_change, _ = reference.step(
-                    inputs[group], outputs[nodes], reference.Choice.of([*nodes], target), alpha
-                )
-                np.add.at(inputs, group, change)
-                outputs[nodes] += outputs_change
+                x, y = inputs[group], outputs[nodes]
+                error = target - 1 / (1 + np.exp(-x @ y.T))
+                np.add.at(inputs, group, alpha * error @ y)
+                outputs[nodes] += alpha * error.T @ x
     for found, expected, other in zip(trained, one_by_one, at_once, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-12)
         assert np.abs(found - other).max() > 0.01
+
+
+@pytest.mark.parametrize("cbow", [False, True])
+@pytest.mark.parametrize("loss", ["hs", "class", "softmax"])  # which draw no words
+@pytest.mark.parametrize("chunk", [1, 4, 7])
+def test_where_chunks_begin_does_not_matter(matrices: tuple[Matrix, Matrix], loss: str, cbow: bool, chunk: int) -> None:
+    settings: dict[str, Any] = {"cbow": cbow, "keep": np.full(len(COUNTS), 2**31, np.uint32), "epochs": 3}
+    whole, pieces = ([matrix.copy() for matrix in matrices] for _ in range(2))
+    losses = [train(*whole, LOSSES[loss], 0.3, **settings), train(*pieces, LOSSES[loss], 0.3, chunk=chunk, **settings)]
+    assert losses[0] == pytest.approx(losses[1])
+    for found, expected, before in zip(pieces, whole, matrices, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert np.abs(found - before).max() > 0.01
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -225,23 +245,21 @@ def test_words_by_themselves_predict_nothing(matrices: tuple[Matrix, Matrix]) ->
 @pytest.mark.parametrize(("alpha", "min_alpha"), [(0.05, 5e-6), (0.025, 0.0), (0.1, 0.1), (0.7, 0.03)])
 @pytest.mark.parametrize("kept", [1.0, 0.6])
 def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
-    matrices: tuple[Matrix, Matrix], monkeypatch: pytest.MonkeyPatch, alpha: float, min_alpha: float, kept: float
+    matrices: tuple[Matrix, Matrix], alpha: float, min_alpha: float, kept: float
 ) -> None:
-    rates = []
-    step = reference.step
+    rates: list[float] = []
 
-    def recorded(
-        inputs: Matrix, outputs: Matrix, choice: reference.Choice, rate: float
-    ) -> tuple[Matrix, Matrix, float]:
+    def step(s: Any, centre: int, x: Matrix, change: Matrix, rate: float) -> float:
         rates.append(rate)
-        return step(inputs, outputs, choice, rate)
+        return 0.0
 
-    monkeypatch.setattr(reference, "step", recorded)
+    loss = copy.copy(LOSSES["ns"])
+    loss.step = step
     tokens, epochs = 30, 3
     keep = np.full(len(COUNTS), int(kept * (2**32 - 1)), np.uint32)
     keep[WORDS[3]] = 2**32 - 1
     ids = np.array([3, 3] + [8, 5, 3, 1] * 9 + [3], np.uint32)  # the unknown id 1 is no token
-    train(*matrices, LOSSES["ns"], alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
+    train(*matrices, loss, alpha, min_alpha=min_alpha, ids=ids, keep=keep, cbow=True, epochs=epochs)
     schedule = np.linspace(alpha, min_alpha, epochs * tokens + 1)[1:]
     if kept < 1:  # what subsampling drops is passed over by the schedule, too
         assert len(rates) < epochs * tokens

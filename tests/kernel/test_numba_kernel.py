@@ -16,13 +16,13 @@ import w2v
 from tests.helpers import assert_one_line, full_disk, plan_for, start
 from w2v.data import make
 from w2v.errors import install
+from w2v.kernel import numba_kernel
+from w2v.kernel.numba_kernel import compiled
 from w2v.losses import registry
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
 from w2v.losses.rows import below, draw, index_of
 from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.training import numba_kernel
-from w2v.training.numba_kernel import compiled
 from w2v.training.run import threads_memory
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_another_processor_is_told(
     here = numba_kernel.target()
     w2v.resume(tmp_path, text)
     assert caplog.records == []
-    code = "from w2v.training.numba_kernel import target; print(target())"
+    code = "from w2v.kernel.numba_kernel import target; print(target())"
     for name, value in ("UNRELATED", "1"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_CPU_FEATURES", "+sse2"):
         environment = os.environ | {name: value}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)

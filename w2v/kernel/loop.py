@@ -1,0 +1,330 @@
+"""The training loop in plain Python: the page on which to read what the algorithm does.
+
+It trains what `_kernels.pyx` trains. The head of that file has the mathematics and the reasons of the design; this
+file leaves out copies of frequent rows, rounds of deterministic threads, bfloat16 and windows chosen ahead of their
+steps. It has two uses. Tests run it as it is, in float64, and compare the Cython kernel with it. `numba_kernel.py`
+compiles it together with a loss written in Python. It imports nothing of Numba.
+
+From the outside in:
+
+    Kernel.run      hands out the chunks of all epochs to the threads
+    train_chunk     slides the window over a chunk, and takes a step for each group of context words
+    collect         reads the words of a chunk that subsampling keeps
+    compose         makes the input rows of these words of their subwords; spread gives the changes back
+    find_context    finds the context words of a centre word
+    step            predicts the centre word from the context words, and moves the rows: see w2v/losses/rows.py
+
+`step` is a placeholder for the loss's own; see w2v/losses/binding.py. Random numbers are hashes, as in _kernels.pyx.
+Most functions take `plan`, what all threads read (see shared_plan), and `s`, the state of one thread (see Loss).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from w2v._kernels import END_OF_SENTENCE
+from w2v.kernel.plan import Plan
+from w2v.losses.binding import Functions, bound, functions_of
+from w2v.losses.dry_run import dry_run
+from w2v.losses.loss import Array, Loss, Worker, user_error
+from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step
+from w2v.losses.worker import named, new_worker
+from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v.text._text import SENTENCE_END_ID
+from w2v.text.subword_rows import SubwordRows
+
+NO_SUBWORDS = SubwordRows.own(0)
+SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)  # the purpose of a hash, so that hashes for different purposes differ
+
+
+# -- random numbers and the learning rate ---------------------------------------------------
+
+
+def key_of(seed: Any, epoch: int, purpose: Any) -> Any:
+    return scramble(scramble(seed) + (np.uint64(epoch) << np.uint64(8)) + purpose)
+
+
+def hash_of(key: Any, number: int) -> Any:
+    return scramble(key + np.uint64(number) * GOLDEN)
+
+
+def start_random(s: Worker, state: Any) -> None:
+    """Starts the thread's random numbers, and draws those that the loss wants in advance."""
+    s.random[0] = state
+    for k in range(1, len(s.random)):
+        s.random[k] = draw(s.random)
+
+
+def learning_rate(alpha: float, min_alpha: float, progress: float) -> float:
+    """The learning rate at this part of a run, from 0 to 1: linear from alpha down to min_alpha."""
+    return max(min_alpha, alpha + (min_alpha - alpha) * progress)
+
+
+# -- the words of a chunk -------------------------------------------------------------------
+
+
+def collect(plan: Any, s: Worker, key: Any, begin: int, end: int) -> int:
+    """Writes the words from token `begin` to `end` that subsampling keeps into s.kept; returns where they end there.
+
+    They begin at index window + 1. Before and after them are the neighbouring chunks' words that a window can reach,
+    up to the end of the sentence. END_OF_SENTENCE stands for ends of sentences, and ends the words on both sides.
+    s.token_number counts the known tokens of the chunk, up to each word.
+    """
+    kept = s.kept
+    first = last = plan.window + 1
+    known = 0
+    for position in range(begin, end):
+        if plan.ids[position] == SENTENCE_END_ID:
+            kept[last] = END_OF_SENTENCE
+            last += 1
+            continue
+        word = plan.words[plan.ids[position]]
+        if word < 0:
+            continue
+        known += 1
+        kept[last] = word
+        s.token_number[last] = known
+        if is_kept(plan, key, position, word):
+            last += 1
+    if last == first:
+        return last
+    k, position = first - 1, begin - 1
+    while k > 0 and position >= 0 and plan.ids[position] != SENTENCE_END_ID:
+        word = plan.words[plan.ids[position]]
+        if word >= 0 and is_kept(plan, key, position, word):
+            kept[k] = word
+            k -= 1
+        position -= 1
+    kept[k] = END_OF_SENTENCE
+    k, position = last, end
+    while k < last + plan.window and position < len(plan.ids) and plan.ids[position] != SENTENCE_END_ID:
+        word = plan.words[plan.ids[position]]
+        if word >= 0 and is_kept(plan, key, position, word):
+            kept[k] = word
+            k += 1
+        position += 1
+    kept[k] = END_OF_SENTENCE
+    return last
+
+
+def is_kept(plan: Any, key: Any, position: int, word: int) -> bool:
+    """Whether subsampling keeps the token at a position: frequent words are dropped at random."""
+    return bool(hash_of(key, position) >> np.uint64(32) <= plan.keep[word])
+
+
+def compose(plan: Any, s: Worker, last: int) -> int:
+    """Makes the input row of each different word in s.kept, the mean of its subwords; returns how many there are.
+
+    s.slots[word] is the number of the word's row in s.composed, and s.distinct has the word of each row.
+    """
+    count, k = 0, plan.window
+    if last > plan.window + 1:
+        while s.kept[k] != END_OF_SENTENCE:
+            k -= 1
+        while k < last or s.kept[k] != END_OF_SENTENCE:
+            word = s.kept[k]
+            if word != END_OF_SENTENCE and not (s.slots[word] < count and s.distinct[s.slots[word]] == word):
+                s.slots[word] = count
+                s.distinct[count] = word
+                count += 1
+            k += 1
+    width = s.composed.shape[1]
+    for k in range(count):
+        word = s.distinct[k]
+        scale = s.composed.dtype.type(1) / s.composed.dtype.type(plan.sizes[word])
+        for d in range(width):
+            s.composed[k, d] = 0
+        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
+            row = plan.parts[part]
+            for d in range(width):
+                s.composed[k, d] += scale * plan.inputs[row, d]
+        for d in range(width):
+            s.composed_before[k, d] = s.composed[k, d]
+    return count
+
+
+def spread(plan: Any, s: Worker, count: int) -> None:
+    """Gives each subword its share of the changes of the composed rows, of which there are `count`."""
+    for k in range(count):
+        word = s.distinct[k]
+        for part in range(plan.part_starts[word], plan.part_starts[word + 1]):
+            row, share = plan.parts[part], plan.shares[part]
+            for d in range(s.composed.shape[1]):
+                plan.inputs[row, d] += share * (s.composed[k, d] - s.composed_before[k, d])
+
+
+# -- windows and steps ----------------------------------------------------------------------
+
+
+def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
+    """Trains the centre words of a chunk; returns the summed loss and the number of predictions."""
+    begin, chunks = chunk * plan.chunk, len(plan.tokens_before) - 1
+    tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
+    tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
+    start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
+    last = collect(plan, s, key_of(plan.seed, epoch, SUBSAMPLING), begin, min(begin + plan.chunk, len(plan.ids)))
+    composes = len(plan.parts) > 0
+    count = compose(plan, s, last) if composes else 0
+    inputs = s.composed if composes else plan.inputs
+    number, one = s.x.dtype.type, s.x.dtype.type(1)
+    loss, predictions = 0.0, 0
+    s.position[0] = -1
+    for centre in range(plan.window + 1, last):
+        if s.kept[centre] == END_OF_SENTENCE:
+            continue
+        progress = number((tokens_before + s.token_number[centre]) / tokens_in_run)
+        alpha = learning_rate(plan.alpha, plan.min_alpha, progress)
+        n = find_context(plan, s, centre)
+        if n == 0:
+            continue
+        if s.kept[centre + plan.window] >= 0 and not composes:
+            prefetch(inputs, s.kept[centre + plan.window])
+        s.position[0] += 1
+        size = n if plan.cbow else plan.inputs_per_step
+        gradient_scale = one / number(n) if plan.cbow and plan.corrected else one
+        for group in range(0, n, size):
+            s.position[1] = group // size
+            words = s.context[group : min(group + size, n)]
+            rows = 1 if plan.cbow else len(words)
+            x, change = s.x[:rows], s.change[:rows]
+            gather(inputs, words, plan.cbow, x, change)
+            loss += step(s, s.kept[centre], x, change, alpha)
+            scatter(inputs, words, plan.cbow, gradient_scale, change)
+            predictions += rows
+    spread(plan, s, count)
+    return loss, predictions
+
+
+def find_context(plan: Any, s: Worker, centre: int) -> int:
+    """Writes the input rows of the words around index `centre` of s.kept into s.context; returns their number.
+
+    With `shrink`, the window has a random size, so near words are in it more often.
+    """
+    kept, composes = s.kept, len(plan.parts) > 0
+    reach, left, right = plan.window, centre, centre
+    if plan.shrink:
+        reach -= below(draw(s.random), plan.window)
+    while centre - left < plan.reaches[0, reach] and kept[left - 1] != END_OF_SENTENCE:
+        left -= 1
+    while right - centre < plan.reaches[1, reach] and kept[right + 1] != END_OF_SENTENCE:
+        right += 1
+    for k in range(right - left):
+        word = kept[left + k] if left + k < centre else kept[left + k + 1]
+        s.context[k] = s.slots[word] if composes else word
+    return right - left
+
+
+def gather(inputs: Array, words: Array, pooled: bool, x: Array, change: Array) -> None:
+    """x ← the words' rows of inputs, (n, D), or their mean, (1, D), if `pooled`; change ← 0."""
+    x[:] = inputs[words].mean(axis=0) if pooled else inputs[words]
+    change[:] = 0
+
+
+def scatter(inputs: Array, words: Array, pooled: bool, gradient_scale: float, change: Array) -> None:
+    """The words' rows of inputs ← these rows + gradient_scale · change."""
+    for i in range(len(words)):
+        inputs[words[i]] += gradient_scale * change[0 if pooled else i]
+
+
+# -- a run ----------------------------------------------------------------------------------
+
+
+class Kernel:
+    """Like w2v._kernels.Kernel, for every loss; takes its parameters by name. The matrices may be float64.
+
+    Raises W2VError for a loss that violates the protocol.
+
+    Attributes:
+        position: chunks handed out, through all epochs; while no thread runs, chunks trained.
+        tokens_trained: known tokens of the chunks trained, through all epochs.
+        losses: summed loss of each epoch, float64 (epochs,). predictions: number of them, int64 (epochs,).
+    """
+
+    position: int
+    tokens_trained: int
+    losses: NDArray[np.float64]
+    predictions: NDArray[np.int64]
+
+    def __init__(self, plan: Plan, inputs: Array, parameters: Mapping[str, Array]) -> None:
+        self._loss, self._chunks, self._end = plan.loss, plan.chunks, plan.end
+        self._tokens_before = plan.tokens_before
+        self._plan = shared_plan(plan, inputs)
+        self._workers = [new_thread(plan, parameters, inputs.shape[1], inputs.dtype) for _ in range(plan.workers)]
+        if plan.loss.name == Loss.name:
+            trial = new_worker(plan.loss, parameters, 2 * plan.window, inputs.shape[1], inputs.dtype)
+            dry_run(plan.loss, trial, len(inputs))
+        self._train_chunk = self._bound(functions_of(plan.loss))
+        self._lock = threading.Lock()
+        self.restore(0, np.zeros(plan.epochs), np.zeros(plan.epochs, np.int64))
+
+    def _bound(self, functions: Functions) -> Any:
+        """train_chunk with the functions of the loss."""
+        return bound(train_chunk, functions)
+
+    def run(self, worker: int, end: int | None = None) -> None:
+        """Trains chunks until position `end`, by default that of the run, or until `stop` is called.
+
+        Each thread has a `worker` number of its own. Raises W2VError for an exception of a user's own loss.
+        """
+        last = self._end if end is None else end
+        while not self._stopped:
+            with self._lock:
+                item = self.position
+                self.position = min(item + 1, last)
+            if item == last:
+                break
+            epoch, chunk = divmod(item, self._chunks)
+            try:
+                with np.errstate(over="ignore"):  # of random numbers, which are integers that wrap around
+                    loss, predictions = self._train_chunk(self._plan, self._workers[worker], epoch, chunk)
+            except Exception as error:
+                raise user_error(self._loss, "training", error) from error
+            with self._lock:
+                self.losses[epoch] += loss
+                self.predictions[epoch] += predictions
+                self.tokens_trained += int(self._tokens_before[chunk + 1] - self._tokens_before[chunk])
+
+    def stop(self) -> None:
+        """Makes every `run` return at the end of its chunk."""
+        self._stopped = True
+
+    def restore(self, position: int, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> None:
+        """Makes `run` continue after the first `position` chunks. Call it while no thread runs."""
+        epoch, chunk = divmod(position, self._chunks)
+        self.position = position
+        self.tokens_trained = int(epoch * self._tokens_before[-1] + self._tokens_before[chunk])
+        self.losses, self.predictions = losses.copy(), predictions.copy()
+        self._stopped = False
+
+
+def shared_plan(plan: Plan, inputs: Array) -> Any:
+    """What all threads read of a Plan, under its names, and the input matrix, which they update.
+
+    inputs_per_step: how many context words take a step together. part_starts, parts: the rows of each word's subwords,
+    starts and rows of SubwordRows; without subwords there are none.
+    """
+    names = ("ids", "words", "tokens_before", "keep", "cbow", "corrected", "window", "reaches", "epochs", "chunk")
+    found: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    found |= {"inputs": inputs, "shrink": plan.shrink_windows}
+    found |= {"inputs_per_step": 1 if plan.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP}
+    parts, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
+    found |= {"part_starts": parts.starts, "parts": parts.rows, "sizes": parts.sizes, "shares": shares}
+    found |= {"alpha": inputs.dtype.type(plan.alpha), "min_alpha": inputs.dtype.type(plan.min_alpha)}
+    return named("plan", found | {"seed": np.uint64(plan.seed)})
+
+
+def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
+    """The state of a thread that trains this plan, for rows of this width and type."""
+    composed = len(plan.keep) if plan.subwords else 0
+    return new_worker(plan.loss, parameters, 2 * plan.window, width, dtype, plan.chunk, composed)
+
+
+def worker_bytes(plan: Plan) -> int:
+    """The bytes of memory that each thread of a Kernel takes, from the arrays of one whose pages are not written."""
+    worker = new_thread(plan, {}, plan.width, np.float32)
+    return sum(array.nbytes for array in (*worker, *worker.scratch) if isinstance(array, np.ndarray))

@@ -1,0 +1,161 @@
+"""Compiles the training loop with Numba, together with the functions of a loss.
+
+`compiled` copies train_chunk of loop.py and all that it calls, lets the copies call the loss and the vector code of
+numba_vectors.py, and compiles them into one function. It keeps the machine code on disk under a hash of all that code:
+Numba's own cache would look only at the file of train_chunk, and run old code after a loss in another file has changed;
+and its keys would contain the functions of a loss if these were arguments, which differ in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import zlib
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from w2v.errors import SettingsError, W2VError, install, one_line
+
+try:
+    import numba
+    from numba.core.registry import cpu_target
+    from numba.misc.appdirs import AppDirs
+except ImportError as error:
+    raise SettingsError(f"the Numba kernel needs Numba: {install('numba')}") from error
+except Exception as error:  # from the values of Numba's environment variables
+    said = one_line(str(error).partition("Traceback")[0])
+    raise SettingsError(f"Numba cannot be used: {said} (see the variables NUMBA_…)") from error
+if getattr(numba.config, "DISABLE_JIT", 0):
+    raise SettingsError("the Numba kernel cannot run uncompiled: unset NUMBA_DISABLE_JIT")
+
+from w2v.kernel import loop, numba_vectors
+from w2v.kernel.loop import train_chunk
+from w2v.losses import rows
+from w2v.losses.binding import Functions, copied, needed, plain, referred
+
+# What the compiled loop calls for a function of NumPy.
+FAST: Functions = (
+    (rows.score, numba_vectors.score),
+    (rows.update, numba_vectors.update),
+    (rows.prefetch, numba_vectors.prefetch),
+    (loop.gather, numba_vectors.gather),
+    (loop.scatter, numba_vectors.scatter),
+)
+# Sums may be reordered and fused; infinities and NaN are preserved.
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
+INLINED: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+log = logging.getLogger("w2v")
+
+
+# -- compiling ------------------------------------------------------------------------------
+
+
+def target() -> str:
+    """The target of compilation: other compilers, processors or processor features may round differently."""
+    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"Numba {numba.__version__} for {cpu}, {zlib.crc32(f'{triple} {features}'.encode()):08x}"
+
+
+@cache
+def compiled(function: FunctionType, functions: Functions, on_disk: bool = True) -> Any:
+    """Compile a plain function and all that it calls, with the second function of each pair for the first.
+
+    `on_disk`: whether the machine code is cached on disk.
+    """
+    if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
+        check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
+    copy, _ = _hashed_copy(function, functions)
+    return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copy)
+
+
+def check_cache(folder: Path) -> None:
+    """Raise PermissionError unless a folder for machine code, which runs when it is read, is or would be this user's.
+
+    Without a home, it would be in the working directory.
+    """
+    if not folder.is_absolute():
+        raise PermissionError(f"there is no home folder for {folder}")
+    status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
+    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        raise PermissionError(f"others can write to {folder}")
+
+
+@cache
+def _inlined(function: FunctionType, functions: Functions) -> tuple[Any, bytes]:
+    copy, digest = _hashed_copy(function, functions)
+    return numba.njit(**OPTIONS, **INLINED)(copy), digest
+
+
+def _hashed_copy(function: FunctionType, functions: Functions) -> tuple[FunctionType, bytes]:
+    """A copy that calls compiled functions, and a hash, part of its name, of all that the machine code depends on."""
+    code = function.__code__
+    # The module too: machine code on disk refers to it.
+    about = function.__module__, code.co_code, code.co_consts, code.co_names, function.__defaults__
+    digest = hashlib.sha256(repr(about).encode())
+
+    def inlined(value: FunctionType) -> Any:
+        value = plain(dict(functions).get(value, value))
+        made, part = _inlined(value, needed(value, functions))
+        digest.update(part)
+        return made
+
+    for name, value in referred(function).items():
+        if isinstance(value, np.ndarray):
+            digest.update(name.encode() + repr((value.dtype, value.shape)).encode() + value.tobytes())
+        elif isinstance(value, int | float | str | tuple | np.generic):
+            digest.update(name.encode() + repr(value).encode())
+    copy = copied(function, inlined)
+    copy.__qualname__ = f"{function.__name__}_{digest.hexdigest()[:16]}"
+    return copy, digest.digest()
+
+
+# -- the kernel ------------------------------------------------------------------------------
+
+
+class Kernel(loop.Kernel):
+    """The loop's kernel, compiled. Raises W2VError for a loss that cannot be compiled or violates the protocol."""
+
+    def _bound(self, functions: Functions) -> Any:
+        try:
+            return self._compiled(FAST + functions)
+        except Exception as error:  # not all of Numba's are NumbaError
+            raise W2VError(f"{self._loss.label} cannot be compiled: {reason(error)}") from error
+
+    def _compiled(self, functions: Functions) -> Any:
+        """train_chunk, compiled; without Numba's cache on disk if that is damaged, full or read-only."""
+
+        def new_loop(on_disk: bool) -> Any:
+            function = compiled(train_chunk, functions, on_disk)
+            function(self._plan, self._workers[0], 0, self._chunks)  # an empty chunk: compiles
+            return function
+
+        try:
+            return new_loop(on_disk=True)
+        except numba.core.errors.NumbaError:
+            raise
+        except Exception as error:
+            function = new_loop(on_disk=False)  # raises the same error if the cache is not its cause
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            hint = "NUMBA_CACHE_DIR names another folder"
+            log.warning("Numba's cache on disk cannot be used (%s): compiled without it; %s", reason, hint)
+            return function
+
+
+def reason(error: Exception) -> str:
+    """The first informative line of Numba's message, and the first source line that it names."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    messages = [
+        line for line in lines if not line.startswith(("Failed in nopython", "During:", "File", "<source", "^"))
+    ]
+    location = next((line.rstrip(":") for line in lines if line.startswith("File ")), "")
+    message = messages[0] if messages else str(error)
+    if not type(error).__module__.startswith("numba"):
+        message = f"{type(error).__name__}: {message}"
+    return f"{message} ({location})" if location else message
