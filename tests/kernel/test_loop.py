@@ -18,6 +18,7 @@ from w2v.losses.binding import bound
 from w2v.losses.gradient import numerical_gradient
 from w2v.losses.loss import Loss
 from w2v.losses.sampling import SamplingLoss
+from w2v.settings import MAX_INPUTS_PER_STEP
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown
@@ -269,3 +270,18 @@ def test_learning_rate_is_linear_in_tokens_and_ends_at_min_alpha(
     assert rates[-1] == pytest.approx(min_alpha, rel=1e-9, abs=1e-12)
     assert min(rates) >= min_alpha
     assert (np.diff(rates) < 0).all() or alpha == min_alpha
+
+
+def test_losses_are_told_the_window_and_the_step(matrices: tuple[Matrix, Matrix]) -> None:
+    found: list[tuple[int, int]] = []
+
+    def step(s: Any, centre: int, x: Matrix, change: Matrix, rate: float) -> float:
+        found.append((int(s.position[0]), int(s.position[1])))
+        return 0.0
+
+    loss = copy.copy(LOSSES["ns"])
+    loss.step = step
+    context = np.full(2 * MAX_INPUTS_PER_STEP, 3, np.uint32)
+    train(*matrices, loss, 0.1, ids=context, sides=(len(context), 0))  # window k has k + 1 words
+    of_words = [-(-(k + 1) // MAX_INPUTS_PER_STEP) for k in range(len(context) - 1)]
+    assert found == [(window, number) for window, steps in enumerate(of_words) for number in range(steps)]
