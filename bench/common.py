@@ -38,6 +38,7 @@ from w2v.training.initialisation import Initialisation
 from w2v.training.run import Run
 
 BENCH = Path(__file__).parent
+KERNEL = BENCH.parent / "w2v/kernel"
 FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # those of setup.py
 LINE_WORDS = 1000
 BLOCK = 1 << 22  # bytes
@@ -165,7 +166,7 @@ def compiled(*sources: Path, compiler: str = os.environ.get("CC", "cc")) -> ctyp
     """C sources as a library, built in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "library.so"
-        includes = ["-I", str(BENCH.parent / "w2v" / "simd")]
+        includes = ["-I", str(KERNEL)]
         command = [*shlex.split(compiler), *FLAGS, *includes, "-o", str(library), *map(str, sources), "-lm"]
         subprocess.run(command, check=True)
         return ctypes.CDLL(str(library))

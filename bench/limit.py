@@ -33,6 +33,7 @@ from typing import Any, get_args
 import numpy as np
 from common import (
     BENCH,
+    KERNEL,
     LANES,
     Peaks,
     Spread,
@@ -123,7 +124,7 @@ def measure(text: Text, cached: Text, settings: Settings, name: str, repeats: in
     every_word = replace(settings, sample=0.0)
     cached_windows, _ = count_windows(cached, every_word)
     shapes = np.random.default_rng(3).choice(contexts, SHAPES).astype(np.int32)
-    library = compiled(BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c")
+    library = compiled(BENCH / "step.c", KERNEL / "step.c")
     steps = Steps(library, name, settings.vector_size, STEP_ROWS, shapes, pooled=settings.model == "cbow")
     products = 3 * (settings.negative + 1)
     operations = products + 2 * contexts.mean() if settings.model == "cbow" else products * contexts.mean()

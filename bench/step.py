@@ -19,7 +19,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from common import BENCH, LANES, Peaks, Spread, alternate, arguments, compiled, finish, quotients, seconds, spread
+from common import (
+    BENCH,
+    KERNEL,
+    LANES,
+    Peaks,
+    Spread,
+    alternate,
+    arguments,
+    compiled,
+    finish,
+    quotients,
+    seconds,
+    spread,
+)
 from numpy.typing import NDArray
 
 from w2v._kernels import step_for
@@ -98,7 +111,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.rows < 10:
         parser.error("--rows must be 10 or more")
-    sources = BENCH / "step.c", BENCH.parent / "w2v" / "simd" / "step.c"
+    sources = BENCH / "step.c", KERNEL / "step.c"
     library = compiled(*sources)
     other = compiled(*sources, compiler=options.other) if options.other else None
     mixed = np.random.default_rng(2).choice(np.arange(2, 11, 2), SHAPES).astype(np.int32)

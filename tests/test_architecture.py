@@ -31,6 +31,8 @@ HANDING_UP = {"w2v.vectors.keyed", "w2v.evaluation.models"}
 # Names defined elsewhere: the public ones, and those that gensim has there.
 HANDING_ON = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMING = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # suffixes of files that name others
+FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
 CYTHON_IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|c?import[ \t]+(?P<modules>[\w.][^\n]*))$",
@@ -277,6 +279,16 @@ def test_pages_say_where_their_text_is():
         shown = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
         for name in re.findall(r"\{include\} (\S+)", text):
             assert f"]({name})" in shown, page
+
+
+def test_files_that_are_named_exist():
+    tracked = [path for folder in ("bench", "docs", "tests", "w2v") for path in (ROOT / folder).rglob("*.*")]
+    naming = [path for path in [*tracked, *ROOT.glob("*.md"), ROOT / "Makefile"] if path.suffix in NAMING]
+    named = {(path, name) for path in naming for name in FILE_NAME.findall(path.read_text("utf-8"))}
+    assert len(named) > 50
+    example = "w2v/losses/uniform.py"  # which docs/new-loss.md asks its reader to write
+    missing = {f"{path.name}: {name}" for path, name in named if name != example and not (ROOT / name).exists()}
+    assert not missing
 
 
 def headings(page):

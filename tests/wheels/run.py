@@ -27,7 +27,7 @@ ABOUT_SOURCES = [
 PART = [
     "tests/test_kernels.py",
     "tests/kernel/test_loop.py",
-    "tests/formats/test_codes.py",
+    "tests/formats/test_native.py",
     "tests/training/test_train.py",
 ]
 STUBS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.glob("w2v/**/*.pyi")]
