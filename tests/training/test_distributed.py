@@ -49,7 +49,7 @@ def mpiexec(
     return done
 
 
-def trained(count: int, texts: list[str], output: Path, *arguments: object) -> Model:
+def trained(count: int, texts: list[Path], output: Path, *arguments: object) -> Model:
     done = mpiexec(count, "train", *texts, "-o", output, *SMALL, *arguments)
     assert done.stderr == ""
     return Model.load(output)
@@ -180,7 +180,7 @@ def test_a_rank_without_a_launcher_does_not_start_mpi(monkeypatch: pytest.Monkey
 
 def test_one_rank_gives_the_bits_of_a_run_without_mpi(text: Path, tmp_path: Path) -> None:
     alone = w2v.train(text, vector_size=8, min_count=1, workers=1, epochs=2)
-    assert_same(trained(1, [str(text)], tmp_path / "one.safetensors", "--epochs", 2), alone)
+    assert_same(trained(1, [text], tmp_path / "one.safetensors", "--epochs", 2), alone)
 
 
 @ranks
@@ -245,7 +245,7 @@ def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -
 def test_any_division_of_the_text(contents: list[str], tmp_path: Path) -> None:
     for number, content in enumerate(contents):
         (tmp_path / f"{number}.txt").write_text(content)
-    files = sorted(map(str, tmp_path.glob("*.txt")))
+    files = sorted(tmp_path.glob("*.txt"))
     alone = w2v.train(files, **FEW)
     model = trained(4, files, tmp_path / "m.safetensors", *AS_FEW)
     assert model.vocabulary.words == alone.vocabulary.words
@@ -256,7 +256,7 @@ def test_any_division_of_the_text(contents: list[str], tmp_path: Path) -> None:
 def test_options_of_reading_and_phrases(tmp_path: Path) -> None:
     for number, content in enumerate(["New York has 3 trees", "a tree in New York", "an old tree"]):
         (tmp_path / f"{number}.jsonl").write_text(f'{{"text": "{content}"}}\n' * 50)
-    files = sorted(map(str, tmp_path.glob("*.jsonl")))
+    files = sorted(tmp_path.glob("*.jsonl"))
     found = w2v.Phrases.find(files, reading=ReadingOptions(column="text", lower=True), threshold=0.01)
     assert "new york" in found.passes[0]
     found.save(tmp_path / "phrases")
@@ -408,7 +408,7 @@ def test_a_signal_to_mpiexec_writes_a_checkpoint(number: int, text: Path, tmp_pa
 @cluster
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_stopped_run_resumes_with_any_number_of_ranks(count: int, text: Path, tmp_path: Path) -> None:
-    whole = trained(2, [str(text)], tmp_path / "whole.safetensors", "--epochs", 6)
+    whole = trained(2, [text], tmp_path / "whole.safetensors", "--epochs", 6)
     states = ["--checkpoint", tmp_path / "states", "--checkpoint-every", "1epoch"]
     output = tmp_path / "m.safetensors"
     killed = fault("w2v.training.checkpoint:Checkpoints.copy", "SIGKILL", 2)
