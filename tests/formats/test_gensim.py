@@ -374,8 +374,10 @@ def kv(**attributes: bytes) -> bytes:
     return b"\x80\x02cgensim.models.keyedvectors\nKeyedVectors\n)\x81}(" + pairs + b"ub."
 
 
-def array(dtype: bytes = DTYPE, shape: bytes = b"K\1K\2\x86", order: bytes = b"U\1C") -> bytes:
-    return b"cnumpy._core.numeric\n_frombuffer\n(U\x08abcdefgh" + dtype + shape + order + b"tR"
+def array(
+    dtype: bytes = DTYPE, shape: bytes = b"K\1K\2\x86", order: bytes = b"U\1C", content: bytes = b"U\x08abcdefgh"
+) -> bytes:
+    return b"cnumpy._core.numeric\n_frombuffer\n(" + content + dtype + shape + order + b"tR"
 
 
 @pytest.mark.parametrize(
@@ -395,6 +397,17 @@ def array(dtype: bytes = DTYPE, shape: bytes = b"K\1K\2\x86", order: bytes = b"U
             )
         ),
         (kv(index_to_key=b"]" + SHARED + b"a", vectors=ONE), "its keys are (no|neither) words"),
+        (
+            kv(
+                index_to_key=WORD,
+                vectors=ONE,
+                min_n=b"K\1",
+                max_n=b"K\2",
+                bucket=b"J\0\0\0\4",
+                vectors_ngrams=array(shape=b"J\0\0\0\4K\0\x86", content=b"U\0"),
+            ),
+            r"a matrix of shape \(67108864, 0\)",
+        ),
         (kv(index_to_key=WORD, vectors=array(shape=b"\x8a\x10" + b"\x7f" * 16 + b"K\1\x86")), "a tuple of lengths"),
         (kv(index_to_key=WORD, vectors=ONE, alpha=b"\x8b\x88\x13\0\0" + b"\x7f" * 5000), "a number of 39,999 bits"),
         (kv(index_to_key=b"](" + LONG + b"h\0" * 250_000 + b"e", vectors=ONE), "more than 16 times its size"),

@@ -1,5 +1,6 @@
 """Databases: what SQLite and sqlite-vec find in them, and what is refused."""
 
+import os
 import sqlite3
 import struct
 import subprocess
@@ -284,3 +285,11 @@ def test_trees_without_end(
     data += b"".join(pages)
     data = data[:28] + struct.pack(">I", len(data) // PAGE) + data[32:]
     assert_refused(path, "damaged: (reading it takes too many steps|the ids of its tables)", data)
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal"])
+def test_pipes_beside_a_database_are_not_opened(base: Path, end: str) -> None:
+    os.mkfifo(f"{base}{end}")
+    assert_refused(base, r"m\.db: .* belongs to it, and is not a regular file: remove it")
+    with pytest.raises(W2VError, match="is not a regular file"):
+        save(base, SEVENS, force=True)

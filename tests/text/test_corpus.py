@@ -328,7 +328,14 @@ def test_missing_texts_are_counted(missing):
         assert read.missing == 1
 
 
-@pytest.mark.parametrize("strings", [["one"], ["one", "two.txt"], ["my text.txt"], ["there", "here"]])
+@pytest.mark.parametrize(
+    "strings", [["good", "bad"], ["国王统治这片土地。"], ["one.", "two.txt"], ["and/or", "either or"]]
+)
+def test_short_texts_are_not_taken_for_paths(strings):
+    assert text(strings) == "".join(f"{string}\n" for string in strings).encode()
+
+
+@pytest.mark.parametrize("strings", [["one.txt"], ["data/one", "two.txt"], ["my text.txt"], ["./there", "here.txt.gz"]])
 def test_a_list_of_strings_is_texts_whatever_exists(tmp_path, monkeypatch, strings):
     monkeypatch.chdir(tmp_path)
     Path("there").write_text("a file")

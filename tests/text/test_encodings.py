@@ -120,3 +120,10 @@ def test_every_command_takes_an_encoding(tmp_path: Path) -> None:
         assert (tmp_path / f"text.{name}").read_bytes() == (tmp_path / f"utf_8.{name}").read_bytes()
     assert "--encoding" in run("encode", model, text, "-o", tmp_path / "o.npy", code=1).stderr
     assert "not known to Python" in run("train", text, "--encoding", "korean2", code=2).stderr
+
+
+def test_text_that_is_not_utf_16_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("café crème\n".encode("latin-1"))
+    error = run("train", tmp_path / "text", "--encoding", "utf-16", "-o", tmp_path / "m.bin", code=1).stderr
+    assert "it is not utf-16" in error
+    assert "give another --encoding" in error

@@ -85,6 +85,9 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     if vectors is None and own is None:
         raise W2VError(f"{path}: a gensim {one_line(kind)}, without word vectors")
     words, ints = _words(path, holder)
+    widths = {array.shape[1] for array in (vectors, own, rows) if array is not None}
+    if len(widths) > 1:
+        raise W2VError(f"{path}: damaged: its words, their rows and those of n-grams do not fit together")
     ngrams = None if rows is None else _ngrams(path, holder, rows, numbers, words)
     if vectors is None:  # gensim 4 leaves them out, since they follow from the rows
         vectors = _composed(path, own, words, ngrams)
@@ -92,8 +95,6 @@ def read_saved(path: PathLike, errors: Errors | None = "strict", progress: Repor
     counts = _counts_of(path, vocabulary, words) if isinstance(vocabulary, Pairs) else _counts(path, holder, words)
     tensors, subwords = (dict(ngrams.tensors), ngrams.subwords) if ngrams else ({}, None)
     tensors |= {INT_KEYS: ints} if ints.any() else {}
-    if ngrams and ngrams.rows.shape[1:] != vectors.shape[1:]:
-        raise W2VError(f"{path}: damaged: n-grams of shape {ngrams.rows.shape}, vectors of shape {vectors.shape}")
     for part in parts.values():
         for name in LAYERS:
             layer = part.matrix(name)
@@ -129,7 +130,7 @@ class _Part:
                 array = _array(self.path, self.values[name])
             else:
                 continue
-            if array.ndim != 2 or array.dtype.kind != "f":
+            if array.ndim != 2 or array.dtype.kind != "f" or not array.shape[1]:
                 raise W2VError(f"{self.path}: damaged: a matrix of shape {array.shape} and type {array.dtype}")
             with np.errstate(over="ignore"):  # what does not fit is infinite, and refused
                 return np.ascontiguousarray(array, np.float32)

@@ -37,6 +37,7 @@ TIMEOUT = 5.0  # seconds that SQLite waits for other programs
 COMPANIONS = ("-wal", "-shm", "-journal")  # end the names of files with changes that are not yet in the database
 NAMES_A_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # ends a journal of a transaction of several databases
 IN_USE = "another program is changing it: try again later"
+UNOPENED = "SQLite cannot open it, or the files of its changes: with a write-ahead log, the folder must be writable"
 UNFINISHED = "a change of it was interrupted: open it with sqlite3 or the like, which undoes that, and try again"
 # A damaged tree of pages can lead to the same rows without end: what reading takes is counted in SQLite's own steps.
 STEPS, STEPS_PER_BYTE, STEPS_AT_ONCE = 1 << 22, 1 << 6, 1 << 16
@@ -93,8 +94,9 @@ def _finish_changes(path: PathLike, target: Path) -> None:
     Raises W2VError if another program is changing it. A file that is not a database has no changes. A journal that
     names a further file is not used, since SQLite would remove that file.
     """
+    _check_companions(path, target)
     journal = Path(f"{target}-journal")
-    if journal.is_file() and journal.read_bytes().endswith(NAMES_A_FILE):
+    if journal.is_file() and _ends_with(journal, NAMES_A_FILE):
         return
     address = f"{target.as_uri()}?mode=rw"
     with _problems(path, "cannot write {path}: "):
@@ -107,6 +109,19 @@ def _finish_changes(path: PathLike, target: Path) -> None:
             is_busy = _name(error) == "SQLITE_BUSY"
     if is_busy:
         raise W2VError(f"cannot write {path}: {IN_USE}")
+
+
+def _check_companions(path: PathLike, target: Path) -> None:
+    """Raise W2VError for a file beside a database that SQLite would open, and that is not a regular file."""
+    for companion in (Path(f"{target}{end}") for end in COMPANIONS):
+        if companion.exists() and not companion.is_file():
+            raise W2VError(f"{path}: {companion} belongs to it, and is not a regular file: remove it")
+
+
+def _ends_with(path: Path, end: bytes) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - len(end)))
+        return file.read() == end
 
 
 def _name(error: Exception) -> str:
@@ -130,6 +145,7 @@ def _extended(base: sqlite3.Connection) -> bool:
 def read(path: PathLike, errors: Errors | None, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read the tables that `write` makes. Words and vectors belong together by their ids, which are 1, 2, 3, …"""
     with errors_named(path):
+        _check_companions(path, Path(path).resolve())
         size, address = _size(Path(path)), _address(Path(path))
     with (
         _problems(path, "{path}: damaged: "),
@@ -227,6 +243,6 @@ def _problems(path: PathLike, place: str) -> Iterator[None]:
         yield
     # UnicodeDecodeError: where a message is not UTF-8. MemoryError: a damaged database asks for gigabytes.
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
-        known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED}.get(_name(error))
+        known = {"SQLITE_BUSY": IN_USE, "SQLITE_READONLY": UNFINISHED, "SQLITE_CANTOPEN": UNOPENED}.get(_name(error))
         reason = "reading it takes too many steps" if str(error) == "interrupted" else one_line(error)
         raise W2VError(f"{path}: {known}" if known else f"{place.format(path=path)}{reason}") from error

@@ -18,6 +18,7 @@ from w2v.text.decompress import MAX_RATIO
 
 MAX_UNPACKED = 16 << 20  # bytes that the content of a small file may take; of others, MAX_RATIO times their size
 VALUE_BYTES = 8  # that a reader may hold for each value, besides its bytes
+PAGE_BYTES = 5000  # what each page counts for, so that overlapping chunks cannot have the same pages read without end
 OBJECT_BYTES = 1 << 10  # that pyarrow may take to describe a field, or a column of a group of rows
 STRUCT_BYTES = 1 << 8  # that it may take for any other part of a footer
 DESCRIPTIONS = 32 << 20  # bytes that descriptions may take besides the size of the file
@@ -236,7 +237,7 @@ def check_pages(file: IO[bytes], chunk: Chunk, budget: Budget) -> int:
         numbers = header.numbers
         kind, unpacked, entries = numbers[KIND], numbers[UNPACKED], numbers.get(ENTRIES, 0)
         held = numbers[VALUES[kind]] if kind in VALUES else 0
-        budget.take(_checked(unpacked) + VALUE_BYTES * (_checked(held) + _checked(entries)))
+        budget.take(PAGE_BYTES + _checked(unpacked) + VALUE_BYTES * (_checked(held) + _checked(entries)))
         if kind in ENCODINGS and numbers[ENCODINGS[kind]] == DELTA_BYTE_ARRAY:
             longest = max(longest, DELTA_COPIES * unpacked)
         elif entries:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator
 
-from w2v.errors import SettingsError, W2VError
+from w2v.errors import SettingsError, W2VError, one_line
 from w2v.system.files import Errors
 from w2v.text.columns import encode
 
@@ -43,3 +43,5 @@ def in_utf_8(name: str, chunks: Iterable[bytes], encoding: str, errors: Errors) 
             f"{name}: byte {position}, in {error.object[error.start : error.start + 10]!r}, is not {encoding}: give "
             "another --encoding, or add --errors replace or --errors ignore"
         ) from None
+    except UnicodeError as error:  # such as UTF-16 without a byte order mark
+        raise W2VError(f"{name}: it is not {encoding}: {one_line(error)}: give another --encoding") from None

@@ -17,10 +17,11 @@ CACHE_SUFFIX = ".w2v-ids"  # of id files, which are not read as text
 
 
 def looks_like_path(text: object) -> bool:
-    """Return True for a string that has no white space, or ends in an extension."""
-    if not isinstance(text, str) or not text or not _is_short(text):
+    """Return True for a string of ASCII characters with a separator of folders and no space, or with an extension."""
+    if not isinstance(text, str) or not text.isascii() or not _is_short(text):
         return False
-    return len(text.split()) < 2 or re.search(r"\.\w{1,9}\Z", text) is not None
+    has_extension = re.search(r"[^\s.]\.[A-Za-z]\w{0,8}\Z", text) is not None
+    return has_extension or (os.sep in text and len(text.split()) == 1)
 
 
 def _is_short(text: str) -> bool:
@@ -120,8 +121,6 @@ def regular(file: str, given: PathLike) -> os.stat_result | None:
 
 def _hint(path: PathLike) -> str:
     """What to write in Python for a single string that may be a text; the command line gives Path objects."""
-    if not isinstance(path, str) or (
-        path.isascii() and looks_like_path(path) and (Path(path).suffix or os.sep in path)
-    ):
+    if not isinstance(path, str) or looks_like_path(path):
         return ""
     return "; a single string is a path: for one text, give [text]"
