@@ -34,7 +34,7 @@ from w2v.gensim.models.word2vec import Word2Vec
 from w2v.text import idstore
 from w2v.text.corpus import Corpus
 from w2v.training import checkpoint
-from w2v.training.config import read_options
+from w2v.training.config import RunConfig, read_options
 from w2v.vectors.keyed import load
 
 NUMBERS = (0, -1, 1, 2, 3, 255, 1 << 14, 1 << 20, 1 << 31, 1 << 32, (1 << 53) + 1, 1 << 62, 1 << 63, 1 << 64, 10**400)
@@ -276,7 +276,7 @@ class Forger:
         found = (value(chance) for _ in range(chance.randrange(6)))
         text = "".join(f"{chance.choice(names)} = {json.dumps(one)}\n" for one in found)
         path.write_text(text, "utf-8", "surrogatepass")
-        return path, [lambda: w2v.Settings(**read_options(path))]
+        return path, [lambda: RunConfig.from_options(read_options(path))]
 
 
 def check(forger: Forger, kind: str, chance: random.Random) -> str:
