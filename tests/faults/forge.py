@@ -304,7 +304,7 @@ def main() -> None:
         forger = Forger(Path(folder))
         for kind in kinds or Forger.KINDS:
             found = {"loaded": 0, "refused": 0}
-            end, seed = time.monotonic() + int(seconds), time.time_ns()
+            end, seed = time.monotonic() + int(seconds), int(os.environ.get("FAULTS_SEED", time.time_ns()))
             while time.monotonic() < end:
                 seed += 1
                 try:

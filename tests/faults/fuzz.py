@@ -340,6 +340,7 @@ def fuzz(name: str, load: Callable[[Path], object], contents: dict[str, bytes], 
             load(path)
     options = [
         f"-max_total_time={seconds}",
+        f"-seed={os.environ.get('FAULTS_SEED', '0')}",  # 0: another each time
         f"-timeout={SECONDS}",
         f"-rss_limit_mb={MEMORY >> 20}",
         "-print_final_stats=1",
