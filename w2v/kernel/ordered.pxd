@@ -15,8 +15,9 @@ from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from w2v.kernel.worker cimport (
-    HashTable, RowCopies, Sizes, Slot, Window, Worker, draw, set_inputs, step_rounded, step_widened,
+    RowCopies, Sizes, Window, Worker, draw, set_inputs, step_rounded, step_widened,
 )
+from w2v.text.hash_table cimport Slot, fill_slot, find_slot, slot_number
 
 cdef extern from * nogil:
     """
@@ -36,11 +37,6 @@ cdef extern from * nogil:
     bint swap_if "__sync_bool_compare_and_swap"(int64_t *where, int64_t old, int64_t new)
     void cpu_pause "W2V_CPU_PAUSE"()
     int usleep(unsigned int microseconds)
-
-cdef extern from "hash_table.h" nogil:
-    uint64_t slot_number(uint64_t value)
-    Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
-    void fill_slot(Slot *slot, uint64_t key, uint64_t value)
 
 cdef enum:
     SPIN_LIMIT = 2048          # pauses of a worker that waits for the others, before it leaves them its processor

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
+from w2v.text.hash_table cimport HashTable, Slot
+
 cdef extern from "step.h" nogil:
     enum: STEP_PANEL
     enum: BLOCK_OUTPUTS
@@ -51,14 +53,6 @@ cdef extern from "step.h" nogil:
     void step_loss_start(StepLoss *loss)
     double step_loss_total(StepLoss *loss)
     const StepFunctions *step_choose(const char *name)
-
-cdef extern from "hash_table.h" nogil:
-    ctypedef struct Slot:
-        uint64_t key
-        uint64_t value
-    ctypedef struct HashTable:
-        Slot *slots
-        uint64_t mask
 
 cdef enum:
     LOOKAHEAD = 2       # windows that are chosen, and prefetched, before the step of another

@@ -13,27 +13,15 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from w2v.text._text cimport SENTENCE_END_ID
+from w2v.text.hash_table cimport (
+    HashTable, Slot, copy_slots, find_slot, hash_of, hash_seed, slot_number, slot_tag, slot_value,
+)
 
 import secrets
 
 import numpy as np
 
 from w2v.errors import W2VError
-
-cdef extern from "hash_table.h" nogil:
-    ctypedef struct Slot:
-        uint64_t key
-        uint64_t value
-    ctypedef struct HashTable:
-        Slot *slots
-        uint64_t mask
-    uint64_t[2] hash_seed
-    uint64_t hash_of(uint64_t key, uint64_t tag)
-    uint64_t slot_tag(uint64_t value)
-    uint64_t slot_number(uint64_t value)
-    uint64_t slot_value(uint64_t tag, uint64_t number)
-    Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
-    void copy_slots(const HashTable *from_, const HashTable *to)
 
 cdef extern from "_text.h" nogil:
     void prefetch(const void *address)

@@ -11,26 +11,13 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from w2v.text.hash_table cimport (
+    MAX_TAG, HashTable, Slot, copy_slots, fill_slot, find_slot, hash_of, hash_seed, read_value, slot_number, slot_value,
+)
+
 import secrets
 
 import numpy as np
-
-cdef extern from "hash_table.h" nogil:
-    const uint64_t MAX_TAG
-    ctypedef struct Slot:
-        uint64_t key
-        uint64_t value
-    ctypedef struct HashTable:
-        Slot *slots
-        uint64_t mask
-    uint64_t[2] hash_seed
-    uint64_t hash_of(uint64_t key, uint64_t tag)
-    uint64_t slot_number(uint64_t value)
-    uint64_t slot_value(uint64_t tag, uint64_t number)
-    uint64_t read_value(const Slot *slot)
-    Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
-    void fill_slot(Slot *slot, uint64_t key, uint64_t value)
-    void copy_slots(const HashTable *from_, const HashTable *to)
 
 cdef extern from "_text.h" nogil:
     uint64_t find_spaces(const uint8_t *text)
