@@ -1,4 +1,4 @@
-"""The documentation site: make docs."""
+"""Configure the documentation site, which `make docs` builds."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ autodoc_member_order = "bysource"
 
 
 def examples_as_code(app: Sphinx, context: object, lines: list[str]) -> None:
-    """Shows the examples in a command's help as code."""
+    """Show the examples in a command's help as code."""
     shown: list[str] = []
     for line in lines:
         if line.startswith("| "):
@@ -33,7 +33,7 @@ def examples_as_code(app: Sphinx, context: object, lines: list[str]) -> None:
 
 
 def links_to_files(app: Sphinx, page: str, text: list[str]) -> None:
-    """Link to pages outside of this folder as files, since MyST looks for them among the pages of the site."""
+    """Link to Markdown files outside this folder as files, because MyST would look for them among the site's pages."""
     text[0] = re.sub(r"\]\((\.\./[^)#]+\.md)\)", r"](path:\1)", text[0])
 
 

@@ -1,11 +1,11 @@
-"""Runs the commands and programs of the pages, in order, when the site is built: one that fails fails the build.
+"""Run the commands and programs of the pages, in order, when the site is built. If one fails, the build fails.
 
-Blocks marked `sh` and `python` are run; others, `console`, `py` and so on, are only shown. Those of a page share a
-folder, which has a text, corpus.txt, and the Python blocks share their names. A Python block that begins with a file's
-name as a comment is written to that file. Pages with the metadata "outputs: shown" show what was printed; "words: N"
-is the size of their text.
+Blocks marked `sh` and `python` are run. Other blocks, such as `console` and `py`, are only shown. All blocks of a page
+run in the same folder, which contains a text, corpus.txt, and the Python blocks share their variables. A Python block
+that begins with a file name as a comment is written to that file. On pages with the metadata "outputs: shown", the site
+shows what each block printed. The metadata "words: N" sets the size of the text.
 
-As a program: python docs/snippets.py PAGE.md … runs pages without building the site.
+To run pages without building the site: python docs/snippets.py PAGE.md …
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from sphinx.errors import ExtensionError
 LANGUAGES = ("sh", "python")
 BLOCK = re.compile(rf"^ *```({'|'.join(LANGUAGES)})\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (\w+\.py)\n")
-WORDS = 150_000  # of corpus.txt, unless the page's metadata say otherwise
+WORDS = 150_000  # default size of corpus.txt
 
 
 def run(blocks: Iterable[tuple[str, str]], page: str, words: int = WORDS) -> list[str]:
-    """What each block (language, code) prints. Raises ExtensionError for one that fails."""
+    """Return what each block (language, code) prints. Raises ExtensionError if a block fails."""
     printed: list[str] = []
     module = sys.modules["snippet"] = ModuleType("snippet")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -62,15 +62,16 @@ def run(blocks: Iterable[tuple[str, str]], page: str, words: int = WORDS) -> lis
 
 
 def run_page(app: Sphinx, document: nodes.document) -> None:
-    found = [node for node in document.findall(nodes.literal_block) if node.get("language") in LANGUAGES]
-    if not found:
+    """Run the blocks of a page, and insert their output if the page's metadata asks for it."""
+    blocks = [node for node in document.findall(nodes.literal_block) if node.get("language") in LANGUAGES]
+    if not blocks:
         return
     metadata = app.env.metadata[app.env.docname]
     words = int(metadata.get("words", WORDS))
-    printed = run([(node["language"], node.astext()) for node in found], app.env.docname, words)
+    printed = run([(node["language"], node.astext()) for node in blocks], app.env.docname, words)
     if metadata.get("outputs") != "shown":
         return
-    for node, text in zip(found, printed, strict=True):
+    for node, text in zip(blocks, printed, strict=True):
         if text.strip():
             node.parent.insert(node.parent.index(node) + 1, nodes.literal_block(text, text.rstrip(), language="text"))
 
