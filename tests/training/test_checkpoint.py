@@ -52,7 +52,7 @@ def stopped_run(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> check
     return stopped(tmp_path_factory.mktemp("stopped"), sample)
 
 
-# -- resuming -------------------------------------------------------------------------------
+# -- resuming -----------------------------------------------------------------------------
 
 
 SUBWORDS = {"subwords": (3, 4), "buckets": 3000}
@@ -173,7 +173,7 @@ def test_error_names_the_version_that_can_read_the_checkpoint(
     assert caplog.records == []
 
 
-# -- files ------------------------------------------------------------------------------
+# -- files --------------------------------------------------------------------------------
 
 
 def test_folder_keeps_the_last_two_checkpoints_and_unrelated_files(sample: Path, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_checkpoints_are_written_at_exact_positions(
     assert positions == list(range(4, end, 4))
 
 
-# -- failures ------------------------------------------------------------------------
+# -- failures -----------------------------------------------------------------------------
 
 
 def test_training_continues_if_a_checkpoint_cannot_be_written(
@@ -428,7 +428,7 @@ def test_last_checkpoint_is_written_once_despite_an_interrupt(
     assert_same(w2v.resume(tmp_path, sample), uninterrupted)
 
 
-# -- command line ----------------------------------------------------------------------------
+# -- command line -------------------------------------------------------------------------
 
 
 def training_arguments(sample: Path, tmp_path: Path, *options: object) -> list[object]:
@@ -515,7 +515,7 @@ def test_command_needs_an_output_for_a_run_started_in_python(sample: Path, tmp_p
     assert (tmp_path / "out.bin").read_bytes() == expected
 
 
-# -- signals ----------------------------------------------------------------------------
+# -- signals ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGXCPU])

@@ -64,7 +64,7 @@ def text(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     return path
 
 
-# -- without mpiexec ------------------------------------------------------------------------
+# -- without mpiexec ----------------------------------------------------------------------
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 50), st.integers(1, 50), st.floats(0, 0.999))
@@ -119,7 +119,7 @@ def test_rank_variable_without_a_launcher_does_not_start_mpi(monkeypatch: pytest
     assert launched() == (0, 0)
 
 
-# -- results ------------------------------------------------------------------------
+# -- results ------------------------------------------------------------------------------
 
 
 def test_one_rank_gives_the_same_bits_as_a_run_without_mpi(text: Path, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -
     assert runs[0] == runs[1]  # with one thread each, also on another run
 
 
-# -- divided texts -------------------------------------------------------------------------------
+# -- divided texts ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_ranks_read_texts_and_join_phrases_as_one_process(tmp_path: Path) -> Non
     assert (tmp_path / "run.svg").exists()
 
 
-# -- errors ----------------------------------------------------------
+# -- errors -------------------------------------------------------------------------------
 
 RANK_1 = "import os\nif os.environ['PMI_RANK'] == '1':\n    "
 REFUSALS = {
@@ -278,7 +278,7 @@ def test_errors_are_one_line(name: str, text: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "m.bin").exists()
 
 
-# -- failed and stopped ranks ---------------------------------------------------------------------------------
+# -- failed and stopped ranks -------------------------------------------------------------
 
 PHASES = {
     "reading": ("w2v.training.prepare.read_corpus", 0),

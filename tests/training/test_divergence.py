@@ -29,12 +29,7 @@ class OwnLoss(Loss):
     [
         (NS, [2, 1.8, 1.6, 0, 0], [5000] * 5, 2 / UNTRAINED_LOSS),
         (NS, [2, 1.2, 1.8, 1, 0], [5000] * 5, 1.5),
-        (
-            NS,
-            [2, 2, 9, 0],
-            [5000, 5000, 2500, 0],
-            2.25,
-        ),  # after half an epoch, the sum is already 2.25 times the best sum
+        (NS, [2, 2, 9, 0], [5000, 5000, 2500, 0], 2.25),  # half an epoch, but already 2.25 times the best sum
         (NS, [0.01, 0.6], [5000] * 2, 0.6),  # means below 1 count as 1
         (NS, [2, 0.01, 30], [20] * 3, 0.6),  # as with few predictions
         (NS, [12], [5000], 12 / UNTRAINED_LOSS),

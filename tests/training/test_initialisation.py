@@ -173,7 +173,7 @@ def test_model_with_nan_is_refused(base_model: w2v.Model) -> None:
         w2v.train(NEW_TEXT, continue_from=broken)
 
 
-# -- from vectors -------------------------------------------------------------------------------
+# -- from vectors -----------------------------------------------------------------------------
 
 
 @pytest.fixture

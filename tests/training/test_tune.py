@@ -180,7 +180,7 @@ def test_unusable_files_are_refused(tmp_path: Path) -> None:
         w2v.tune(TEXT, state=tmp_path / "state.json", **SMALL)
 
 
-# -- command line ----------------------------------------------------------------------------
+# -- command line -------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ class Checkpoint:
         return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
 
 
-# -- writing --------------------------------------------------------------------------------
+# -- writing ------------------------------------------------------------------------------
 
 
 class Checkpoints:
@@ -378,7 +378,7 @@ class Checkpoints:
         self._obsolete = []
 
 
-# -- reading --------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------
 
 
 def files(folder: Path) -> list[Path]:

@@ -114,7 +114,7 @@ class Communicator:
         """Return the number and the host of a rank, for messages."""
         return f"rank {rank} ({self._hosts[rank]})"
 
-    # -- messages -------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------
 
     def wait(self, request: Any) -> None:
         """Wait until an MPI request completes, without blocking inside MPI."""
@@ -159,7 +159,7 @@ class Communicator:
         parts = np.split(gathered, starts[1:])
         return [part.tobytes().decode("utf-8", "surrogatepass") for part in parts]
 
-    # -- shared errors --------------------------------------------------------------------------
+    # -- shared errors -------------------------------------------------------------------------
 
     @contextmanager
     def collective_errors(self) -> Iterator[None]:
@@ -200,7 +200,7 @@ class Communicator:
         processor_sets = self.gather(json.dumps([self._hosts[self.rank], mask]))
         return max(1, processors() // processor_sets.count(processor_sets[self.rank]))
 
-    # -- signals and failed ranks ---------------------------------------------------------------
+    # -- signals and failed ranks --------------------------------------------------------------
 
     @contextmanager
     def deferred_signals(self) -> Iterator[Callable[[], bool]]:

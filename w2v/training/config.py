@@ -194,7 +194,7 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute())
 
 
-# -- settings files ----------------------------------------------------------------------
+# -- settings files -----------------------------------------------------------------------
 
 
 def read_options(path: Path) -> dict[str, Any]:
